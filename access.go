@@ -56,15 +56,15 @@ func Tokens(c Config) ([]Token, error) {
 // any more when it returns, in engines that run as well; an error may say that this could
 // not be recorded.
 func RevokeTokens(c Config, which string) ([]Token, error) {
-	return c.revoke(func(b *auth.Book) ([]Token, error) { return b.Revoke(which) })
+	return c.revoke(func(b *auth.TokenStore) ([]Token, error) { return b.Revoke(which) })
 }
 
 // RevokeAllTokens revokes all, also those of a file that was tampered with.
 func RevokeAllTokens(c Config) ([]Token, error) {
-	return c.revoke((*auth.Book).RevokeAll)
+	return c.revoke((*auth.TokenStore).RevokeAll)
 }
 
-func (c Config) revoke(do func(*auth.Book) ([]Token, error)) ([]Token, error) {
+func (c Config) revoke(do func(*auth.TokenStore) ([]Token, error)) ([]Token, error) {
 	p, book, err := c.tokens()
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (c Config) revoke(do func(*auth.Book) ([]Token, error)) ([]Token, error) {
 		errs = append(errs, p.recordToken(t, "revoked"))
 	}
 	if len(gone) == 0 { // nobody knows which there were
-		errs = append(errs, p.recordAlone(core.Event{Kind: core.EventToken, Status: "revoked", Facts: map[string]any{"all": true}}))
+		errs = append(errs, p.recordAlone(core.AuditEvent{Kind: core.EventToken, Status: "revoked", Facts: map[string]any{"all": true}}))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return gone, core.Errorf(core.KindInternal, "retort.token", "revoked, and that could not be recorded: %w", err)
@@ -87,7 +87,7 @@ func (c Config) revoke(do func(*auth.Book) ([]Token, error)) ([]Token, error) {
 }
 
 // tokens are those of a configuration.
-func (c Config) tokens() (*parts, *auth.Book, error) {
+func (c Config) tokens() (*parts, *auth.TokenStore, error) {
 	p, err := c.parts()
 	if err != nil {
 		return nil, nil, err
@@ -96,7 +96,7 @@ func (c Config) tokens() (*parts, *auth.Book, error) {
 	return p, book, err
 }
 
-func (p *parts) tokens() (*auth.Book, error) {
+func (p *parts) tokens() (*auth.TokenStore, error) {
 	key := p.userDir().ApprovalsKey()
 	if key == "" || p.config.Home == "" {
 		return nil, core.Errorf(core.KindInvalidArguments, "retort.token", "tokens have no place: this user has no home directory, or nothing is kept").WithHint("set HOME, or name a folder with --home")
@@ -109,7 +109,7 @@ func (p *parts) tokens() (*auth.Book, error) {
 }
 
 func (p *parts) recordToken(t Token, how string) error {
-	e := core.Event{Kind: core.EventToken, Principal: t.Name, Status: how, Facts: map[string]any{"token": t.ID}}
+	e := core.AuditEvent{Kind: core.EventToken, Principal: t.Name, Status: how, Facts: map[string]any{"token": t.ID}}
 	if !t.Expires.IsZero() {
 		e.Facts["expires"] = t.Expires.Format(time.RFC3339)
 	}
@@ -120,7 +120,7 @@ func (p *parts) recordToken(t Token, how string) error {
 // of the authorization server that the settings name. It goes with the engine.
 type callers struct {
 	guard *auth.Guard
-	book  *auth.Book // nil: there is no place for tokens
+	book  *auth.TokenStore // nil: there is no place for tokens
 	oauth bool
 	// refused returns why nothing is done for a principal, or nil.
 	refused func(principal string) *core.Error
@@ -128,7 +128,7 @@ type callers struct {
 
 func (e *Engine) callers() (*callers, error) {
 	c := &callers{refused: func(principal string) *core.Error { return e.policy.For(principal).Refused() }}
-	var oauth *auth.Resource
+	var oauth *auth.JWTVerifier
 	if s := e.config.Settings.HTTP.OAuth; s.Issuer != "" {
 		var err error
 		if oauth, err = auth.NewResource(auth.OAuth(s), e.log); err != nil {

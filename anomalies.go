@@ -26,8 +26,8 @@ type watching struct {
 
 	mu     sync.Mutex
 	known  bool
-	queued []core.Event // what happens meanwhile
-	urgent bool         // some of it is told without a comparison
+	queued []core.AuditEvent // what happens meanwhile
+	urgent bool              // some of it is told without a comparison
 }
 
 // How far back the watch looks, and how long the first call of an engine waits for that.
@@ -68,7 +68,7 @@ func (w *watching) Close() error {
 }
 
 // seen is told of each event by the record.
-func (w *watching) seen(e core.Event) {
+func (w *watching) seen(e core.AuditEvent) {
 	if e.Kind == core.EventRequest {
 		w.begin.Do(func() { w.work.Go(w.recall) })
 	}
@@ -81,7 +81,7 @@ func (w *watching) seen(e core.Event) {
 		return
 	}
 	w.mu.Unlock()
-	w.watch.Seen(e)
+	w.watch.Observe(e)
 }
 
 // recall tells the watch what happened before the engine was there, and then what has
@@ -113,21 +113,21 @@ func (w *watching) recall() {
 			return
 		}
 		for _, e := range some {
-			w.watch.Seen(e)
+			w.watch.Observe(e)
 		}
 	}
 }
 
-// Judge implements pipeline.Watch. The first calls of an engine wait until it is known what
+// Judge implements pipeline.AnomalyWatch. The first calls of an engine wait until it is known what
 // was held when the one before it ended.
-func (w *watching) Judge(ctx context.Context, call core.Event) (pipeline.Unusual, *core.Error) {
+func (w *watching) Judge(ctx context.Context, call core.AuditEvent) (pipeline.AnomalyVerdict, *core.Error) {
 	select {
 	case <-w.ready:
 	default:
 		w.wait(ctx)
 	}
 	j := w.watch.Judge(call)
-	return pipeline.Unusual{Kinds: j.Kinds, Rule: j.Rule}, j.Refused
+	return pipeline.AnomalyVerdict{Kinds: j.Kinds, Rule: j.Rule}, j.Refused
 }
 
 func (w *watching) wait(ctx context.Context) {
@@ -167,7 +167,7 @@ type AnomalyAlert struct {
 // found records, logs and tells what is unusual.
 func (w *watching) found(f anomaly.Finding) {
 	w.p.log.Warn("unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal, "id", f.Execution, "words", f.Words)
-	if refused := w.p.audit.Record(f.Event(), false); refused != nil {
+	if refused := w.p.audit.Record(f.ToEvent(), false); refused != nil {
 		w.p.log.Warn("what is unusual could not be recorded", "error", refused)
 	}
 	if w.alerts == nil || f.Action == anomaly.Note {

@@ -42,7 +42,7 @@ func lived(t *testing.T) (home, keys string) {
 	home, keys = t.TempDir(), t.TempDir()
 	private := audit.Keys{
 		Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
-		Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
+		Codes:  func() ([]byte, error) { return seal.LoadOrCreateKey(filepath.Join(keys, "audit.key")) },
 	}
 	owner, err := private.Owner()
 	if err != nil {
@@ -58,7 +58,7 @@ func lived(t *testing.T) (home, keys string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell := func(e core.Event) {
+	tell := func(e core.AuditEvent) {
 		if refused := log.Record(e, false); refused != nil {
 			t.Fatal(refused)
 		}
@@ -66,7 +66,7 @@ func lived(t *testing.T) (home, keys string) {
 	now := time.Now()
 	for i := range 80 {
 		at := now.Add(-20*24*time.Hour + time.Duration(i)*6*time.Hour)
-		e := core.Event{Kind: core.EventRequest, At: at, Execution: fmt.Sprint("past", i), Session: "default"}
+		e := core.AuditEvent{Kind: core.EventRequest, At: at, Execution: fmt.Sprint("past", i), Session: "default"}
 		tell(e)
 		call := e
 		call.Kind, call.Server, call.Tool, call.Effect, call.Status, call.Bytes = core.EventCall, "crm", "search_records", "read", "ok", 2000
@@ -85,7 +85,7 @@ func lived(t *testing.T) (home, keys string) {
 }
 
 // unusualEngine is an engine in such a home where nobody is asked about what is usual.
-func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.Server) *retort.Engine {
+func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.DemoServer) *retort.Engine {
 	t.Helper()
 	settings = "piiTokenization: false\npermissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings
 	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: home, Keys: keys, Settings: settings}
@@ -101,7 +101,7 @@ func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.S
 	return e
 }
 
-func demoServer(t *testing.T, name string) *demo.Server {
+func demoServer(t *testing.T, name string) *demo.DemoServer {
 	t.Helper()
 	s, err := demo.Open(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func demoServer(t *testing.T, name string) *demo.Server {
 	return s
 }
 
-func effects(s *demo.Server, tool string) (n int) {
+func effects(s *demo.DemoServer, tool string) (n int) {
 	for _, e := range s.Effects() {
 		if e.Tool == tool {
 			n++
@@ -158,11 +158,11 @@ func TestBurstAsksOnce(t *testing.T) {
 			home, keys := lived(t)
 			e := unusualEngine(t, home, keys, "", crm)
 			var asked atomic.Int64
-			ctx := core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
+			ctx := core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 				if n := effects(crm, "delete_record"); asked.Add(1) > 1 || n != 9 || a.Unusual != "destructive_burst" || !strings.Contains(a.Rule, "10 calls in 5 minutes") {
 					t.Errorf("asked after %d: %s", n, a.Rule)
 				}
-				return core.Answer{Approve: approve, Scope: core.ScopeAlways}, true
+				return core.ApprovalAnswer{Approve: approve, Scope: core.ScopeAlways}, true
 			})
 			o := e.Execute(ctx, retort.Request{Code: burst})
 			want, status := 9, core.StatusDenied
@@ -235,7 +235,7 @@ func TestLeakIsStopped(t *testing.T) {
 	write := `return await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C', Email: 'l@example.org'}})`
 	asks := func(e *retort.Engine) (asked int64) {
 		var n atomic.Int64
-		e.Execute(core.WithChannel(t.Context(), answers(core.Answer{}, &n)), retort.Request{Code: write})
+		e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &n)), retort.Request{Code: write})
 		return n.Load()
 	}
 	if asks(e) != 1 {
@@ -247,7 +247,7 @@ func TestLeakIsStopped(t *testing.T) {
 		t.Error("the next engine asks nobody")
 	}
 	var n atomic.Int64
-	next.Execute(core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &n)), retort.Request{Code: write})
+	next.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &n)), retort.Request{Code: write})
 	if asks(next) != 0 {
 		t.Error("a yes does not lift it")
 	}

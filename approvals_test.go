@@ -20,13 +20,13 @@ import (
 )
 
 // judged is an engine with one demo server, whose own record of effects is the judge.
-func judged(t *testing.T, settings string) (*retort.Engine, *demo.Server) {
+func judged(t *testing.T, settings string) (*retort.Engine, *demo.DemoServer) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	return judgedAt(t, t.TempDir(), settings)
 }
 
-func judgedAt(t *testing.T, home, settings string) (*retort.Engine, *demo.Server) {
+func judgedAt(t *testing.T, home, settings string) (*retort.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
 	if err != nil {
@@ -47,15 +47,15 @@ const deletes = `
 	return 'written';`
 
 // answers is a channel that gives one answer and counts how often it is asked.
-func answers(a core.Answer, asked *atomic.Int64) core.Channel {
-	return func(context.Context, core.Approval) (core.Answer, bool) {
+func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
+	return func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		asked.Add(1)
 		return a, true
 	}
 }
 
 // wrote counts the effects of the call that has to be approved.
-func wrote(s *demo.Server) (n int) {
+func wrote(s *demo.DemoServer) (n int) {
 	for _, e := range s.Effects() {
 		if e.Tool == "write_file" {
 			n++
@@ -66,13 +66,13 @@ func wrote(s *demo.Server) (n int) {
 
 func TestApprovals(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer core.Answer
-		status core.Status
+		answer core.ApprovalAnswer
+		status core.OutcomeStatus
 		writes int
 	}{
-		"yes":    {core.Answer{Approve: true}, core.StatusOK, 1},
-		"always": {core.Answer{Approve: true, Scope: core.ScopeAlways}, core.StatusOK, 1},
-		"no":     {core.Answer{Note: "not today"}, core.StatusDenied, 0},
+		"yes":    {core.ApprovalAnswer{Approve: true}, core.StatusOK, 1},
+		"always": {core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, core.StatusOK, 1},
+		"no":     {core.ApprovalAnswer{Note: "not today"}, core.StatusDenied, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "")
@@ -92,9 +92,9 @@ func TestApprovals(t *testing.T) {
 func TestApprovalShowsWhatLeaves(t *testing.T) {
 	e, _ := judged(t, "")
 	var seen core.Approval
-	o := e.Call(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
+	o := e.Call(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		seen = a
-		return core.Answer{}, true
+		return core.ApprovalAnswer{}, true
 	}), retort.Request{}, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y","content":"a","content":"\u202eb"}`))
 	if o.Status != core.StatusDenied {
 		t.Errorf("%s %+v", o.Status, o.Error)
@@ -102,7 +102,7 @@ func TestApprovalShowsWhatLeaves(t *testing.T) {
 	if string(seen.Arguments) != `{"content":"`+"\u202e"+`b","path":"/srv/nordlys/y"}` {
 		t.Errorf("%s", seen.Arguments)
 	}
-	if text := seen.Text(); !strings.Contains(text, `\u202eb`) || !strings.Contains(text, "permissionLevel: write_restricted") {
+	if text := seen.RenderText(); !strings.Contains(text, `\u202eb`) || !strings.Contains(text, "permissionLevel: write_restricted") {
 		t.Errorf("%s", text)
 	}
 }
@@ -118,7 +118,7 @@ func TestPendingAndResume(t *testing.T) {
 			}
 			made := len(server.Effects())
 			waiting := o.Approvals[0]
-			if err := e.Decide(waiting.ID, waiting.Digest, core.Answer{Approve: approve}); err != nil {
+			if err := e.Decide(waiting.ID, waiting.Digest, core.ApprovalAnswer{Approve: approve}); err != nil {
 				t.Fatal(err)
 			}
 			done := e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
@@ -136,10 +136,10 @@ func TestPendingAndResume(t *testing.T) {
 }
 
 // unanswered returns a channel that stores the approval it is asked for in seen and does not answer.
-func unanswered(seen *core.Approval) core.Channel {
-	return func(_ context.Context, a core.Approval) (core.Answer, bool) {
+func unanswered(seen *core.Approval) core.ApprovalChannel {
+	return func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		*seen = a
-		return core.Answer{}, false
+		return core.ApprovalAnswer{}, false
 	}
 }
 
@@ -153,7 +153,7 @@ func TestPendingThatNobodyAnswers(t *testing.T) {
 	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
-	if err := e.Decide(seen.ID, seen.Digest, core.Answer{Approve: true}); err == nil {
+	if err := e.Decide(seen.ID, seen.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
 		t.Error("a late yes counts")
 	}
 }
@@ -163,13 +163,13 @@ func TestCancelWhileAsked(t *testing.T) {
 	e, server := judged(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	late := make(chan error, 1)
-	o := e.Execute(core.WithChannel(ctx, func(_ context.Context, a core.Approval) (core.Answer, bool) {
+	o := e.Execute(core.WithChannel(ctx, func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		cancel()
 		if !testenv.Poll(func() bool { return len(e.Waiting("")) == 0 }) {
 			t.Error("the approval of a canceled program still waits")
 		}
-		late <- e.Decide(a.ID, a.Digest, core.Answer{Approve: true})
-		return core.Answer{Approve: true}, true
+		late <- e.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true})
+		return core.ApprovalAnswer{Approve: true}, true
 	}), retort.Request{Code: deletes})
 	if o.Status != core.StatusCancelled {
 		t.Errorf("%s %+v", o.Status, o.Error)
@@ -207,13 +207,13 @@ func TestHumanTimeIsNotCharged(t *testing.T) {
 func humanTime(t *testing.T, limit time.Duration) (enough bool) {
 	e, server := judgedAt(t, t.TempDir(), "")
 	limited := retort.Request{Limits: retort.Limits{Timeout: limit}}
-	slow := func(context.Context, core.Approval) (core.Answer, bool) {
+	slow := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		other := limited
 		other.Code = sleeps
 		if o := e.Execute(t.Context(), other); o.Status != core.StatusTimeout {
 			t.Errorf("the other program: %s %+v", o.Status, o.Error)
 		}
-		return core.Answer{Approve: true}, true
+		return core.ApprovalAnswer{Approve: true}, true
 	}
 	var all sync.WaitGroup
 	var program, call core.Outcome
@@ -240,11 +240,11 @@ func TestScopesOfAYes(t *testing.T) {
 	const two = `
 		await Promise.all(['p', 'q', 'r'].map(n => files.writeFile({path: '/srv/nordlys/' + n + '.txt', content: 'x'})));
 		return 1`
-	for scope, want := range map[core.Scope][2]int64{core.ScopeOnce: {3, 6}, core.ScopeRun: {1, 2}, core.ScopeAlways: {1, 1}} {
+	for scope, want := range map[core.ApprovalScope][2]int64{core.ScopeOnce: {3, 6}, core.ScopeRun: {1, 2}, core.ScopeAlways: {1, 1}} {
 		t.Run(string(scope), func(t *testing.T) {
 			e, server := judged(t, "")
 			var asked atomic.Int64
-			ctx := core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: scope}, &asked))
+			ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: scope}, &asked))
 			for i := range 2 {
 				if o := e.Execute(ctx, retort.Request{Code: two}); o.Status != core.StatusOK || asked.Load() != want[i] || wrote(server) != 3*(i+1) {
 					t.Errorf("run %d: %s %+v, asked %d times", i, o.Status, o.Error, asked.Load())
@@ -263,7 +263,7 @@ func TestAlways(t *testing.T) {
 		e, _ := judgedAt(t, home, settings)
 		defer e.Close()
 		var asked atomic.Int64
-		o := e.Execute(core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: core.ScopeAlways}, &asked)), retort.Request{Code: deletes})
+		o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)), retort.Request{Code: deletes})
 		if o.Status != core.StatusOK {
 			t.Fatalf("%s %+v", o.Status, o.Error)
 		}
@@ -299,12 +299,12 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 	} {
 		e, _ := judged(t, c.settings)
 		var programs, all atomic.Int64
-		o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
+		o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 			all.Add(1)
 			if !a.IsCall() {
 				programs.Add(1)
 			}
-			return core.Answer{Approve: true}, true
+			return core.ApprovalAnswer{Approve: true}, true
 		}), retort.Request{Code: c.code})
 		if o.Status != core.StatusOK || programs.Load() != c.programs || all.Load() != c.all {
 			t.Errorf("%s: %s %+v; asked %d times, %d of them about the program", c.settings, o.Status, o.Error, all.Load(), programs.Load())
@@ -316,7 +316,7 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 func TestProgramDenied(t *testing.T) {
 	e, server := judged(t, "approval: {autoApproveLow: false}")
 	var asked atomic.Int64
-	o := e.Execute(core.WithChannel(t.Context(), answers(core.Answer{}, &asked)), retort.Request{Code: deletes})
+	o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), retort.Request{Code: deletes})
 	if o.Status != core.StatusDenied || len(server.Effects()) != 0 || asked.Load() != 1 {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
@@ -442,11 +442,11 @@ func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled 
 	case 0:
 		c.cancel[path]()
 	case 1, 2:
-		return c.e.Decide(a.ID, strings.Repeat("0", 64), core.Answer{Approve: true}) == nil
+		return c.e.Decide(a.ID, strings.Repeat("0", 64), core.ApprovalAnswer{Approve: true}) == nil
 	case 3, 4:
-		_ = c.e.Decide(a.ID, a.Digest, core.Answer{})
+		_ = c.e.Decide(a.ID, a.Digest, core.ApprovalAnswer{})
 	case 5, 6:
-		if c.e.Decide(a.ID, a.Digest, core.Answer{Approve: true}) == nil {
+		if c.e.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true}) == nil {
 			c.approved[path] = true
 		}
 	}
@@ -462,7 +462,7 @@ func TestManyNoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "approval: {declined: 3}\n")
 			var asked atomic.Int64
-			o := e.Execute(core.WithChannel(t.Context(), answers(core.Answer{}, &asked)), retort.Request{Code: code})
+			o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), retort.Request{Code: code})
 			if o.Status != core.StatusOK || string(o.Result) != "0" || wrote(server) != 0 || asked.Load() != 3 {
 				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, wrote(server), asked.Load(), o.Error)
 			}

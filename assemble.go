@@ -60,7 +60,7 @@ type parts struct {
 	current   *replaceable   // what is in force of it and of later ones
 	pool      *client.Pool
 	catalog   *catalog.Catalog
-	live      *catalog.Live
+	live      *catalog.LiveCatalog
 	sandboxes *sandbox.Chooser
 	ledger    *tokens.Ledger
 	policy    *policy.Current
@@ -71,14 +71,14 @@ type parts struct {
 	logins    *oauth.Store         // nil: none are kept, or nobody has looked yet
 	telemetry *telemetry.Telemetry // nil: nobody is told
 	before    *started             // what the engine said of itself that wrote the record before
-	screen    *redact.Screen       // nil: nothing is hidden
+	screen    *redact.Redactor     // nil: nothing is hidden
 	memory    *memory.Budget       // for answers
 	network   *egress.Network      // of programs; closed unless settings open it
-	commands  hostcmd.Set          // that programs may start
+	commands  hostcmd.CommandSet   // that programs may start
 	pipeline  *pipeline.Pipeline
-	templates *templates.Set
+	templates *templates.TemplateSet
 	model     *model.Endpoint // nil: there is none, or it is the client's
-	parked    *agent.Parked
+	parked    *agent.ParkedTasks
 	line      *line    // the queue of tasks
 	passing   *passing // tells clients what has changed on exposed servers
 	reloader  *reloader
@@ -89,7 +89,7 @@ type parts struct {
 // assemble joins implementations to the interfaces that the phases declare. It
 // returns a whole engine or an error and nothing left behind.
 func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.Parked{}}
+	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.ParkedTasks{}}
 	p.log = hushed(c.Log, p.secrets)
 	p.onClose(p.recalled.Close)
 	e := &Engine{p}
@@ -102,7 +102,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	if err := refuseDisabled(loaded.Settings); err != nil {
 		return nil, err
 	}
-	for _, c := range doctor.Files() {
+	for _, c := range doctor.CheckFiles() {
 		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
 	}
 	if err := p.enforce(loaded.Settings); err != nil {
@@ -142,7 +142,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	}
 	p.commands = findCommands(p.config.Settings)
 	sandboxes := p.isolate(commands.guest, c.Reserve)
-	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.Helper(commands.compiler, compilerMemory) }
+	compiler := func() (io.ReadWriteCloser, error) { return sandboxes.StartHelper(commands.compiler, compilerMemory) }
 	if err := p.join(c, check.New(check.Options{Start: compiler, Parser: parser{sandboxes}, Level: p.level(), Trusted: p.trusts()})); err != nil {
 		return nil, err
 	}
@@ -174,9 +174,11 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		dir = p.dataDir().Catalog()
 	}
 	settings := p.config.Settings
-	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) core.Changes { return core.Changes(p.now().config.Settings.ChangesOf(server)) }}
+	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) core.ChangePolicy {
+		return core.ChangePolicy(p.now().config.Settings.ChangesOf(server))
+	}}
 	if p.screen != nil {
-		kept.Sealed = p.screen.Sealed
+		kept.Sealed = p.screen.SealedType
 	}
 	if kept.Key = p.userDir().ApprovalsKey(); kept.Key == "" && dir != "" {
 		p.log.Warn("what is trusted of tools is not kept: this user has no home directory")
@@ -190,14 +192,14 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	for _, s := range p.config.Servers {
 		p.catalog.SetCategory(s.Name, s.Category)
 	}
-	p.catalog.Keep(names)
+	p.catalog.KeepServers(names)
 	if err := p.catalog.LoadStatic(p.config.Settings.ToolDefinitions); err != nil {
 		return err
 	}
-	changed := func(server string) { p.live.Changed(server) }
-	spool := client.Spool{Dir: p.home.Spool(), Above: c.spoolAbove, Bytes: c.Limits.Or(settings.Limits()).Disk}
+	changed := func(server string) { p.live.NotifyChanged(server) }
+	spool := client.Spool{Dir: p.home.Spool(), Above: c.spoolAbove, Bytes: c.Limits.WithDefaults(settings.Limits()).Disk}
 	identify := func(definition json.RawMessage) (name, pin string) {
-		return catalog.Identify(p.secrets.Mask(definition))
+		return catalog.IdentifyTool(p.secrets.Mask(definition))
 	}
 	p.pool = client.New(servers, client.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
 	p.onClose(p.pool.Close)
@@ -244,7 +246,7 @@ func rulesOf(s config.Settings) policy.Rules {
 // visible are the tools that may be seen by everybody; what single principals may
 // not see is taken out of what is found.
 type visible struct {
-	live *catalog.Live
+	live *catalog.LiveCatalog
 	view *policy.View
 }
 
@@ -273,7 +275,9 @@ func (l lister) List(ctx context.Context, server string) ([]json.RawMessage, str
 	return listing.Tools, listing.Instructions, err
 }
 
-func (l lister) Own(ctx context.Context, server string) bool { return l.pool.Own(ctx, server) }
+func (l lister) Own(ctx context.Context, server string) bool {
+	return l.pool.HasOwnInstance(ctx, server)
+}
 
 func (l lister) Pin(ctx context.Context, server, tool string, since time.Time) (string, error) {
 	return l.pool.Pin(ctx, server, tool, since)
@@ -293,7 +297,7 @@ func (l learner) Learn(t *core.Tool, answer json.RawMessage, private func(string
 
 func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	settings := p.config.Settings
-	interpreters := runtimes.All(runtimeCommands(settings.Runtimes), settings.Limits().Memory)
+	interpreters := runtimes.SupportedRuntimes(runtimeCommands(settings.Runtimes), settings.Limits().Memory)
 	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands, Once: reserve != ReserveMany, Lazy: reserve == ReserveNone})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
@@ -322,14 +326,14 @@ func (p *parts) containers(guest []string, interpreters []interpreter.Interprete
 	return docker.New(o)
 }
 
-var fallbacks = map[config.SandboxFallback]process.Fallback{
+var fallbacks = map[config.SandboxFallback]process.FallbackMode{
 	config.FallbackNone: process.FallbackNone, config.FallbackQuickJS: process.FallbackQuickJS, config.FallbackAll: process.FallbackAll,
 }
 
 // parser parses Python in the sandbox.
 type parser struct{ sandboxes *process.Backend }
 
-func (p parser) Parse(ctx context.Context, code string) (core.Parsed, error) {
+func (p parser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
@@ -338,9 +342,9 @@ func (p parser) Parse(ctx context.Context, code string) (core.Parsed, error) {
 const compilerMemory = 1 << 30
 
 // join puts the pipeline together.
-func (p *parts) join(c Config, g *check.Gate) error {
+func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	p.onClose(g.Close)
-	limits := c.Limits.Or(p.config.Settings.Limits())
+	limits := c.Limits.WithDefaults(p.config.Settings.Limits())
 	everybody := p.policy.For("")
 	searcher, err := search.New(visible{p.live, everybody}, p.embeddings())
 	if err != nil {
@@ -384,7 +388,7 @@ func (p *parts) join(c Config, g *check.Gate) error {
 	}
 	if p.audit != nil {
 		p.pipeline.Recorder, p.pipeline.Watch = p.audit, p.watch
-		approvals.Table.Record(p.audit)
+		approvals.Table.RecordTo(p.audit)
 		p.pins()
 	}
 	p.onClose(p.pipeline.Flights.Close)
@@ -399,7 +403,7 @@ func (p *parts) join(c Config, g *check.Gate) error {
 // warming returns a function that starts what a program needs besides a sandbox, which is a compiler
 // unless it is written in Python. With ReserveMany the compiler starts at once, otherwise with the
 // first program that needs it.
-func warming(g *check.Gate, reserve Reserve) func(core.Language) {
+func warming(g *check.ProgramChecker, reserve Reserve) func(core.Language) {
 	compiler := sync.OnceFunc(func() { go g.Warm() })
 	if reserve == ReserveMany {
 		compiler()
@@ -419,9 +423,9 @@ func (p *parts) skills() *skills.Store {
 	}
 	project := p.dataDir().Skills()
 	if project == own {
-		return skills.New(p.templates, skills.Place{Origin: skills.User, Dir: own})
+		return skills.New(p.templates, skills.SkillPlace{Origin: skills.User, Dir: own})
 	}
-	return skills.New(p.templates, skills.Place{Origin: skills.Project, Dir: project}, skills.Place{Origin: skills.User, Dir: own})
+	return skills.New(p.templates, skills.SkillPlace{Origin: skills.Project, Dir: project}, skills.SkillPlace{Origin: skills.User, Dir: own})
 }
 
 // cleaned is a text as a model may see it, and why it is not as it was.
@@ -438,25 +442,25 @@ func cleaned(s *sanitize.Scanner, text string) (string, []string) {
 
 // approvals says about what a person is asked. What is approved for always is kept in
 // the data directory, and its key beside the user's own data.
-func (p *parts) approvals() (pipeline.Approvals, error) {
+func (p *parts) approvals() (pipeline.ApprovalOptions, error) {
 	s := p.config.Settings.Approval
 	version := p.policy.For("").Version()
-	var kept approval.Rules
+	var kept approval.RuleStore
 	if key := p.userDir().ApprovalsKey(); key != "" && p.config.Home != "" {
 		kept = approval.OpenKept(p.home.ApprovalRules(), key, version)
 	}
 	table := approval.New(s.Timeout, trusting{kept, p.catalog})
-	bounds := approval.Bounds{Questions: s.Questions, Declined: s.Declined}
-	table.Bound(bounds)
+	bounds := approval.QuestionBounds{Questions: s.Questions, Declined: s.Declined}
+	table.SetBounds(bounds)
 	if s.Webhook.URL != "" {
 		webhook, err := approval.NewWebhook(s.Webhook.URL, s.Webhook.Secret, p.log)
 		if err != nil {
-			return pipeline.Approvals{}, err
+			return pipeline.ApprovalOptions{}, err
 		}
-		table.Also(maskedChannel(p.secrets, webhook.Ask))
+		table.AddChannel(maskedChannel(p.secrets, webhook.Ask))
 		p.onClose(webhook.Close)
 	}
-	return pipeline.Approvals{Table: table, Bounds: bounds.Complete(), Wait: s.Wait}, nil
+	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait}, nil
 }
 
 // userDir returns the directory of the user's keys; "" if it is not known.
@@ -468,21 +472,23 @@ func (p *parts) dataDir() home.Dir { return home.Dir(p.config.Home) }
 // trusting are rules by which a yes for always to a tool that has changed trusts its
 // definition, too.
 type trusting struct {
-	approval.Rules
+	approval.RuleStore
 	catalog *catalog.Catalog
 }
 
-func (t trusting) Allows(r approval.Rule) bool { return t.Rules != nil && t.Rules.Allows(r) }
+func (t trusting) IsAllowed(r approval.Rule) bool {
+	return t.RuleStore != nil && t.RuleStore.IsAllowed(r)
+}
 
-func (t trusting) Allow(r approval.Rule) error {
+func (t trusting) AllowRule(r approval.Rule) error {
 	var failed error
-	if tool, ok := t.catalog.Toolset().Whole().Exact(r.Server, r.Tool); ok && tool.Change != nil {
-		failed = t.catalog.Trust(r.Server, map[string]string{r.Tool: r.Pin})
+	if tool, ok := t.catalog.Toolset().WithHidden().FindExact(r.Server, r.Tool); ok && tool.Change != nil {
+		failed = t.catalog.TrustTools(r.Server, map[string]string{r.Tool: r.Pin})
 	}
-	if t.Rules == nil {
+	if t.RuleStore == nil {
 		return failed
 	}
-	return errors.Join(failed, t.Rules.Allow(r))
+	return errors.Join(failed, t.RuleStore.AllowRule(r))
 }
 
 // attend opens the desk for the command line when something first waits.
@@ -491,7 +497,7 @@ func (p *parts) attend(dir string) {
 	var mu sync.Mutex
 	var desk io.Closer
 	var tried bool
-	table.Attend(func() {
+	table.NotifyWaiting(func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if tried {

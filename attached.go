@@ -32,7 +32,7 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 		return e.logged("did a task", Outcome{Task: t.ID, Status: core.StatusRejected, Error: refused})
 	}
 	defer free()
-	ctx, stop := deadline.WhilePermitted(e.pipeline.Permitted(ctx))
+	ctx, stop := deadline.WhilePermitted(e.pipeline.WithPolicyPermit(ctx))
 	defer stop()
 	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 func (e *Engine) holdTask(q *jobs.Queue, id string) (free func(), refused *core.Error) {
 	principal := e.pipeline.Policy.Principal()
 	if q != nil && id != "" {
-		if s, err := q.Get(principal, id); err == nil && s.Principal == principal && !s.Status.Ended() {
+		if s, err := q.Get(principal, id); err == nil && s.Principal == principal && !s.Status.HasEnded() {
 			return nil, jobs.NameTaken(id)
 		}
 	}
@@ -179,7 +179,7 @@ func outcomeOf(s JobState) Outcome {
 // does does a task whose turn has come.
 func (e *Engine) does() jobs.Run {
 	return func(ctx context.Context, t *jobs.Turn) Outcome {
-		var task core.Task
+		var task core.AgentTask
 		if err := json.Unmarshal(t.Payload, &task); err != nil {
 			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
 		}
@@ -235,7 +235,7 @@ func (e *Engine) places(t *jobs.Turn, execution string) (free func()) {
 		tick := time.NewTicker(often)
 		defer tick.Stop()
 		for {
-			t.Waits(len(e.pipeline.Approvals.Table.Waiting(execution)) > 0)
+			t.Waits(len(e.pipeline.Approvals.Table.ListWaiting(execution)) > 0)
 			select {
 			case <-tick.C:
 			case <-stop:
@@ -271,7 +271,7 @@ func (l *line) take(execution string) *attached {
 
 // resumeTask goes on with a task that waits with this execution; false: there is none of the principal.
 func (e *Engine) resumeTask(ctx context.Context, execution string, patience time.Duration) (Outcome, bool) {
-	if !e.orchestrator().Waits(execution) {
+	if !e.orchestrator().IsWaiting(execution) {
 		return Outcome{}, false
 	}
 	a := e.line.take(execution)

@@ -35,7 +35,7 @@ func states(t *testing.T, e *retort.Engine) map[string]retort.JobState {
 // principals it goes round.
 func TestTaskTakesItsTurn(t *testing.T) {
 	gate := make(chan struct{})
-	e := newOffice(t, "maxConcurrentTasks: 1\nprincipals: {anna: {}, berta: {}}", func(n int, a modeltest.Asked) modeltest.Step {
+	e := newOffice(t, "maxConcurrentTasks: 1\nprincipals: {anna: {}, berta: {}}", func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if n == 1 {
 			<-gate
 			return writes(`return nope`)(1, a)
@@ -64,7 +64,7 @@ func TestTaskTakesItsTurn(t *testing.T) {
 		testenv.WaitUntil(t, title+" is in the queue", func() bool { _, ok := states(t, e.As(principal))[title]; return ok })
 	}
 	begin("anna", "a1")
-	testenv.WaitUntil(t, "the model is asked", func() bool { return len(e.model.Asked()) == 1 })
+	testenv.WaitUntil(t, "the model is asked", func() bool { return len(e.model.Requests()) == 1 })
 	begin("anna", "a2")
 	begin("anna", "a3")
 	begin("berta", "b1")
@@ -77,7 +77,7 @@ func TestTaskTakesItsTurn(t *testing.T) {
 	testenv.WaitUntil(t, "three tasks have reported that they are queued", func() bool { mu.Lock(); defer mu.Unlock(); return len(waited) == 3 })
 	close(gate)
 	all.Wait()
-	if n := len(e.model.Asked()); n != 5 {
+	if n := len(e.model.Requests()); n != 5 {
 		t.Errorf("asked %d times", n)
 	}
 	if at := strings.Join(order, " "); !strings.HasPrefix(at, "a1 b1 ") {
@@ -89,20 +89,20 @@ func TestTaskTakesItsTurn(t *testing.T) {
 func TestTaskIsCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string
-		step     modeltest.Step
+		step     modeltest.ScriptedStep
 		reached  func(*office, retort.JobState) bool
 	}{
-		"in the line":              {"maxConcurrentTasks: 1", modeltest.Step{}, nil},
-		"while the model is asked": {"", modeltest.Step{Hang: true}, func(e *office, _ retort.JobState) bool { return len(e.model.Asked()) > 0 }},
-		"while its program runs":   {"", modeltest.Step{Text: "```ts\n" + sleeps + "\n```"}, func(e *office, _ retort.JobState) bool { return e.Running() > 0 }},
-		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.Step{Text: "```ts\n" + create + "\n```"}, func(e *office, s retort.JobState) bool {
+		"in the line":              {"maxConcurrentTasks: 1", modeltest.ScriptedStep{}, nil},
+		"while the model is asked": {"", modeltest.ScriptedStep{Hang: true}, func(e *office, _ retort.JobState) bool { return len(e.model.Requests()) > 0 }},
+		"while its program runs":   {"", modeltest.ScriptedStep{Text: "```ts\n" + sleeps + "\n```"}, func(e *office, _ retort.JobState) bool { return e.Running() > 0 }},
+		"while it waits for a person": {"approval: {autoApproveMedium: false}", modeltest.ScriptedStep{Text: "```ts\n" + create + "\n```"}, func(e *office, s retort.JobState) bool {
 			return s.Status == core.TaskPending && len(e.Waiting(s.ID)) > 0
 		}},
 	} {
 		for _, leaves := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				e := newOfficeWith(t, "provider: openai", c.settings, func(int, modeltest.Asked) modeltest.Step { return c.step })
+				e := newOfficeWith(t, "provider: openai", c.settings, func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep { return c.step })
 				reached := c.reached
 				if reached == nil {
 					submit(t, e.Engine, retort.Request{Code: sleeps})
@@ -163,7 +163,7 @@ func TestTaskForLater(t *testing.T) {
 			_ = e.Decide(a.ID, a.Digest, retort.Answer{Approve: true})
 		}
 		now, _ := e.Task(s.ID)
-		return now.Status.Ended()
+		return now.Status.HasEnded()
 	})
 	done := finished(t, e.Engine, s.ID)
 	if done.Status != "ok" || string(done.Outcome.Result) != `"mended"` || done.Outcome.Attempts != 2 || done.Outcome.Task != s.ID || e.effects() != 1 {
@@ -176,7 +176,7 @@ func TestTaskFindsTheLineFull(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1\ntasks: {waiting: 1}", writes("return 1"))
 	submit(t, e.Engine, retort.Request{Code: sleeps})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo})
-	if o.Status != core.StatusRejected || o.Error.Kind != core.KindLimit || len(e.model.Asked()) != 0 {
+	if o.Status != core.StatusRejected || o.Error.Kind != core.KindLimit || len(e.model.Requests()) != 0 {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -191,7 +191,7 @@ func TestTaskBesideAnotherEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if o := other.ExecuteTask(t.Context(), retort.Task{Description: todo}); o.Pack == nil {
+	if o := other.ExecuteTask(t.Context(), retort.Task{Description: todo}); o.TaskContext == nil {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -226,7 +226,7 @@ func TestTaskWaitsForServers(t *testing.T) {
 			once.Do(func() { close(answers) })
 		}
 	}})
-	if o.Status != core.StatusOK || o.Attempts != 1 || !strings.Contains(model.Asked()[0].Last, "createRecord") {
+	if o.Status != core.StatusOK || o.Attempts != 1 || !strings.Contains(model.Requests()[0].Last, "createRecord") {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }

@@ -38,7 +38,7 @@ func (p *parts) auditKeys() audit.Keys {
 			if file == "" {
 				return nil, core.Errorf(core.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
 			}
-			return seal.Key(file)
+			return seal.LoadOrCreateKey(file)
 		})),
 	}
 }
@@ -60,7 +60,7 @@ func (p *parts) record(ctx context.Context) error {
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
 		if log, err = p.open(ctx, o, false, p.onClose); err == nil {
-			_ = log.Record(core.Event{Kind: core.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
+			_ = log.Record(core.AuditEvent{Kind: core.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
 		}
 	}
 	if err != nil {
@@ -197,14 +197,14 @@ func (p *parts) began() error {
 		}
 		now.Servers[s.Name] = p.audit.Digest(line)
 	}
-	start := core.Event{Kind: core.EventStart, Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers}}
+	start := core.AuditEvent{Kind: core.EventStart, Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers}}
 	if refused := p.audit.Record(start, false); refused != nil {
 		return refused
 	}
 	if p.before == nil {
 		return nil
 	}
-	changed := core.Event{Kind: core.EventSettings, Facts: map[string]any{}}
+	changed := core.AuditEvent{Kind: core.EventSettings, Facts: map[string]any{}}
 	for what, names := range map[string][]string{"settings": differ(p.before.Settings, now.Settings), "servers": differ(p.before.Servers, now.Servers)} {
 		if len(names) > 0 {
 			changed.Facts[what] = names
@@ -244,10 +244,10 @@ func (p *parts) pins() {
 	stop := p.catalog.OnChange(func(tools *core.Toolset) {
 		mu.Lock()
 		defer mu.Unlock()
-		for _, c := range p.catalog.Changes() {
+		for _, c := range p.catalog.ListChanges() {
 			if name := c.Server + "\x00" + c.Tool; known[name] != c.Pin {
 				known[name] = c.Pin
-				_ = p.audit.Record(core.Event{Kind: core.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}}, false)
+				_ = p.audit.Record(core.AuditEvent{Kind: core.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}}, false)
 			}
 		}
 	})

@@ -167,7 +167,7 @@ func readRecord(t *testing.T, dir string) recorded {
 	keys := audit.Keys{}
 	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
 	keys.Bodies = keys.Codes
-	files, err := sqlstore.Files(filepath.Join(dir, "home", "audit"))
+	files, err := sqlstore.ListFiles(filepath.Join(dir, "home", "audit"))
 	if err != nil {
 		t.Fatal(err)
 	}

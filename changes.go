@@ -8,15 +8,15 @@ import (
 )
 
 // Change is how a tool's definition differs from the one that was trusted.
-type Change = core.Change
+type Change = core.DefinitionChange
 
 // Flag is something in a definition that does not belong there.
-type Flag = core.Flag
+type Flag = core.DefinitionFlag
 
 // Changes are the tools of a server, or of all, that are not as they were trusted.
 // The server is named as it is configured.
 func (e *Engine) Changes(server string) []*Change {
-	return slices.DeleteFunc(e.catalog.Changes(), func(c *Change) bool { return server != "" && c.Server != server })
+	return slices.DeleteFunc(e.catalog.ListChanges(), func(c *Change) bool { return server != "" && c.Server != server })
 }
 
 // Trust trusts the definitions of these changes, which a person has looked at. One
@@ -33,7 +33,7 @@ func (e *Engine) Trust(looked []*Change) error {
 		if err := e.trusted(server, pins); err != nil {
 			return err
 		}
-		if err := e.catalog.Trust(server, pins); err != nil {
+		if err := e.catalog.TrustTools(server, pins); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (e *Engine) trusted(server string, pins map[string]string) error {
 		return nil
 	}
 	for tool, pin := range pins {
-		if refused := e.audit.Record(core.Event{Kind: core.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}}, true); refused != nil {
+		if refused := e.audit.Record(core.AuditEvent{Kind: core.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}}, true); refused != nil {
 			return refused
 		}
 	}
@@ -56,7 +56,7 @@ func (e *Engine) trusted(server string, pins map[string]string) error {
 // Flags are what does not belong into the definition of a tool, by the raw names of
 // its server and of its own.
 func (e *Engine) Flags(server, tool string) []Flag {
-	if t, ok := e.catalog.Toolset().Whole().Exact(server, tool); ok {
+	if t, ok := e.catalog.Toolset().WithHidden().FindExact(server, tool); ok {
 		return t.Flags
 	}
 	return nil
@@ -65,14 +65,14 @@ func (e *Engine) Flags(server, tool string) []Flag {
 // Find finds what a name in any spelling means: a server, or a tool, also one that is
 // hidden since it has changed. The names are the raw ones; of a server tool is empty.
 func (e *Engine) Find(name string) (server, tool string, err error) {
-	all := e.catalog.Toolset().Whole()
-	if s, ok := all.Server(name); ok {
+	all := e.catalog.Toolset().WithHidden()
+	if s, ok := all.FindServer(name); ok {
 		return s.Name, "", nil
 	}
 	if slices.Contains(e.pool.Names(), name) {
 		return name, "", nil
 	}
-	if t, ok := all.Tool(name); ok {
+	if t, ok := all.FindTool(name); ok {
 		return t.Server, t.Name, nil
 	}
 	return "", "", core.Errorf(core.KindToolNotFound, "retort.find", "there is no server or tool %q", name).WithHint("retort tools lists what is there")
@@ -87,7 +87,7 @@ type FlaggedTool struct {
 
 // Flagged are the tools of a server with flags, whether models are offered them or not.
 func (e *Engine) Flagged(server string) (list []FlaggedTool) {
-	s, ok := e.catalog.Toolset().Whole().Server(server)
+	s, ok := e.catalog.Toolset().WithHidden().FindServer(server)
 	if !ok || s.Name != server {
 		return nil
 	}

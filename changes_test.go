@@ -96,9 +96,9 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 	if text, _ := json.Marshal(o); o.Status != core.StatusPendingApproval || strings.Contains(string(text), "silver") {
 		t.Fatalf("%s", text)
 	}
-	if waiting := e.Waiting(o.ExecutionID); len(waiting) != 1 || !strings.Contains(waiting[0].Text(), "+ Looks around and takes the silver.") {
+	if waiting := e.Waiting(o.ExecutionID); len(waiting) != 1 || !strings.Contains(waiting[0].RenderText(), "+ Looks around and takes the silver.") {
 		t.Errorf("%+v", waiting)
-	} else if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{}); err != nil {
+	} else if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.ApprovalAnswer{}); err != nil {
 		t.Error(err)
 	}
 	definitions, err := e.Describe(t.Context(), []string{"eye.list_sights"}, core.TypeScript)
@@ -106,13 +106,13 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 		t.Errorf("%v %v", definitions, err)
 	}
 	var asked atomic.Int64
-	once := core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &asked))
+	once := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
 	for range 2 {
 		if o := e.Execute(once, retort.Request{Code: look}); o.Status != core.StatusOK {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
 	}
-	always := core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: core.ScopeAlways}, &asked))
+	always := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked))
 	if o := e.Execute(always, retort.Request{Code: look + `; `}); o.Status != core.StatusOK || asked.Load() != 3 || server.called.Load() != 4 {
 		t.Errorf("%s %+v, asked %d times, called %d times", o.Status, o.Error, asked.Load(), server.called.Load())
 	}

@@ -19,10 +19,10 @@ func commandsOf(s config.Settings) []policy.Command {
 
 // findCommands looks for them, with the PATH of now: an engine does so once, and what comes
 // into it later is not started. Those that can never be started are noted.
-func findCommands(s config.Settings) hostcmd.Set {
+func findCommands(s config.Settings) hostcmd.CommandSet {
 	var written []string
 	for _, c := range s.Commands {
 		written = append(written, c.Command)
 	}
-	return hostcmd.Look(written)
+	return hostcmd.FindCommands(written)
 }

@@ -86,7 +86,7 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 		if s.Name != d.Sandbox && (d.Sandbox != sandbox.Auto || s.Strength > sandbox.Process) {
 			continue // nobody has asked for it
 		}
-		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 && !slices.ContainsFunc(s.Missing, func(m sandbox.Missing) bool { return m.Runtime == e.config.Settings.Runtime })
+		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 && !slices.ContainsFunc(s.Missing, func(m sandbox.MissingRuntime) bool { return m.Runtime == e.config.Settings.Runtime })
 	}
 	for _, c := range machine {
 		d.OK = d.OK && c.Level != doctor.Broken
@@ -104,7 +104,7 @@ func (e *Engine) knows(name string) error {
 		return nil
 	}
 	err := core.Errorf(core.KindInvalidArguments, "retort.doctor", "there is no server %q", name)
-	if near := core.Nearest(name, known, 1); len(near) > 0 {
+	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return err.WithHint("did you mean %s?", near[0])
 	}
 	return err.WithHint("configured are %s", strings.Join(known, ", "))
@@ -227,7 +227,7 @@ func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabi
 	for _, s := range sandboxes {
 		for _, name := range s.Runtimes {
 			if path, err := exec.LookPath(commands[name]); err == nil && versions[name] == "" {
-				versions[name] = doctor.Version(ctx, path)
+				versions[name] = doctor.ProgramVersion(ctx, path)
 			}
 		}
 	}
@@ -253,11 +253,11 @@ func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
 func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
 	data := p.dataDir()
 	if data == "" {
-		return append(doctor.Files(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
+		return append(doctor.CheckFiles(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
 	}
-	checks := append(doctor.Files(), doctor.Folder("home", string(data), fix)...)
+	checks := append(doctor.CheckFiles(), doctor.CheckFolder("home", string(data), fix)...)
 	if own := string(p.userDir()); own != "" {
-		checks = append(append(checks, doctor.Folder("keys", own, fix)...), doctor.Keys("keys", own, fix)...)
+		checks = append(append(checks, doctor.CheckFolder("keys", own, fix)...), doctor.CheckKeys("keys", own, fix)...)
 	}
 	checks = append(checks, p.keyPlace(), sizes(data))
 	if engines := running(data); engines != "" {
@@ -282,8 +282,8 @@ func (p *parts) keyPlace() doctor.Check {
 func sizes(data home.Dir) doctor.Check {
 	var parts []string
 	for _, dir := range []string{data.Audit(), data.Workspace(), data.Vault(), data.Catalog()} {
-		if n := doctor.Size(dir); n > 0 {
-			parts = append(parts, filepath.Base(dir)+" "+doctor.Bytes(n))
+		if n := doctor.FolderSize(dir); n > 0 {
+			parts = append(parts, filepath.Base(dir)+" "+doctor.FormatBytes(n))
 		}
 	}
 	if parts == nil {
@@ -294,14 +294,14 @@ func sizes(data home.Dir) doctor.Check {
 
 // running says which engines write the record of a home.
 func running(data home.Dir) string {
-	files, _ := sqlstore.Files(data.Audit())
+	files, _ := sqlstore.ListFiles(data.Audit())
 	var pids []string
 	for _, f := range files {
 		lock := f + ".lock"
 		if _, err := os.Stat(lock); err != nil {
 			continue
 		}
-		unlock, err := seal.Share(lock, 0)
+		unlock, err := seal.LockShared(lock, 0)
 		if err == nil {
 			unlock()
 			continue
@@ -319,7 +319,7 @@ func running(data home.Dir) string {
 // brokenCache finds kept definitions that cannot be read. Nothing is lost with them: what is
 // trusted of tools is elsewhere.
 func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
-	for _, file := range catalog.Broken(data.Catalog()) {
+	for _, file := range catalog.BrokenFiles(data.Catalog()) {
 		c := doctor.Check{Name: "catalog", Level: doctor.Warning, Words: file + " cannot be read, so its tools are not known before their server is up", Mend: "retort doctor --fix"}
 		if fix && os.Remove(file) == nil {
 			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written anew when its server is listed", ""
@@ -331,7 +331,7 @@ func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
 
 // swept removes what engines left that have died.
 func swept(data home.Dir) (checks []doctor.Check) {
-	if n := approval.Sweep(data.Approvals()); n > 0 {
+	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
 		checks = append(checks, doctor.Check{Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n)})
 	}
 	return checks
@@ -342,16 +342,16 @@ func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
 	now := time.Now()
 	database := p.config.Settings.Audit.Store != ""
 	if _, err := os.Stat(p.dataDir().Audit()); !p.config.Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
-		return []doctor.Check{doctor.Clock(now, 0)}
+		return []doctor.Check{doctor.CheckClock(now, 0)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
-		return []doctor.Check{{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint}, doctor.Clock(now, 0)}
+		return []doctor.Check{{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint}, doctor.CheckClock(now, 0)}
 	}
 	defer r.close()
-	g, err := r.Glance(ctx)
+	g, err := r.QuickCheck(ctx)
 	record := doctor.Check{Name: "record", Level: doctor.OK, Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains)}
 	switch {
 	case err != nil:
@@ -359,5 +359,5 @@ func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
 	case len(g.Findings) > 0:
 		record.Level, record.Words, record.Mend = doctor.Broken, g.Findings[0].Says, "retort audit verify"
 	}
-	return []doctor.Check{record, doctor.Clock(now, g.Behind(now))}
+	return []doctor.Check{record, doctor.CheckClock(now, g.ClockLag(now))}
 }

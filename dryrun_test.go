@@ -21,7 +21,7 @@ const tidies = `
 func dry(t *testing.T, e *retort.Engine, code string) core.Outcome {
 	t.Helper()
 	var asked atomic.Int64
-	ctx := core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &asked))
+	ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
 	o := e.Execute(ctx, retort.Request{Code: code, DryRun: true})
 	if o.Status != core.StatusOK || !o.DryRun || len(o.Approvals) != 1 || asked.Load() != 0 {
 		t.Fatalf("%+v %+v, asked %d times", o, o.Error, asked.Load())
@@ -31,7 +31,7 @@ func dry(t *testing.T, e *retort.Engine, code string) core.Outcome {
 
 // A dry run reads, records, and changes nothing; approved, exactly that happens.
 func TestDryRun(t *testing.T) {
-	for name, answer := range map[string]core.Answer{"approved": {Approve: true}, "denied": {Note: "no"}} {
+	for name, answer := range map[string]core.ApprovalAnswer{"approved": {Approve: true}, "denied": {Note: "no"}} {
 		t.Run(name, func(t *testing.T) {
 			e, server := judged(t, "")
 			o := dry(t, e, tidies)
@@ -64,7 +64,7 @@ func TestDryRunQuestion(t *testing.T) {
 	if len(waiting) != 1 || len(waiting[0].Effects) != 2 {
 		t.Fatalf("%+v", waiting)
 	}
-	text := waiting[0].Text()
+	text := waiting[0].RenderText()
 	for _, want := range []string{"with the 2 effects", "files.create_directory (write", `"content": "one"`, "the program:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the question lacks %q:\n%s", want, text)
@@ -72,7 +72,7 @@ func TestDryRunQuestion(t *testing.T) {
 	}
 	other := waiting[0].Question
 	other.Effects = other.Effects[:1]
-	if other.Digest() == waiting[0].Digest {
+	if other.ApprovalDigest() == waiting[0].Digest {
 		t.Error("the digest does not bind the effects")
 	}
 }
@@ -87,9 +87,9 @@ func TestDryRunThatDiffers(t *testing.T) {
 		await files.createDirectory({path: '/srv/nordlys/' + real});
 		return real;`)
 	var asked []core.Approval
-	done := e.Resume(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
+	done := e.Resume(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		asked = append(asked, a)
-		return core.Answer{Approve: !a.IsCall()}, true
+		return core.ApprovalAnswer{Approve: !a.IsCall()}, true
 	}), o.ExecutionID, 10*time.Second)
 	if done.Status != core.StatusDenied || len(asked) != 2 || !strings.Contains(string(asked[1].Arguments), "real") || len(server.Effects()) != 1 {
 		t.Errorf("%+v %+v, asked %d times, %d effects", done, done.Error, len(asked), len(server.Effects()))

@@ -17,9 +17,9 @@ import (
 func asked(t *testing.T, e *retort.Engine, code string) []core.Approval {
 	t.Helper()
 	var all []core.Approval
-	o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
+	o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		all = append(all, a)
-		return core.Answer{}, true
+		return core.ApprovalAnswer{}, true
 	}), retort.Request{Code: code})
 	if len(all) == 0 {
 		t.Fatalf("%s: nobody was asked: %s %+v", code, o.Status, o.Error)
@@ -45,10 +45,10 @@ func TestQuestionImpact(t *testing.T) {
 		{`await files.writeFile({path: '/srv/nordlys/x', content: 'see https://example.org/a'})`, core.Impact{NetworksAccessed: []string{"example.org"}, DataModified: true}},
 	} {
 		q := asked(t, e, c.code)[0]
-		if got, want := text(t, q.Impact), text(t, c.want.Of()); got != want {
+		if got, want := text(t, q.Impact), text(t, c.want.ForQuestion()); got != want {
 			t.Errorf("%s:\n%s, want\n%s", c.code, got, want)
 		}
-		if shown := q.Text(); !strings.Contains(shown, "impact, as far as") || !strings.Contains(shown, "  reversible: "+map[bool]string{true: "yes", false: "no"}[c.want.Reversible]) {
+		if shown := q.RenderText(); !strings.Contains(shown, "impact, as far as") || !strings.Contains(shown, "  reversible: "+map[bool]string{true: "yes", false: "no"}[c.want.Reversible]) {
 			t.Errorf("a person is shown\n%s", shown)
 		}
 	}
@@ -89,7 +89,7 @@ func TestCriticalCallsAreAsked(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close() })
 	e.Settle(t.Context())
 	var n atomic.Int64
-	yes := core.WithChannel(t.Context(), answers(core.Answer{Approve: true, Scope: core.ScopeAlways}, &n))
+	yes := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &n))
 	for i, c := range []struct {
 		arguments string
 		asked     int64

@@ -35,16 +35,16 @@ type ServerInfo struct {
 
 // Stats are what get_execution_stats answers.
 type Stats struct {
-	Servers    int            `json:"servers"`
-	Ready      int            `json:"ready"`
-	Tools      int            `json:"tools"`
-	Tokens     int            `json:"definition_tokens"` // of all tools' definitions
-	Learned    int            `json:"learned_types"`     // tools whose answers are known though they do not declare them
-	Skills     int            `json:"skills"`
-	Executions tokens.Summary `json:"executions"`         // since this engine began
-	Recorded   *Recorded      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
-	Kept       core.Kept      `json:"kept"`               // of the session, or of the default one
-	Tasks      *TaskCounts    `json:"tasks,omitempty"`    // of the queue, if this engine works on it
+	Servers    int                 `json:"servers"`
+	Ready      int                 `json:"ready"`
+	Tools      int                 `json:"tools"`
+	Tokens     int                 `json:"definition_tokens"` // of all tools' definitions
+	Learned    int                 `json:"learned_types"`     // tools whose answers are known though they do not declare them
+	Skills     int                 `json:"skills"`
+	Executions tokens.Summary      `json:"executions"`         // since this engine began
+	Recorded   *Recorded           `json:"recorded,omitempty"` // by all engines, as long as the record goes back
+	Kept       core.WorkspaceUsage `json:"kept"`               // of the session, or of the default one
+	Tasks      *TaskCounts         `json:"tasks,omitempty"`    // of the queue, if this engine works on it
 	// Outstanding says why the files of the configuration are not in force as they are now.
 	Outstanding string `json:"outstanding,omitempty"`
 	// ActiveTasks are being done now; MaxConcurrentTasks is how many of the queue can be at once.
@@ -60,10 +60,12 @@ func (e *Engine) Warnings() []string { return e.config.Warnings }
 func (e *Engine) Outstanding() string { return e.reloader.outstanding() }
 
 // Settle waits until the servers named, or all, have answered or failed once.
-func (e *Engine) Settle(ctx context.Context, servers ...string) { e.live.Settle(ctx, servers...) }
+func (e *Engine) Settle(ctx context.Context, servers ...string) {
+	e.live.WaitForListing(ctx, servers...)
+}
 
 // Pending names the servers of which nothing is known yet.
-func (e *Engine) Pending() []string { return e.live.Pending() }
+func (e *Engine) Pending() []string { return e.live.PendingServers() }
 
 // Toolset is the set of tools that programs may see now.
 func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
@@ -71,7 +73,7 @@ func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
-	s := Stats{Executions: e.ledger.Summary(e.pipeline.Account(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.Kept(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal())}
+	s := Stats{Executions: e.ledger.Summary(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.WorkspaceUsage(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal())}
 	s.Executions.Session, s.Outstanding = session, e.Outstanding()
 	s.ActiveTasks, s.MaxConcurrentTasks = e.line.active(e.pipeline.Policy.Principal()), e.config.Settings.MaxTasks
 	for _, server := range e.Servers() {
@@ -106,11 +108,11 @@ func (e *Engine) Servers() []ServerInfo {
 func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
 	status := maskedStatus(e.secrets, e.pool.Status(name))
 	info := ServerInfo{
-		Name: name, State: string(status.State), Error: e.live.Problem(name), Implementation: status.Name, Version: status.Version,
+		Name: name, State: string(status.State), Error: e.live.ProblemOf(name), Implementation: status.Name, Version: status.Version,
 		Protocol: status.Protocol, ConnectMS: status.Connect.Seconds() * 1000, LatencyMS: status.Latency.Seconds() * 1000,
 		Stderr: status.Stderr, Problems: e.problems(name, status),
 	}
-	if s, ok := tools.Server(name); ok && s.Name == name {
+	if s, ok := tools.FindServer(name); ok && s.Name == name {
 		for _, t := range s.Tools {
 			if t.Learned != nil {
 				info.Learned++
@@ -125,12 +127,12 @@ func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
 // problems is what was odd about a server's definitions and output, in words.
 func (e *Engine) problems(server string, status client.Status) []string {
 	var all []string
-	if s, ok := e.catalog.Toolset().Server(server); ok && s.Name == server {
+	if s, ok := e.catalog.Toolset().FindServer(server); ok && s.Name == server {
 		for _, f := range s.Flags {
 			all = append(all, "its "+f.String())
 		}
 	}
-	for _, p := range e.catalog.Problems() {
+	for _, p := range e.catalog.ListProblems() {
 		if p.Server == server {
 			all = append(all, p.String())
 		}

@@ -131,7 +131,7 @@ func (f *inForce) rules() (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	both, _ := started.Under(changed) // two policies are never too many
+	both, _ := started.RestrictedBy(changed) // two policies are never too many
 	return both, nil
 }
 
@@ -188,7 +188,7 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 	next := *before
 	next.servers = slices.DeleteFunc(slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted.servers), s.Name) })
 	next.removed, next.levels, next.ruled, next.doubted = wanted.removed, wanted.levels, wanted.config, wanted.meaning()
-	rules, ok := rules.Under(p.policy.For("").InForce())
+	rules, ok := rules.RestrictedBy(p.policy.For("").InForce())
 	if !ok {
 		return nil, nil, d, core.Errorf(core.KindLimit, "retort.reload", "the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force").
 			WithHint("save the files again when no calls are running, or restart retort serve")
@@ -324,10 +324,10 @@ func namesOf(servers []Server) (names []string) {
 func (d difference) dropReasons() map[string]*core.Error {
 	why := map[string]*core.Error{}
 	for _, name := range d.removed {
-		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name).WithHint("search for the tools that there are now").At(name, "")
+		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name).WithHint("search for the tools that there are now").AtTool(name, "")
 	}
 	for _, name := range d.changed {
-		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the entry of the server %q was changed in the settings, so it was ended", name).WithHint("run the program again").At(name, "")
+		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the entry of the server %q was changed in the settings, so it was ended", name).WithHint("run the program again").AtTool(name, "")
 	}
 	return why
 }

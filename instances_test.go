@@ -85,10 +85,10 @@ func TestInstanceWithAnotherDefinitionIsAskedAbout(t *testing.T) {
 		t.Fatalf("%s %+v, called %d times", o.Status, o.Error, s.called.Load())
 	}
 	waiting := e.Waiting(o.ExecutionID)
-	if len(waiting) != 1 || !strings.Contains(waiting[0].Text(), "+ Deletes.") {
+	if len(waiting) != 1 || !strings.Contains(waiting[0].RenderText(), "+ Deletes.") {
 		t.Fatalf("%+v", waiting)
 	}
-	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{Approve: true}); err != nil {
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.ApprovalAnswer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
 	if o := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); o.Status != core.StatusOK || s.called.Load() != 1 {
@@ -120,9 +120,9 @@ func TestDefinitionChangesWhileAPersonDecides(t *testing.T) {
 				}
 				e := openOne(t, "permissionLevel: execute_full\n"+settings, p.dial)
 
-				ask := core.WithChannel(t.Context(), func(context.Context, core.Approval) (core.Answer, bool) {
+				ask := core.WithChannel(t.Context(), func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 					s.become("Deletes ALL.")
-					return core.Answer{Approve: true}, true
+					return core.ApprovalAnswer{Approve: true}, true
 				})
 				o := e.Execute(ask, retort.Request{Session: "a", Code: `return await eye.note()`, DryRun: dry})
 				if dry {
@@ -144,7 +144,7 @@ func TestApprovedCallIsSent(t *testing.T) {
 			p := &party{tools: func() string { return definitionOf("Notes.", destroys) }, answer: func(string, json.RawMessage) string { called.Add(1); return textResult("noted") }}
 			e := openOne(t, "permissionLevel: execute_full\n"+settings, p.dial)
 			var asked atomic.Int64
-			ask := core.WithChannel(t.Context(), answers(core.Answer{Approve: true}, &asked))
+			ask := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
 			for _, dry := range []bool{false, true} {
 				o := e.Execute(ask, retort.Request{Session: "a", Code: `return await eye.note()`, DryRun: dry})
 				if dry {

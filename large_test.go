@@ -363,7 +363,7 @@ func serveLargeEngine(arguments string) {
 
 type engineTold struct {
 	Before, After int64 // bytes: the most that was in memory at any time
-	Status        core.Status
+	Status        core.OutcomeStatus
 	Result        string
 	Tokens        int
 	Error         string

@@ -90,7 +90,9 @@ func learnAndMisspell(t *testing.T, servers []retort.Server, calls []string, lea
 	}
 	defer e.Close()
 	e.Settle(t.Context())
-	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	yes := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		return core.ApprovalAnswer{Approve: true}, true
+	}
 	ctx := core.WithChannel(t.Context(), yes)
 	for _, call := range calls {
 		if o := e.Execute(ctx, retort.Request{Code: "for (let i = 0; i < 10; i++) await " + call + ";"}); o.Status != core.StatusOK {

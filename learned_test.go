@@ -51,10 +51,10 @@ func openTracker(t *testing.T, home, settings string, p *party) *retort.Engine {
 const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues({page});`
 
 // learned waits until the engine has learned from a number of answers of a tool, and returns the result.
-func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *core.Learned) {
+func learned(t *testing.T, e *retort.Engine, tool string, answers int) (l *core.LearnedSchema) {
 	t.Helper()
 	testenv.WaitUntil(t, fmt.Sprintf("%d answers of %s are known", answers, tool), func() bool {
-		known, ok := e.Toolset().Tool(tool)
+		known, ok := e.Toolset().FindTool(tool)
 		if ok {
 			l = known.Learned
 		}
@@ -145,7 +145,7 @@ func TestLearnedTypesLastAsLongAsTheDefinition(t *testing.T) {
 		want          int
 	}{{"", "", 0}, {"", "", 10}, {"", "results: {learn: false}", 0}, {"", "", 10}, {" now", "toolChanges: note", 0}, {" now", "toolChanges: note", 10}} {
 		e := openTracker(t, home, tt.settings, tracker(tt.pin))
-		tool, ok := e.Toolset().Tool("tracker.listIssues")
+		tool, ok := e.Toolset().FindTool("tracker.listIssues")
 		if !ok {
 			t.Fatalf("%+v: no tool", tt)
 		}
@@ -216,7 +216,9 @@ func TestDryRunsAnswerInLearnedShapes(t *testing.T) {
 	p := tracker("")
 	p.tools = func() string { return `{"name":"create_issue","inputSchema":{"type":"object"}}` }
 	e := openTracker(t, t.TempDir(), "", p)
-	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	yes := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		return core.ApprovalAnswer{Approve: true}, true
+	}
 	if o := e.Execute(core.WithChannel(t.Context(), yes), retort.Request{Code: "await tracker.createIssue({})"}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
@@ -225,7 +227,7 @@ func TestDryRunsAnswerInLearnedShapes(t *testing.T) {
 	if string(o.Result) != `[true,"1970"]` || len(p.got()) == 0 || strings.Contains(p.got(), "\n") {
 		t.Errorf("%s %s %+v; it was sent %q", o.Status, o.Result, o.Error, p.got())
 	}
-	if l, _ := e.Toolset().Tool("tracker.createIssue"); l.Learned.Observations != 1 {
+	if l, _ := e.Toolset().FindTool("tracker.createIssue"); l.Learned.Observations != 1 {
 		t.Error("what was made up has taught something")
 	}
 }

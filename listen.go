@@ -62,11 +62,11 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 }
 
 // Running counts the executions that have not ended, of the principal that the engine is for.
-func (e *Engine) Running() int { return e.pipeline.Flights.Running(e.pipeline.Policy.Principal()) }
+func (e *Engine) Running() int { return e.pipeline.Flights.CountRunning(e.pipeline.Policy.Principal()) }
 
 // refused records calls whose token does not count. They were refused whether or not that can be
 // recorded.
-func (e *Engine) refused(r web.Refusal) {
+func (e *Engine) refused(r web.RefusedLogins) {
 	if e.audit == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (e *Engine) refused(r web.Refusal) {
 	if r.From != "" {
 		facts["from"] = r.From
 	}
-	if err := e.audit.Record(core.Event{Kind: core.EventToken, Status: "refused", Facts: facts}, false); err != nil {
+	if err := e.audit.Record(core.AuditEvent{Kind: core.EventToken, Status: "refused", Facts: facts}, false); err != nil {
 		e.log.Warn("a refused token could not be recorded", "error", err.Message)
 	}
 }

@@ -125,8 +125,8 @@ func (l *Login) ended(err error) error {
 	return err
 }
 
-func loginEvent(server, principal, status, issuer string) core.Event {
-	e := core.Event{Kind: core.EventLogin, Server: server, Principal: principal, Status: status, Facts: map[string]any{}}
+func loginEvent(server, principal, status, issuer string) core.AuditEvent {
+	e := core.AuditEvent{Kind: core.EventLogin, Server: server, Principal: principal, Status: status, Facts: map[string]any{}}
 	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
 		e.Facts["issuer"] = u.Host
 	}
@@ -138,7 +138,7 @@ func at(err error, server string) error {
 	if err == nil {
 		return nil
 	}
-	return core.AsError(err).At(server, "")
+	return core.AsError(err).AtTool(server, "")
 }
 
 // LoggedOut says what a logout did.
@@ -274,7 +274,7 @@ func (p *parts) client(server, principal string) (*oauth.Client, error) {
 		names = append(names, s.Name)
 	}
 	e := core.Errorf(core.KindInvalidArguments, "retort.login", "there is no server %q", server)
-	if near := core.Nearest(server, names, 3); len(near) > 0 {
+	if near := core.NearestNames(server, names, 3); len(near) > 0 {
 		return nil, e.WithHint("did you mean %q?", near[0])
 	}
 	return nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
@@ -283,11 +283,11 @@ func (p *parts) client(server, principal string) (*oauth.Client, error) {
 // whyNoLogin says why nobody can log in at a server, nil if that is possible.
 func (p *parts) whyNoLogin(s Server, principal string) error {
 	e := func(format string, args ...any) error {
-		return core.Errorf(core.KindInvalidArguments, "retort.login", format, args...).At(s.Name, "")
+		return core.Errorf(core.KindInvalidArguments, "retort.login", format, args...).AtTool(s.Name, "")
 	}
 	switch {
 	case p.now().clients[s.Name] != nil && p.now().clients[s.Name].shared && principal != "":
-		return core.Errorf(core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).At(s.Name, "").
+		return core.Errorf(core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).AtTool(s.Name, "").
 			WithHint("leave --principal away, or take servers.%s.isolation: shared out of the settings", s.Name)
 	case p.now().clients[s.Name] != nil:
 		return nil
@@ -329,7 +329,7 @@ func (l *logins) Login(ctx context.Context, server string, ask func(context.Cont
 		case <-other.done:
 			return other.err
 		case <-ctx.Done():
-			return core.Errorf(core.KindCancelled, "retort.login", "the execution was cancelled while it waited for a login").At(server, "")
+			return core.Errorf(core.KindCancelled, "retort.login", "the execution was cancelled while it waited for a login").AtTool(server, "")
 		}
 	}
 	own := &loggingIn{done: make(chan struct{})}
@@ -347,18 +347,18 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 	server := at.server
 	client := l.now().clients[server].of(at.principal)
 	if client == nil {
-		return core.Errorf(core.KindUpstreamGone, "retort.login", "nobody can log in at the server").At(server, "")
+		return core.Errorf(core.KindUpstreamGone, "retort.login", "nobody can log in at the server").AtTool(server, "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*loginPatience)
 	defer cancel()
 	login, err := client.Begin(ctx, oauth.How{})
 	if err != nil {
-		return core.AsError(err).At(server, "")
+		return core.AsError(err).AtTool(server, "")
 	}
 	defer login.Close()
 	failed := l.wait(ctx, login, ask)
 	if failed == nil {
-		l.live.Changed(server)
+		l.live.NotifyChanged(server)
 	}
 	if l.audit != nil {
 		e := loginEvent(server, at.principal, "ok", login.Issuer())
@@ -405,11 +405,11 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 func (l *logins) Needed() (all []*core.Error) {
 	tools := l.live.Toolset()
 	for name := range l.now().clients {
-		if s, known := tools.Server(name); known && s.Name == name && len(s.Tools) > 0 {
+		if s, known := tools.FindServer(name); known && s.Name == name && len(s.Tools) > 0 {
 			continue
 		}
-		if e := l.live.Problem(name); e != nil && errors.Is(e, core.ErrLogin) {
-			all = append(all, e.At(name, ""))
+		if e := l.live.ProblemOf(name); e != nil && errors.Is(e, core.ErrLogin) {
+			all = append(all, e.AtTool(name, ""))
 		}
 	}
 	slices.SortFunc(all, func(a, b *core.Error) int { return strings.Compare(a.Server, b.Server) })
@@ -427,12 +427,12 @@ func (p *parts) awaitLogins() {
 		for ctx.Err() == nil {
 			for name, all := range p.now().clients {
 				client := all.of("") // that with which tools are listed
-				if e := p.live.Problem(name); e == nil || !errors.Is(e, core.ErrLogin) {
+				if e := p.live.ProblemOf(name); e == nil || !errors.Is(e, core.ErrLogin) {
 					continue
 				}
 				if s, _ := client.Status(ctx); s.Since != nil && !s.Since.Equal(tried[name]) {
 					tried[name] = *s.Since
-					p.live.Changed(name)
+					p.live.NotifyChanged(name)
 				}
 			}
 			select {
@@ -447,9 +447,9 @@ func (p *parts) awaitLogins() {
 // settle answers the question about a login that has ended.
 func (l *logins) settle(address string, ok bool) {
 	table := l.pipeline.Approvals.Table
-	for _, a := range table.Waiting("") {
+	for _, a := range table.ListWaiting("") {
 		if a.Login == address {
-			_ = table.Decide(a.ID, a.Digest, core.Answer{Approve: ok, Note: "the login did not succeed", By: "login"})
+			_ = table.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: ok, Note: "the login did not succeed", By: "login"})
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // of Debian or Ubuntu, and a machine is started, kept and woken for each runtime. Kernel, if it is
 // not empty, is a folder with boot/vmlinuz-* and lib/modules/* to be used instead. Progress is told
 // what takes long. The error is a *Error that says what is missing and how to get it.
-func SetupMachines(ctx context.Context, c Config, kernel string, progress func(string)) (*vm.Report, error) {
+func SetupMachines(ctx context.Context, c Config, kernel string, progress func(string)) (*vm.SetupReport, error) {
 	loaded, err := c.load()
 	if err != nil {
 		return nil, err
@@ -27,13 +27,13 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 		return nil, err
 	}
 	s := loaded.Settings
-	o := machineOptions(s.VM, home.Dir(loaded.Home), commands.guest, runtimes.All(runtimeCommands(s.Runtimes), s.Limits().Memory))
+	o := machineOptions(s.VM, home.Dir(loaded.Home), commands.guest, runtimes.SupportedRuntimes(runtimeCommands(s.Runtimes), s.Limits().Memory))
 	o.Commands = findCommands(s)
 	o.Limits, o.Progress = s.Limits(), progress
 	if kernel != "" {
 		o.Kernel = kernel
 	}
-	return vm.Setup(ctx, o)
+	return vm.SetupMachines(ctx, o)
 }
 
 // machines are sandboxes of virtual machines. They are said to be missing until SetupMachines has

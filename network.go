@@ -69,11 +69,11 @@ func authorities(file string) (*x509.CertPool, error) {
 }
 
 // proxied is how programs of interpreters reach the network; nil if there is none.
-func (p *parts) proxied() *interpreter.Network {
+func (p *parts) proxied() *interpreter.ProxyNetwork {
 	if p.network.Closed() {
 		return nil
 	}
-	return &interpreter.Network{Certificates: p.config.Settings.Network.Certificates}
+	return &interpreter.ProxyNetwork{Certificates: p.config.Settings.Network.Certificates}
 }
 
 // level is how strictly programs are judged.

@@ -190,7 +190,7 @@ func toldOf(t *testing.T, s *site, c retort.Config, tried []string) {
 // The JavaScript runtimes send their requests through the engine, as they do in a process. If
 // RETORT_FULL is not set, one of them is enough.
 func TestContainedNetwork(t *testing.T) {
-	var daemon *testenv.Dockerd
+	var daemon *testenv.DockerDaemon
 	defer func() {
 		if daemon != nil {
 			daemon.End()

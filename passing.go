@@ -83,7 +83,7 @@ func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	if client.ForResources(t.Raw) {
 		return nil
 	}
-	return catalog.Offered(t, e.fits)
+	return catalog.OfferedDefinition(t, e.fits)
 }
 
 // fits reports whether the definition of a tool may be shown whole. No text has more tokens than bytes.
@@ -107,21 +107,21 @@ func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// Pass makes one request of a client to a server, as server.Passer says.
-func (e *Engine) Pass(ctx context.Context, r Request, what core.Passed) Outcome {
-	return e.logged("passed", e.pipeline.Pass(ctx, r, what))
+// Pass makes one request of a client to a server, as server.Passthrough says.
+func (e *Engine) Pass(ctx context.Context, r Request, what core.PassthroughRequest) Outcome {
+	return e.logged("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
 // Listed is what the exposed servers list by a method, each as it was received but for
 // secrets and what is personal. Servers that fail, or of which the policy refuses it, are left out.
-func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.Listed {
+func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedItem {
 	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listPatience)
 	defer cancel()
 	exposed := e.Exposed()
 	found := make([][]json.RawMessage, len(exposed))
 	var wg sync.WaitGroup
 	for i, name := range exposed {
-		if !e.pipeline.Passable(name, kind.Tool) {
+		if !e.pipeline.IsPassable(name, kind.Tool) {
 			continue
 		}
 		wg.Go(func() {
@@ -130,14 +130,14 @@ func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.Listed {
 				e.log.Warn("could not be listed", "server", name, "method", kind.Method, "error", core.AsError(err).Message)
 				return
 			}
-			found[i] = e.pipeline.Shown(name, e.cleanListed(name, kind, items))
+			found[i] = e.pipeline.CleanListed(name, e.cleanListed(name, kind, items))
 		})
 	}
 	wg.Wait()
-	var all []server.Listed
+	var all []server.ListedItem
 	for i, items := range found {
 		for _, item := range items {
-			all = append(all, server.Listed{Server: exposed[i], Item: item})
+			all = append(all, server.ListedItem{Server: exposed[i], Item: item})
 		}
 	}
 	return all
@@ -147,9 +147,9 @@ func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.Listed {
 // is used by a name that no model may see is left out.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
-	var first core.Flag
+	var first core.DefinitionFlag
 	for i, item := range items {
-		shown, flags := catalog.Listed(item, kind.Key, scanner)
+		shown, flags := catalog.CleanListed(item, kind.Key, scanner)
 		if items[i] = shown; len(flags) > 0 {
 			if flagged++; flagged == 1 {
 				first = flags[0]
@@ -168,7 +168,7 @@ const listPatience = 20 * time.Second
 
 // Subscribed asks a server to tell when a resource changes, or not to tell any more.
 func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) error {
-	if !e.pipeline.Passable(srv, server.Resources.Tool) {
+	if !e.pipeline.IsPassable(srv, server.Resources.Tool) {
 		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", srv)
 	}
 	return e.pool.Subscribe(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)

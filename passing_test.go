@@ -176,7 +176,7 @@ func TestPolicyOfResources(t *testing.T) {
 	if o := e.Execute(t.Context(), retort.Request{Code: "return await lib.readResource('doc://1')"}); o.Status == retort.Status("ok") {
 		t.Errorf("%s %s", o.Status, o.Result)
 	}
-	if o := e.Pass(t.Context(), retort.Request{}, core.Passed{Server: "lib", Method: "resources/read", Tool: "read_resource", Arguments: json.RawMessage(`{"uri":"doc://1"}`)}); o.Status != "denied" && o.Status != "rejected" {
+	if o := e.Pass(t.Context(), retort.Request{}, core.PassthroughRequest{Server: "lib", Method: "resources/read", Tool: "read_resource", Arguments: json.RawMessage(`{"uri":"doc://1"}`)}); o.Status != "denied" && o.Status != "rejected" {
 		t.Errorf("%s %s", o.Status, o.Result)
 	}
 	// A tool of the server's own stands in the place of ours.

@@ -36,8 +36,8 @@ principals:
 	} {
 		as := e.As(c.principal)
 		all, err := as.Search(t.Context(), retort.Query{Limit: 100})
-		if err != nil || all.Total != c.tools || len(all.Tools) != c.tools || as.Toolset().Count() != c.tools {
-			t.Errorf("%q finds %d of %d tools and has %d, want %d, %v", c.principal, len(all.Tools), all.Total, as.Toolset().Count(), c.tools, err)
+		if err != nil || all.Total != c.tools || len(all.Tools) != c.tools || as.Toolset().CountTools() != c.tools {
+			t.Errorf("%q finds %d of %d tools and has %d, want %d, %v", c.principal, len(all.Tools), all.Total, as.Toolset().CountTools(), c.tools, err)
 		}
 		found, err := as.Search(t.Context(), retort.Query{Text: "record message history list send delete update", Limit: 100})
 		if err != nil || found.Total != len(found.Tools) {
@@ -61,7 +61,7 @@ principals:
 			}
 		}
 	}
-	for principal, want := range map[string]core.Status{"": core.StatusOK, "reader": core.StatusOK, "clerk": core.StatusDenied} {
+	for principal, want := range map[string]core.OutcomeStatus{"": core.StatusOK, "reader": core.StatusOK, "clerk": core.StatusDenied} {
 		if o := e.As(principal).Call(t.Context(), retort.Request{}, "crm.search_records", []byte(`{"objectType":"Contact"}`)); o.Status != want {
 			t.Errorf("%q: %s, %+v, want %s", principal, o.Status, o.Error, want)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // privacy hides what is personal, as the settings say; nil if they say nothing is.
-func (p *parts) privacy() *redact.Screen {
+func (p *parts) privacy() *redact.Redactor {
 	s := p.config.Settings
 	if !s.PIITokenization.Bool() {
 		return nil
@@ -117,7 +117,7 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 	}
 	var mentions func([]byte) bool
 	if len(what.Subjects) > 0 {
-		is := redact.Mentions(what.Subjects...)
+		is := redact.MentionMatcher(what.Subjects...)
 		mentions = func(text []byte) bool { return is(string(text)) }
 	}
 	if err := p.eraseTasks(what, mentions); err != nil {
@@ -126,7 +126,7 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}
-	if out.Values, out.Sessions, err = store.Forget(redact.Subject(what.Subjects...)); err == nil {
+	if out.Values, out.Sessions, err = store.Forget(redact.SubjectMatcher(what.Subjects...)); err == nil {
 		err = p.eraseCopies() // those that engines write from now on have no value that is forgotten
 	}
 	if err != nil {

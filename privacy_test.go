@@ -111,10 +111,10 @@ func TestCrossingIsAsked(t *testing.T) {
 		}
 	}
 	waiting := e.Waiting(o.ExecutionID)
-	if !strings.Contains(waiting[0].Text(), personal[0]) || strings.Contains(waiting[0].ForModel().Text(), personal[0]) {
+	if !strings.Contains(waiting[0].RenderText(), personal[0]) || strings.Contains(waiting[0].ForModel().RenderText(), personal[0]) {
 		t.Error("a person is to see the values, and a model is not")
 	}
-	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{Approve: true, Scope: core.ScopeRun}); err != nil {
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}); err != nil {
 		t.Fatal(err)
 	}
 	done := e.Resume(t.Context(), o.ExecutionID, 20*time.Second)
@@ -122,7 +122,7 @@ func TestCrossingIsAsked(t *testing.T) {
 		t.Errorf("%+v %+v", done.Status, done.Error)
 	}
 	var asked atomic.Int64
-	no := core.WithChannel(t.Context(), answers(core.Answer{}, &asked))
+	no := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked))
 	if o := e.Execute(no, retort.Request{Code: `const r: any = await drive.getRows({}); return await crm.findContact({email: r[3].email})`}); o.Status != core.StatusDenied || asked.Load() != 1 {
 		t.Errorf("a call that reads takes it there unasked: %+v", o)
 	}

@@ -211,7 +211,9 @@ func execute(t *testing.T, e *retort.Engine, file, runtime, session string) reto
 	default:
 		req.Language, req.Runtime = core.TypeScript, runtime
 	}
-	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	yes := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		return core.ApprovalAnswer{Approve: true}, true
+	}
 	return e.Execute(core.WithChannel(t.Context(), yes), req)
 }
 

@@ -18,11 +18,11 @@ import (
 
 // The nouns of the record.
 type (
-	RecordEntry   = audit.Entry   // of the record
-	RecordFilter  = audit.Filter  // which entries
-	RecordQuery   = audit.Query   // asks for a page
-	RecordPage    = audit.Page    // of entries
-	RecordVerdict = audit.Verdict // what became of proving it
+	RecordEntry   = audit.Entry        // of the record
+	RecordFilter  = audit.Filter       // which entries
+	RecordQuery   = audit.Query        // asks for a page
+	RecordPage    = audit.Page         // of entries
+	RecordVerdict = audit.VerifyResult // what became of proving it
 )
 
 // Proof says against what the record is held besides itself.
@@ -125,7 +125,7 @@ func (p *parts) recorded(ctx context.Context, o sqlstore.Options) (*keptRecord, 
 	if where[0] == "" {
 		var err error
 		open = sqlstore.OpenFile
-		if where, err = sqlstore.Files(p.dataDir().Audit()); err != nil {
+		if where, err = sqlstore.ListFiles(p.dataDir().Audit()); err != nil {
 			return nil, core.Errorf(core.KindInternal, "retort.record", "%w", err)
 		}
 	}
@@ -206,14 +206,14 @@ func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 		if err != nil {
 			return
 		}
-		held = append(held, log.Leave)
+		held = append(held, log.CloseQuietly)
 		do(log)
 	}
 }
 
 // others are the files of a home's record, for reading; that of this engine is among them.
 func (p *parts) others(ctx context.Context) (all []audit.Store) {
-	files, err := sqlstore.Files(p.dataDir().Audit())
+	files, err := sqlstore.ListFiles(p.dataDir().Audit())
 	if err != nil || p.config.Settings.Audit.Store != "" {
 		return nil // a database has them all
 	}
@@ -241,7 +241,7 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 	}
 	defer r.close()
 	r.Erasing = p.recordNow
-	var out audit.Erased
+	var out audit.EraseResult
 	if len(what.Subjects) > 0 {
 		out, err = p.eraseMentions(ctx, r, what.Subjects)
 	} else {
@@ -251,11 +251,11 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 }
 
 // eraseMentions erases the bodies that mention one of the subjects, by itself or by its token.
-func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []string) (audit.Erased, error) {
+func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []string) (audit.EraseResult, error) {
 	vault := p.vault()
 	defer vault.Close()
-	token, failed := vault.TokensOf(redact.Subject(subjects...))
-	plain := redact.Mentions(subjects...)
+	token, failed := vault.TokensOf(redact.SubjectMatcher(subjects...))
+	plain := redact.MentionMatcher(subjects...)
 	out, err := r.EraseMentions(ctx, func(principal, session, text string) bool {
 		return plain(text) || token(redact.SessionName(principal, session), text)
 	}, nil)
@@ -264,7 +264,7 @@ func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []str
 
 // recordErasure notes that something was erased.
 func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
-	e := core.Event{Kind: core.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
+	e := core.AuditEvent{Kind: core.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
 	if failed != nil {
 		e.Status = "incomplete"
 	}
@@ -278,7 +278,7 @@ func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
 
 // recordAlone records what a command does without an engine, in a chain that nobody else
 // writes, if the settings want a record. The entry is durable.
-func (p *parts) recordAlone(e core.Event) error {
+func (p *parts) recordAlone(e core.AuditEvent) error {
 	if !p.config.Settings.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
 	}
@@ -286,7 +286,7 @@ func (p *parts) recordAlone(e core.Event) error {
 }
 
 // recordNow is recordAlone whether or not the settings want a record: of what is done to an audit log that is there.
-func (p *parts) recordNow(e core.Event) error {
+func (p *parts) recordNow(e core.AuditEvent) error {
 	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
 	if err != nil {
 		return err

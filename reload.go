@@ -73,7 +73,7 @@ func (r *reloader) look() {
 // poll looks at the files once. It reports whether they had something new.
 func (r *reloader) poll() (news bool) {
 	var now effects
-	now.began, now.ended = r.p.pipeline.Relay.Effects()
+	now.began, now.ended = r.p.pipeline.Relay.CountEffects()
 	u, news := r.files.Poll()
 	if news {
 		r.take(u)
@@ -87,7 +87,7 @@ func (r *reloader) poll() (news bool) {
 // doubtful reports whether a call that may have effects was under way since the files were last as they are known. The
 // call may have changed them: a program must not give itself more by a server that writes files.
 func (r *reloader) doubtful() bool {
-	began, _ := r.p.pipeline.Relay.Effects()
+	began, _ := r.p.pipeline.Relay.CountEffects()
 	return r.before.began != r.before.ended || began != r.before.began
 }
 
@@ -190,7 +190,7 @@ func (r *reloader) record(u config.Update, status string, facts map[string]any) 
 		files[r.shown(path)] = digest
 	}
 	facts["files"] = files
-	event := core.Event{Kind: core.EventSettings, Status: status, Facts: facts}
+	event := core.AuditEvent{Kind: core.EventSettings, Status: status, Facts: facts}
 	return r.p.audit.Record(event, true)
 }
 
@@ -219,21 +219,21 @@ func (p *parts) apply(next *inForce, rules *policy.Policy, d difference) {
 	}
 	gone := slices.Concat(d.removed, d.changed)
 	come := slices.Concat(d.added, d.changed)
-	p.catalog.Keep(slices.DeleteFunc(namesOf(next.servers), func(name string) bool { return slices.Contains(come, name) }))
+	p.catalog.KeepServers(slices.DeleteFunc(namesOf(next.servers), func(name string) bool { return slices.Contains(come, name) }))
 	waitBriefly(ended)
 	for _, name := range gone {
-		p.live.Drop(name)
-		p.pipeline.Relay.Forget(name)
+		p.live.DropServer(name)
+		p.pipeline.Relay.ForgetServer(name)
 	}
 	for _, name := range d.changed {
-		p.catalog.Unlist(name)
+		p.catalog.UnlistServer(name)
 	}
 	p.categories(before, next)
 	for _, name := range come {
 		s, _ := next.server(name)
 		p.pool.Put(s)
 	}
-	p.catalog.Keep(namesOf(next.servers)) // this tells clients, also of what the rules show or hide now
+	p.catalog.KeepServers(namesOf(next.servers)) // this tells clients, also of what the rules show or hide now
 	for _, name := range come {
 		p.live.Add(name)
 	}
@@ -262,7 +262,7 @@ func (p *parts) categories(before, next *inForce) {
 	}
 	for _, name := range namesOf(next.servers) {
 		if before.config.Settings.ChangesOf(name) != next.config.Settings.ChangesOf(name) {
-			p.catalog.Rejudge()
+			p.catalog.RejudgeAll()
 			return
 		}
 	}

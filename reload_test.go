@@ -191,13 +191,13 @@ func TestReloadTellsClients(t *testing.T) {
 	told := make(chan string, 64)
 	defer r.Watch(func(_, method string, _ json.RawMessage) { told <- method })()
 	r.change("servers: {eye: {expose: direct}}\n")
-	if testenv.Receive(t, told, "a notification") != "notifications/tools/list_changed" || r.Toolset().Count() != 2 {
-		t.Errorf("%d tools", r.Toolset().Count())
+	if testenv.Receive(t, told, "a notification") != "notifications/tools/list_changed" || r.Toolset().CountTools() != 2 {
+		t.Errorf("%d tools", r.Toolset().CountTools())
 	}
 	r.change(exposed)
 	testenv.Receive(t, told, "a notification")
-	if r.Toolset().Count() != 1 {
-		t.Errorf("%d tools", r.Toolset().Count())
+	if r.Toolset().CountTools() != 1 {
+		t.Errorf("%d tools", r.Toolset().CountTools())
 	}
 }
 

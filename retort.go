@@ -38,21 +38,21 @@ const Version = "0.1.0"
 
 // The nouns of the engine.
 type (
-	Request     = core.Request     // asks for one execution
-	Outcome     = core.Outcome     // what comes back from it
-	Status      = core.Status      // how it ended
-	Limits      = core.Limits      // what bounds it
-	Error       = core.Error       // the one error type
-	Query       = core.Query       // asks for tools
-	Found       = core.Found       // what a search answers
-	Definition  = core.Definition  // typed definition of a tool
-	Approval    = core.Approval    // what waits for a person
-	Answer      = core.Answer      // what the person decided
-	Scope       = core.Scope       // how far a yes goes
-	FileWritten = core.FileWritten // what became of a file
-	FilePart    = core.FilePart    // of a file
-	FileList    = core.FileList    // the files of a workspace
-	Channel     = core.Channel     // asks the person at the other end of an execution
+	Request     = core.ExecutionRequest // asks for one execution
+	Outcome     = core.Outcome          // what comes back from it
+	Status      = core.OutcomeStatus    // how it ended
+	Limits      = core.Limits           // what bounds it
+	Error       = core.Error            // the one error type
+	Query       = core.ToolQuery        // asks for tools
+	Found       = core.FoundTools       // what a search answers
+	Definition  = core.ToolDefinition   // typed definition of a tool
+	Approval    = core.Approval         // what waits for a person
+	Answer      = core.ApprovalAnswer   // what the person decided
+	Scope       = core.ApprovalScope    // how far a yes goes
+	FileWritten = core.FileWritten      // what became of a file
+	FilePart    = core.FilePart         // of a file
+	FileList    = core.FileList         // the files of a workspace
+	Channel     = core.ApprovalChannel  // asks the person at the other end of an execution
 	Server      = client.Server
 )
 
@@ -125,14 +125,14 @@ const (
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
 	if len(role) > 1 && role[0] == confine.Argument {
-		if err := confine.Enter(runtimes.Harness); err != nil {
-			os.Exit(confine.Status(err))
+		if err := confine.Enter(runtimes.HarnessFiles); err != nil {
+			os.Exit(confine.ExitStatus(err))
 		}
 		role = role[1:]
 	}
 	if len(role) > 2 && role[0] == confine.ContainedArgument {
 		if err := confine.EnterContained(role[1]); err != nil {
-			os.Exit(confine.Status(err))
+			os.Exit(confine.ExitStatus(err))
 		}
 		role = role[2:]
 	}
@@ -146,12 +146,12 @@ func Init() {
 	case vminit.Argument:
 		exit(vminit.Main())
 	case guestArgument + " " + process.CompileArgument:
-		exit(guest.Compile(os.Stdout))
+		exit(guest.CompilePrelude(os.Stdout))
 	case reaperArgument:
 		reaper.Serve()
 		os.Exit(0)
 	case compilerArgument:
-		typescript.Confine()
+		typescript.TuneCollector()
 		exit(typescript.Serve(os.Stdin, os.Stdout))
 	}
 }
@@ -180,12 +180,12 @@ func (c Config) dataDir() (home.Dir, error) {
 
 // Pending lists what waits for a person in all engines of this configuration that
 // run on this machine.
-func Pending(c Config) ([]approval.Found, error) {
+func Pending(c Config) ([]approval.FoundApproval, error) {
 	data, err := c.dataDir()
 	if err != nil {
 		return nil, err
 	}
-	return approval.Find(data.Approvals())
+	return approval.FindWaiting(data.Approvals())
 }
 
 // Engine runs programs against MCP servers. It is safe for concurrent use.
@@ -250,7 +250,7 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 	if o, ok := e.resumeTask(ctx, id, patience); ok {
 		return e.logged("resumed", o)
 	}
-	if o := e.orchestrator(); o.Waits(id) {
+	if o := e.orchestrator(); o.IsWaiting(id) {
 		return e.logged("resumed", o.Resume(ctx, id, patience))
 	}
 	return e.logged("resumed", e.pipeline.Resume(ctx, id, patience))
@@ -259,7 +259,7 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 // Waiting lists what waits for a person, of one execution, of the programs of one task, or of all if it is
 // empty, oldest first. Of an engine for one principal it lists what that one has asked for.
 func (e *Engine) Waiting(execution string) []Approval {
-	waiting, principal := e.pipeline.Approvals.Table.Waiting(""), e.pipeline.Policy.Principal()
+	waiting, principal := e.pipeline.Approvals.Table.ListWaiting(""), e.pipeline.Policy.Principal()
 	if execution != "" {
 		waiting = slices.DeleteFunc(waiting, func(a Approval) bool { return a.Execution != execution && !core.IsProgramOf(a.Execution, execution) })
 	}
@@ -289,7 +289,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	if err != nil {
 		return found, err
 	}
-	return failing(found, e.pipeline.Looked("search", q.Text, len(found.Tools)))
+	return failing(found, e.pipeline.RecordLookup("search", q.Text, len(found.Tools)))
 }
 
 // Describe gives the typed definitions of tools, named in any spelling. The name of a tool without its server is enough
@@ -304,13 +304,13 @@ func (e *Engine) DescribeIn(ctx context.Context, category string, names []string
 	if err != nil {
 		return definitions, err
 	}
-	return failing(definitions, e.pipeline.Looked("describe", strings.Join(names, " "), len(definitions)))
+	return failing(definitions, e.pipeline.RecordLookup("describe", strings.Join(names, " "), len(definitions)))
 }
 
 // Sanitize is a text with tokens for what is personal, and how many values of each type
 // it had. The tokens are good in the session.
 func (e *Engine) Sanitize(session, text string) (string, map[string]int, error) {
-	return e.pipeline.Sanitize(sessionOf(session), e.secrets.MaskString(text))
+	return e.pipeline.SanitizeText(sessionOf(session), e.secrets.MaskString(text))
 }
 
 // WriteFile writes a file of a session's workspace, or appends to it. encoding is utf8 or

@@ -23,27 +23,27 @@ func (p *parts) register(f *inForce) {
 			f.servers[i].Auth = registering{s.Auth, s.Name, p.secrets}
 		}
 		for name, value := range s.Env {
-			p.secrets.Add(secrets.Variable(s.Name, name, value)...)
+			p.secrets.Add(secrets.FromVariable(s.Name, name, value)...)
 		}
 		for name, value := range s.Headers {
-			p.secrets.Add(secrets.Header(s.Name, name, value)...)
+			p.secrets.Add(secrets.FromHeader(s.Name, name, value)...)
 		}
-		p.secrets.Add(secrets.Arguments(s.Name, s.Args)...)
-		p.secrets.Add(secrets.Address(s.Name+" url", s.URL)...)
+		p.secrets.Add(secrets.FromArguments(s.Name, s.Args)...)
+		p.secrets.Add(secrets.FromAddress(s.Name+" url", s.URL)...)
 	}
 	s := f.config.Settings
-	p.secrets.Add(secrets.Variable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
-	p.secrets.Add(secrets.Address("retort approval.webhook.url", s.Approval.Webhook.URL)...)
-	p.secrets.Add(secrets.Variable("retort", "anomalies.webhook.secret", s.Anomalies.Webhook.Secret)...)
-	p.secrets.Add(secrets.Address("retort anomalies.webhook.url", s.Anomalies.Webhook.URL)...)
-	p.secrets.Add(secrets.Variable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
-	p.secrets.Add(secrets.Address("retort search.embeddings.url", s.Search.Embeddings.URL)...)
+	p.secrets.Add(secrets.FromVariable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
+	p.secrets.Add(secrets.FromAddress("retort approval.webhook.url", s.Approval.Webhook.URL)...)
+	p.secrets.Add(secrets.FromVariable("retort", "anomalies.webhook.secret", s.Anomalies.Webhook.Secret)...)
+	p.secrets.Add(secrets.FromAddress("retort anomalies.webhook.url", s.Anomalies.Webhook.URL)...)
+	p.secrets.Add(secrets.FromVariable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
+	p.secrets.Add(secrets.FromAddress("retort search.embeddings.url", s.Search.Embeddings.URL)...)
 	p.secrets.Add(modelKey(s.Model.Key)...)
-	p.secrets.Add(secrets.Address("retort model.url", s.Model.URL)...)
-	p.secrets.Add(secrets.Address("retort audit.store", s.Audit.Store)...)
-	p.secrets.Add(secrets.Arguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
+	p.secrets.Add(secrets.FromAddress("retort model.url", s.Model.URL)...)
+	p.secrets.Add(secrets.FromAddress("retort audit.store", s.Audit.Store)...)
+	p.secrets.Add(secrets.FromArguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
 	for _, secret := range s.Network.Secrets {
-		p.secrets.Add(append(secrets.Header("retort network.secrets", secret.Header, secret.Value), secrets.Secret{Label: "retort network.secrets", Value: secret.Value})...)
+		p.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.Secret{Label: "retort network.secrets", Value: secret.Value})...)
 	}
 	if name := s.PII.Key.Variable; name != "" {
 		p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
@@ -59,7 +59,7 @@ func (p *parts) register(f *inForce) {
 func modelKey(key string) []secrets.Secret {
 	const least = 12
 	if len(key) < least {
-		return secrets.Variable("retort", "model.key", key)
+		return secrets.FromVariable("retort", "model.key", key)
 	}
 	return []secrets.Secret{{Label: "retort model.key", Value: key}}
 }
@@ -84,7 +84,7 @@ type registering struct {
 
 func (r registering) Authorization(ctx context.Context) (string, error) {
 	value, err := r.Authorizer.Authorization(ctx)
-	r.secrets.Add(secrets.Header(r.server, "Authorization", value)...)
+	r.secrets.Add(secrets.FromHeader(r.server, "Authorization", value)...)
 	return value, err
 }
 
@@ -177,16 +177,16 @@ func maskedStatus(m *secrets.Masker, s client.Status) client.Status {
 }
 
 // maskedChannel asks without secrets, where what is asked leaves the machine.
-func maskedChannel(m *secrets.Masker, ask core.Channel) core.Channel {
-	return func(ctx context.Context, a core.Approval) (core.Answer, bool) {
+func maskedChannel(m *secrets.Masker, ask core.ApprovalChannel) core.ApprovalChannel {
+	return func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		text, err := json.Marshal(a)
 		if err != nil {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 		if clean := m.Mask(text); len(clean) != len(text) || string(clean) != string(text) {
 			var b core.Approval
 			if json.Unmarshal(clean, &b) != nil {
-				return core.Answer{}, false
+				return core.ApprovalAnswer{}, false
 			}
 			b.ID, b.Digest = a.ID, a.Digest
 			a = b

@@ -420,7 +420,7 @@ func TestWhatWaitsHasNoSecrets(t *testing.T) {
 	if !bytes.Contains(question, []byte(waiting[0].Digest)) || !bytes.Contains(question, []byte(waiting[0].ID)) || !bytes.Contains(question, []byte("[SECRET other API_TOKEN]")) {
 		t.Errorf("the webhook is sent %s", question)
 	}
-	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.Answer{Approve: true}); err != nil {
+	if err := e.Decide(waiting[0].ID, waiting[0].Digest, core.ApprovalAnswer{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.WaitUntil(t, "the call has left", func() bool { return other.got() != "" })

@@ -55,7 +55,7 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 	}
 	var skip []string
 	for {
-		made, refused := extract.Program(ran.Code, ran.Language, d.Name, skip)
+		made, refused := extract.FromProgram(ran.Code, ran.Language, d.Name, skip)
 		if refused != nil {
 			return o, nil, refused
 		}
@@ -72,7 +72,7 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 }
 
 // wrongly are the parameters that are to blame for a line that does not pass: those that it names, else all.
-func wrongly(made extract.Lifted, line int) (names []string) {
+func wrongly(made extract.ExtractedFunction, line int) (names []string) {
 	lines := strings.Split(made.Code, "\n")
 	for _, p := range made.Params {
 		if line >= 1 && line <= len(lines) && slices.Contains(strings.FieldsFunc(lines[line-1], notInName), p.Name) && !strings.Contains(lines[line-1], "function ") {

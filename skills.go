@@ -29,8 +29,8 @@ type (
 func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
 	o := e.pipeline.SaveSkill(ctx, r, d)
 	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})
-	if o.Error != nil && errors.Is(o.Error, check.ErrNoFunctions) && extract.Returns(d.Code, lang) {
-		d.Code, d.Language = extract.Body(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
+	if o.Error != nil && errors.Is(o.Error, check.ErrNoFunctions) && extract.HasReturn(d.Code, lang) {
+		d.Code, d.Language = extract.WrapBody(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
 		o = e.pipeline.SaveSkill(ctx, r, d)
 	}
 	return e.logged("saved a skill", o)
@@ -62,7 +62,7 @@ func failing[T any](v T, err *Error) (T, error) {
 
 // RemoveSkill takes a skill away with all its versions, and tells what it was.
 func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
-	if refused := e.pipeline.Changed(name, "remove"); refused != nil {
+	if refused := e.pipeline.RecordSkillChange(name, "remove"); refused != nil {
 		return SkillInfo{}, refused
 	}
 	s, err := e.pipeline.Skills.Remove(name)
@@ -154,7 +154,7 @@ func orUndefined(value json.RawMessage) string {
 }
 
 // functionOf is the function of a skill that is meant.
-func functionOf(s skills.Skill, name string) (skills.Function, *Error) {
+func functionOf(s skills.Skill, name string) (skills.SkillFunction, *Error) {
 	var names []string
 	for _, f := range s.Functions {
 		names = append(names, f.Name)
@@ -169,7 +169,7 @@ func functionOf(s skills.Skill, name string) (skills.Function, *Error) {
 	if i := slices.Index(names, wanted); i >= 0 {
 		return s.Functions[i], nil
 	}
-	return skills.Function{}, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
+	return skills.SkillFunction{}, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
 		WithHint("name one of %s", strings.Join(names, ", "))
 }
 
@@ -179,8 +179,8 @@ type argument struct {
 }
 
 // argumentsOf are the arguments of a call, in the order of the parameters.
-func argumentsOf(f skills.Function, values map[string]json.RawMessage) ([]argument, *Error) {
-	params := skills.Params(f)
+func argumentsOf(f skills.SkillFunction, values map[string]json.RawMessage) ([]argument, *Error) {
+	params := skills.ParamNames(f)
 	for name := range values {
 		if !slices.Contains(params, name) {
 			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name).WithHint("it has %s", strings.Join(params, ", "))

@@ -14,7 +14,9 @@ import (
 
 func saved(t *testing.T, e *retort.Engine, d retort.SkillDraft) retort.SavedSkill {
 	t.Helper()
-	yes := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{Approve: true}, true }
+	yes := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		return core.ApprovalAnswer{Approve: true}, true
+	}
 	o := e.SaveSkill(retort.WithChannel(t.Context(), yes), retort.Request{}, d)
 	var s retort.SavedSkill
 	if o.Error != nil || json.Unmarshal(o.Result, &s) != nil {
@@ -37,9 +39,9 @@ func TestApprovalOfSkills(t *testing.T) {
 	asked := func(version string) core.Approval {
 		saved(t, e, retort.SkillDraft{Name: "greet", Description: "Greets.", Code: "export const greet = () => '" + version + "';"})
 		var seen core.Approval
-		ctx := retort.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.Answer, bool) {
+		ctx := retort.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 			seen = a
-			return core.Answer{Approve: true}, true
+			return core.ApprovalAnswer{Approve: true}, true
 		})
 		o := e.Execute(ctx, retort.Request{Code: "import { greet } from './skills/greet'; return greet()"})
 		if o.Error != nil || string(o.Result) != `"`+version+`"` {
@@ -51,8 +53,8 @@ func TestApprovalOfSkills(t *testing.T) {
 	if one.Digest == two.Digest || one.Code != two.Code {
 		t.Errorf("%s and %s", one.Digest, two.Digest)
 	}
-	if !strings.Contains(one.Text(), "the skill greet, which it uses:\nexport const greet = () => 'one';") {
-		t.Error(one.Text())
+	if !strings.Contains(one.RenderText(), "the skill greet, which it uses:\nexport const greet = () => 'one';") {
+		t.Error(one.RenderText())
 	}
 }
 

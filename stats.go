@@ -12,7 +12,7 @@ import (
 )
 
 // Span says what usage is about.
-type Span = audit.Span
+type Span = audit.UsageSpan
 
 // Usage is what the record of a configuration adds up to.
 type Usage struct {
@@ -76,7 +76,7 @@ type Recorded struct {
 	Executions int64            `json:"executions"`
 	ByStatus   map[string]int64 `json:"by_status,omitempty"`
 	ToolCalls  int64            `json:"tool_calls"`
-	Tokens     core.Tokens      `json:"tokens"`
+	Tokens     core.TokenStats  `json:"tokens"`
 	Since      string           `json:"since,omitempty"` // a day
 }
 
@@ -176,7 +176,7 @@ func (e *Engine) history(session string) *Recorded {
 		if err != nil {
 			return nil, err
 		}
-		total := &Recorded{Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls, Tokens: core.Tokens{Returned: int(u.Returned), Avoided: int(u.Avoided)}}
+		total := &Recorded{Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls, Tokens: core.TokenStats{Returned: int(u.Returned), Avoided: int(u.Avoided)}}
 		if len(u.Days) > 0 {
 			total.Since = u.Days[0].Day
 		}

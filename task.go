@@ -20,14 +20,14 @@ import (
 
 // The nouns of tasks.
 type (
-	Task     = core.Task     // something to be done, said in words
-	Budget   = core.Budget   // what bounds it
-	TaskStep = core.TaskStep // how far it is
+	Task     = core.AgentTask  // something to be done, said in words
+	Budget   = core.TaskBudget // what bounds it
+	TaskStep = core.TaskStep   // how far it is
 )
 
 // Wrapped is a file of the wrappers as the project's templates have it.
 func (e *Engine) Wrapped(lang core.Language, path, code string) string {
-	return e.pipeline.Wrapped(lang, path, code)
+	return e.pipeline.RenderWrapper(lang, path, code)
 }
 
 // orchestrator does the tasks of whoever the engine is for.
@@ -38,7 +38,7 @@ func (e *Engine) orchestrator() *agent.Orchestrator {
 		Model: e.modelOf, Count: tokens.Count, Parked: e.parked, Principal: e.pipeline.Policy.Principal(),
 		Options: agent.Options{
 			Attempts: s.Orchestrator.Attempts, Tools: s.Orchestrator.Tools, Tokens: s.Orchestrator.Tokens, MaxTokens: s.Model.MaxTokens,
-			Price: agent.Price(s.Model.Price),
+			Price: agent.TokenPrice(s.Model.Price),
 		},
 	}
 }
@@ -46,7 +46,7 @@ func (e *Engine) orchestrator() *agent.Orchestrator {
 // finder finds what a task may need. What it looks for is recorded.
 type finder struct{ engine *Engine }
 
-func (f finder) Search(ctx context.Context, q core.Query) (core.Found, error) {
+func (f finder) Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error) {
 	return f.engine.Search(ctx, q)
 }
 
@@ -63,14 +63,14 @@ func (f finder) Settled(ctx context.Context, tell func(string)) {
 		}
 	})
 	defer told.Stop()
-	f.engine.live.Settle(ctx)
+	f.engine.live.WaitForListing(ctx)
 }
 
 func (f finder) LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error) {
 	return f.engine.pipeline.LoadSkill(name, version, session)
 }
 
-func (f finder) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error) {
+func (f finder) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error) {
 	return f.engine.pipeline.Offer(ctx, names, lang, full)
 }
 
@@ -81,15 +81,15 @@ type screened struct {
 }
 
 func (s screened) Text(session, text string) (string, *core.Error) {
-	clean, _, err := s.pipeline.Sanitize(session, s.secrets.MaskString(text))
+	clean, _, err := s.pipeline.SanitizeText(session, s.secrets.MaskString(text))
 	return clean, core.AsError(err)
 }
 
 func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error) {
-	return s.pipeline.Sealed(session, s.secrets.Mask(raw))
+	return s.pipeline.SealJSON(session, s.secrets.Mask(raw))
 }
 
-func (s screened) Cleaned(text string) string { return s.pipeline.Cleaned(text) }
+func (s screened) Cleaned(text string) string { return s.pipeline.CleanText(text) }
 
 // modelOf is the model for a request: that of the settings, or that of its client; nil if there is none.
 func (e *Engine) modelOf(ctx context.Context) model.Model {
@@ -113,7 +113,7 @@ func (p *parts) words() error {
 		return refused
 	}
 	for _, name := range templates.Names() {
-		if file := p.templates.Changed(name); file != "" {
+		if file := p.templates.OverriddenFile(name); file != "" {
 			p.log.Info("a template of the project counts", "file", file)
 		}
 	}
@@ -139,7 +139,7 @@ func (p *parts) words() error {
 
 // wrapper is how the project wants the files of wrappers; nil: as they are made.
 func (p *parts) wrapper() func(core.Language, string, string) string {
-	if p.templates.Changed(templates.WrapperTS) == "" && p.templates.Changed(templates.WrapperPy) == "" {
+	if p.templates.OverriddenFile(templates.WrapperTS) == "" && p.templates.OverriddenFile(templates.WrapperPy) == "" {
 		return nil
 	}
 	return func(lang core.Language, path, code string) string {
@@ -157,7 +157,7 @@ func (p *parts) wrapper() func(core.Language, string, string) string {
 
 // stub is how the project wants models to be told of a tool; nil: as it is made.
 func (p *parts) stub() func(core.Language, *core.Tool, string, string, bool) string {
-	if p.templates.Changed(templates.StubTS) == "" && p.templates.Changed(templates.StubPy) == "" {
+	if p.templates.OverriddenFile(templates.StubTS) == "" && p.templates.OverriddenFile(templates.StubPy) == "" {
 		return nil
 	}
 	return func(lang core.Language, t *core.Tool, name, definition string, full bool) string {
@@ -174,12 +174,12 @@ func (p *parts) stub() func(core.Language, *core.Tool, string, string, bool) str
 }
 
 // provesStub refuses a stub of the project that leaves out what the tool is.
-func (p *parts) provesStub(name templates.Name) error {
-	file := p.templates.Changed(name)
+func (p *parts) provesStub(name templates.TemplateName) error {
+	file := p.templates.OverriddenFile(name)
 	if file == "" {
 		return nil
 	}
-	text, refused := p.templates.Render(name, templates.Example(name))
+	text, refused := p.templates.Render(name, templates.ExampleData(name))
 	if refused == nil && !strings.Contains(text, templates.ExampleDefinition) {
 		refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.definition}} is not in it as it is", file)
 	}
@@ -191,14 +191,14 @@ func (p *parts) provesStub(name templates.Name) error {
 
 // provesTemplates refuses templates of the project whose output would not pass the gate.
 func (p *parts) provesTemplates(ctx context.Context) error {
-	for name, lang := range map[templates.Name]core.Language{
+	for name, lang := range map[templates.TemplateName]core.Language{
 		templates.SkeletonTS: core.TypeScript, templates.WrapperTS: core.TypeScript, templates.SkeletonPy: core.Python, templates.WrapperPy: core.Python,
 	} {
-		file := p.templates.Changed(name)
+		file := p.templates.OverriddenFile(name)
 		if file == "" {
 			continue
 		}
-		text, refused := p.templates.Render(name, templates.Example(name))
+		text, refused := p.templates.Render(name, templates.ExampleData(name))
 		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) && !strings.Contains(text, templates.ExampleCode(name)) {
 			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is not in it as it is", file)
 		}
@@ -209,7 +209,7 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 			return refused.WithHint("mend the file, or remove it: then the built-in one counts")
 		}
 	}
-	for _, name := range []templates.Name{templates.StubTS, templates.StubPy} {
+	for _, name := range []templates.TemplateName{templates.StubTS, templates.StubPy} {
 		if err := p.provesStub(name); err != nil {
 			return err
 		}
@@ -221,8 +221,8 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 func (p *parts) proves(ctx context.Context, file string, lang core.Language, text string) *core.Error {
 	names, tools := bindings.AssignServer([]string{"sample"})["sample"], bindings.AssignTools([]string{"listThings"})["listThings"]
 	tool := &core.Tool{Server: "sample", Name: "listThings", TypeScript: tools.TypeScript, Python: tools.Python, InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
-	sample := core.NewToolset([]*core.Server{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*core.Tool{tool}}})
-	_, refused := p.pipeline.Gate.Check(ctx, core.Request{Language: lang, Code: text, Name: filepath.Base(file)}, sample, nil)
+	sample := core.NewToolset([]*core.ToolServer{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*core.Tool{tool}}})
+	_, refused := p.pipeline.Gate.Check(ctx, core.ExecutionRequest{Language: lang, Code: text, Name: filepath.Base(file)}, sample, nil)
 	if refused == nil || refused.Kind == core.KindSandboxUnavailable {
 		return nil
 	}

@@ -20,19 +20,19 @@ import (
 // office is an engine with a scripted model, and the servers behind it, whose own record of effects is the judge.
 type office struct {
 	*retort.Engine
-	model   *modeltest.Server
-	servers map[string]*demo.Server
+	model   *modeltest.FakeServer
+	servers map[string]*demo.DemoServer
 	home    string
 }
 
-func newOffice(t *testing.T, settings string, script func(n int, a modeltest.Asked) modeltest.Step) *office {
+func newOffice(t *testing.T, settings string, script func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep) *office {
 	t.Helper()
 	return newOfficeWith(t, "provider: openai", settings, script)
 }
 
-func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a modeltest.Asked) modeltest.Step) *office {
+func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep) *office {
 	t.Helper()
-	o := &office{servers: map[string]*demo.Server{}, home: t.TempDir()}
+	o := &office{servers: map[string]*demo.DemoServer{}, home: t.TempDir()}
 	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: o.home, Settings: settings, Limits: unhurried}
 	if script != nil {
 		o.model = modeltest.New(script)
@@ -82,9 +82,9 @@ func (o *office) twice() (found []string) {
 	return found
 }
 
-func writes(programs ...string) func(int, modeltest.Asked) modeltest.Step {
-	return func(n int, _ modeltest.Asked) modeltest.Step {
-		return modeltest.Step{Text: "Here it is:\n\n```ts\n" + programs[min(n, len(programs))-1] + "\n```\n"}
+func writes(programs ...string) func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep {
+	return func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedStep {
+		return modeltest.ScriptedStep{Text: "Here it is:\n\n```ts\n" + programs[min(n, len(programs))-1] + "\n```\n"}
 	}
 }
 
@@ -100,8 +100,8 @@ func TestTask(t *testing.T) {
 	// These differ only in the programs, and take turns with the providers.
 	programsOnly := []string{"wrong tool name", "type error", "error after one effect", "goes on after it", "does it again", "never right"}
 	for name, c := range map[string]struct {
-		script   func(int, modeltest.Asked) modeltest.Step
-		status   core.Status
+		script   func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep
+		status   core.OutcomeStatus
 		kind     core.Kind
 		attempts int
 		effects  int
@@ -116,15 +116,21 @@ func TestTask(t *testing.T) {
 		"goes on after it": {writes(create+` throw new Error('half way')`, `return 'the rest'`), core.StatusOK, "", 2, 1, "it was made"},
 		"does it again":    {writes(create + ` throw new Error('half way')`), core.StatusDenied, core.KindPolicy, 2, 1, "LastName"},
 		"never right":      {writes(`const x: number = ;`), core.StatusRejected, core.KindSyntax, 3, 0, "last attempt"},
-		"no program":       {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Text: "I would begin by thinking."} }, core.StatusError, core.KindRuntime, 3, 0, "There was no program"},
-		"endless talk":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Endless: true} }, core.StatusError, core.KindRuntime, 3, 0, "too long"},
-		"declines":         {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Refuse: "no"} }, core.StatusDenied, core.KindPolicy, 0, 0, ""},
-		"invalid JSON":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Raw: "{"} }, core.StatusError, core.KindUpstreamGone, 0, 0, ""},
-		"says nothing":     {func(int, modeltest.Asked) modeltest.Step { return modeltest.Step{Hang: true} }, core.StatusTimeout, core.KindUpstreamTimeout, 0, 0, ""},
+		"no program": {func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep {
+			return modeltest.ScriptedStep{Text: "I would begin by thinking."}
+		}, core.StatusError, core.KindRuntime, 3, 0, "There was no program"},
+		"endless talk": {func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep {
+			return modeltest.ScriptedStep{Endless: true}
+		}, core.StatusError, core.KindRuntime, 3, 0, "too long"},
+		"declines": {func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep {
+			return modeltest.ScriptedStep{Refuse: "no"}
+		}, core.StatusDenied, core.KindPolicy, 0, 0, ""},
+		"invalid JSON": {func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep { return modeltest.ScriptedStep{Raw: "{"} }, core.StatusError, core.KindUpstreamGone, 0, 0, ""},
+		"says nothing": {func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep { return modeltest.ScriptedStep{Hang: true} }, core.StatusTimeout, core.KindUpstreamTimeout, 0, 0, ""},
 		"busy for a while": {
-			func(n int, a modeltest.Asked) modeltest.Step {
+			func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 				if n == 1 {
-					return modeltest.Step{Status: 429, Header: map[string]string{"Retry-After": "0"}}
+					return modeltest.ScriptedStep{Status: 429, Header: map[string]string{"Retry-After": "0"}}
 				}
 				return writes(create+` return 1`)(n, a)
 			}, core.StatusOK, "", 1, 1, "",
@@ -136,7 +142,7 @@ func TestTask(t *testing.T) {
 			}
 			t.Run(name+"/"+provider, func(t *testing.T) {
 				t.Parallel()
-				no := func(context.Context, core.Approval) (core.Answer, bool) { return core.Answer{}, true }
+				no := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) { return core.ApprovalAnswer{}, true }
 				if name == "says nothing" {
 					provider += ", timeout: 1s"
 				}
@@ -148,7 +154,7 @@ func TestTask(t *testing.T) {
 				if n := e.effects(); n != c.effects || len(e.twice()) > 0 {
 					t.Errorf("%d effects, twice %v", n, e.twice())
 				}
-				asked := e.model.Asked()
+				asked := e.model.Requests()
 				if last := asked[len(asked)-1]; !strings.Contains(last.Last, c.asked) {
 					t.Errorf("the model was told %s", last.Last)
 				}
@@ -163,17 +169,17 @@ func TestTask(t *testing.T) {
 // A person is shown what was made before, and a yes to one call is none to the same one again.
 func TestTaskRepeats(t *testing.T) {
 	var asked []core.Approval
-	yes := func(_ context.Context, a core.Approval) (core.Answer, bool) {
+	yes := func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		asked = append(asked, a)
-		return core.Answer{Approve: true, Scope: core.ScopeAlways}, true
+		return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, true
 	}
 	e := newOffice(t, "", writes(create+` throw new Error('a')`, create+create+` throw new Error('b')`, createTwo+createTwo+` return 1`))
 	o := e.ExecuteTask(core.WithChannel(t.Context(), yes), retort.Task{Description: todo})
 	if o.Status != core.StatusOK || len(asked) != 3 || e.effects() != 5 {
 		t.Fatalf("%s %+v, asked %d times, %d effects", o.Status, o.Error, len(asked), e.effects())
 	}
-	for i, want := range []core.Repeats{core.RepeatsSame, core.RepeatsSame, core.RepeatsSimilar} {
-		if asked[i].Repeats != want || len(asked[i].Before) == 0 || !strings.Contains(asked[i].Text(), "an earlier attempt at the same task has called it already") {
+	for i, want := range []core.RepeatKind{core.RepeatsSame, core.RepeatsSame, core.RepeatsSimilar} {
+		if asked[i].Repeats != want || len(asked[i].Before) == 0 || !strings.Contains(asked[i].RenderText(), "an earlier attempt at the same task has called it already") {
 			t.Errorf("%d: %s %v", i, asked[i].Repeats, asked[i].Before)
 		}
 	}
@@ -195,7 +201,7 @@ func TestTaskResumes(t *testing.T) {
 	for range 10 { // the program, then the call
 		waiting := e.Waiting(o.ExecutionID)
 		for _, a := range waiting {
-			if err := e.Decide(a.ID, a.Digest, core.Answer{Approve: true}); err != nil {
+			if err := e.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -213,8 +219,8 @@ func TestTaskWithoutModel(t *testing.T) {
 	for _, lang := range []core.Language{core.TypeScript, core.Python} {
 		e := newOffice(t, "", nil)
 		o := e.ExecuteTask(t.Context(), retort.Task{Description: "update the notes of a record\u2028 */ with ${text} of document abc", Language: lang, Inputs: json.RawMessage(`{"id":"x","__proto__":1}`)})
-		if o.Status != core.StatusRejected || o.Pack == nil || len(o.Tools) == 0 || len(o.Definitions) != len(o.Tools) || o.Error.Message != "no model configured" || !strings.Contains(o.Error.Hint, "model: {provider:") {
-			t.Fatalf("%s %+v %+v", o.Status, o.Error, o.Pack)
+		if o.Status != core.StatusRejected || o.TaskContext == nil || len(o.Tools) == 0 || len(o.Definitions) != len(o.Tools) || o.Error.Message != "no model configured" || !strings.Contains(o.Error.Hint, "model: {provider:") {
+			t.Fatalf("%s %+v %+v", o.Status, o.Error, o.TaskContext)
 		}
 		ran := e.Execute(t.Context(), retort.Request{Code: o.Skeleton, Language: lang})
 		if ran.Status != core.StatusOK || !strings.Contains(string(ran.Result), "crm.") || ran.Stats.ToolCalls != 0 {
@@ -233,7 +239,7 @@ func TestTaskWithCode(t *testing.T) {
 	for _, c := range []struct {
 		code  string
 		tools []string
-		want  core.Status
+		want  core.OutcomeStatus
 	}{
 		{`return (await drive.getDocument({documentId: inputs.id})).title`, []string{"drive.getDocument"}, core.StatusOK},
 		{`return (await callMCPTool('drive__get_document', {documentId: inputs.id})).title`, []string{"drive__get_document"}, core.StatusOK},
@@ -248,8 +254,8 @@ func TestTaskWithCode(t *testing.T) {
 			t.Errorf("%s: %s %+v", c.code, o.Status, o.Error)
 		}
 	}
-	if len(e.model.Asked()) > 0 || e.effects() > 0 {
-		t.Errorf("asked %d times, %d effects", len(e.model.Asked()), e.effects())
+	if len(e.model.Requests()) > 0 || e.effects() > 0 {
+		t.Errorf("asked %d times, %d effects", len(e.model.Requests()), e.effects())
 	}
 	o := e.ExecuteTask(t.Context(), retort.Task{Code: "\nconst x: string = 1;\nreturn nothing;", Inputs: json.RawMessage(`{"a":1}`)})
 	if o.Error == nil || o.Error.Line != 3 || strings.Contains(o.Error.Frame, "inputs") || !strings.Contains(o.Error.Frame, "> 3 |") {
@@ -260,36 +266,36 @@ func TestTaskWithCode(t *testing.T) {
 // What a model may not see is in nothing that is sent, wherever it stands.
 func TestTaskHides(t *testing.T) {
 	t.Setenv("MODEL_KEY", "key-of-the-model-123")
-	e := newOffice(t, "servers: {crm: {trusted: false}}", func(n int, _ modeltest.Asked) modeltest.Step {
+	e := newOffice(t, "servers: {crm: {trusted: false}}", func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if n == 1 {
-			return modeltest.Step{Text: "```ts\nthrow new Error('not found: ' + inputs.to + ' hanne@example.org')\n```"}
+			return modeltest.ScriptedStep{Text: "```ts\nthrow new Error('not found: ' + inputs.to + ' hanne@example.org')\n```"}
 		}
-		return modeltest.Step{Text: "```ts\nreturn inputs.to\n```"}
+		return modeltest.ScriptedStep{Text: "```ts\nreturn inputs.to\n```"}
 	})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: "write to ann.smith@example.org", Inputs: json.RawMessage(`{"to":"bob.jones@example.org"}`)})
 	if o.Status != core.StatusOK || strings.Contains(string(o.Result), "bob.jones") {
 		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
-	for _, a := range e.model.Asked() {
+	for _, a := range e.model.Requests() {
 		for _, secret := range []string{"ann.smith", "bob.jones", "hanne@"} {
 			if strings.Contains(a.Body, secret) {
 				t.Errorf("%s has left: %s", secret, a.Body)
 			}
 		}
 	}
-	if !strings.Contains(e.model.Asked()[0].Body, "[EMAIL_") {
-		t.Errorf("there is no token: %s", e.model.Asked()[0].Body)
+	if !strings.Contains(e.model.Requests()[0].Body, "[EMAIL_") {
+		t.Errorf("there is no token: %s", e.model.Requests()[0].Body)
 	}
 }
 
 // The tokens of the model are bounded for a task, before it is asked.
 func TestTaskBudget(t *testing.T) {
-	e := newOffice(t, "orchestrator: {tokens: 3000}", func(int, modeltest.Asked) modeltest.Step {
-		return modeltest.Step{Text: "```ts\nreturn nothing\n```", Tokens: 1900}
+	e := newOffice(t, "orchestrator: {tokens: 3000}", func(int, modeltest.ReceivedRequest) modeltest.ScriptedStep {
+		return modeltest.ScriptedStep{Text: "```ts\nreturn nothing\n```", Tokens: 1900}
 	})
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: todo, Budget: retort.Budget{Tokens: 2000}})
-	if asked := len(e.model.Asked()); o.Status == core.StatusOK || asked != 1 || o.Attempts != 1 || !strings.Contains(fmt.Sprint(o.Warnings, o.Error), "tokens of the model") {
-		t.Errorf("%s %+v %v, asked %d times", o.Status, o.Error, o.Warnings, len(e.model.Asked()))
+	if asked := len(e.model.Requests()); o.Status == core.StatusOK || asked != 1 || o.Attempts != 1 || !strings.Contains(fmt.Sprint(o.Warnings, o.Error), "tokens of the model") {
+		t.Errorf("%s %+v %v, asked %d times", o.Status, o.Error, o.Warnings, len(e.model.Requests()))
 	}
 	o = e.ExecuteTask(t.Context(), retort.Task{Description: todo, Budget: retort.Budget{Attempts: 1}})
 	if o.Attempts != 1 {
@@ -300,13 +306,13 @@ func TestTaskBudget(t *testing.T) {
 // The phases are told and recorded, in their order.
 func TestTaskPhases(t *testing.T) {
 	e := newOffice(t, "", writes(`return 1`))
-	var told []core.Phase
+	var told []core.TaskPhase
 	o := e.ExecuteTask(t.Context(), retort.Task{ID: "task-1", Description: todo, Progress: func(s retort.TaskStep) {
 		if !slices.Contains(told, s.Phase) {
 			told = append(told, s.Phase)
 		}
 	}})
-	if o.Status != core.StatusOK || o.Task != "task-1" || !slices.Equal(told, core.Phases()) {
+	if o.Status != core.StatusOK || o.Task != "task-1" || !slices.Equal(told, core.TaskPhases()) {
 		t.Errorf("%s, %v", o.Status, told)
 	}
 	if err := e.Close(); err != nil {
@@ -314,7 +320,7 @@ func TestTaskPhases(t *testing.T) {
 	}
 	page, err := retort.QueryRecord(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: e.home}, retort.RecordQuery{Filter: retort.RecordFilter{Kinds: []string{string(core.EventTask)}}})
 	want := []string{"queued", "begun"}
-	for _, phase := range core.Phases() {
+	for _, phase := range core.TaskPhases() {
 		want = append(want, string(phase))
 	}
 	want = append(want, "ok")
@@ -336,8 +342,8 @@ func TestTaskOffersSkills(t *testing.T) {
 		t.Fatalf("%+v", saved.Error)
 	}
 	o := e.ExecuteTask(t.Context(), retort.Task{Description: "the title of the document with the id abc123"})
-	if o.Status != core.StatusOK || !strings.Contains(e.model.Asked()[0].Body, "document-title") {
-		t.Errorf("%s %+v\n%s", o.Status, o.Error, e.model.Asked()[0].Last)
+	if o.Status != core.StatusOK || !strings.Contains(e.model.Requests()[0].Body, "document-title") {
+		t.Errorf("%s %+v\n%s", o.Status, o.Error, e.model.Requests()[0].Last)
 	}
 }
 
@@ -428,20 +434,20 @@ func TestTaskRepeatsNothing(t *testing.T) {
 				t.Fatalf("%+v", saved.Error)
 			}
 			asked := 0
-			no := func(_ context.Context, a core.Approval) (core.Answer, bool) {
+			no := func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 				if a.Repeats != "" {
 					asked++
-					if same := name != "with another value"; same != (a.Repeats == core.RepeatsSame) || !strings.Contains(a.Text(), "LastName") {
-						t.Errorf("%s: %s", a.Repeats, a.Text())
+					if same := name != "with another value"; same != (a.Repeats == core.RepeatsSame) || !strings.Contains(a.RenderText(), "LastName") {
+						t.Errorf("%s: %s", a.Repeats, a.RenderText())
 					}
 				}
-				return core.Answer{Approve: a.Repeats == ""}, true
+				return core.ApprovalAnswer{Approve: a.Repeats == ""}, true
 			}
 			o := e.ExecuteTask(core.WithChannel(t.Context(), no), retort.Task{Description: todo, Language: c.lang})
 			if o.Attempts != c.attempts || asked == 0 || e.effects() != c.effects || len(e.twice()) > 0 {
 				t.Errorf("%s %+v after %d attempts, asked %d times, %d effects, twice %v", o.Status, o.Error, o.Attempts, asked, e.effects(), e.twice())
 			}
-			for _, a := range e.model.Asked()[1:] { // each later prompt lists it
+			for _, a := range e.model.Requests()[1:] { // each later prompt lists it
 				if !strings.Contains(a.Last, "Do not make them again") || !strings.Contains(a.Last, "LastName") {
 					t.Errorf("the model is not told what was made: %s", a.Last)
 				}

@@ -75,7 +75,7 @@ func (l *line) queue() (*jobs.Queue, error) {
 }
 
 // recorder is the record of the engine, for the queue.
-func (p *parts) recorder() func(core.Event, bool) *core.Error {
+func (p *parts) recorder() func(core.AuditEvent, bool) *core.Error {
 	if p.audit == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (p *parts) recorder() func(core.Event, bool) *core.Error {
 }
 
 // queue opens the queue of a data directory.
-func (p *parts) queue(data home.Dir, record func(core.Event, bool) *core.Error) (*jobs.Queue, error) {
+func (p *parts) queue(data home.Dir, record func(core.AuditEvent, bool) *core.Error) (*jobs.Queue, error) {
 	s := p.config.Settings
 	o := jobs.Options{
 		Dir: data.Queue(), Key: p.masterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
@@ -119,11 +119,11 @@ func (p *parts) lostTask(t core.JobState) core.Outcome {
 // lostPrograms is what is known of the program of a task whose engine died, or of those that a model has written for it.
 func (p *parts) lostPrograms(t core.JobState) core.Outcome {
 	if t.Kind != core.JobTask {
-		return p.pipeline.Lost(t.ID)
+		return p.pipeline.LostOutcome(t.ID)
 	}
 	all := core.Outcome{ExecutionID: t.ID}
 	for n := range max(3, p.config.Settings.Orchestrator.Attempts) {
-		found := p.pipeline.Lost(core.ProgramOf(t.ID, n+1))
+		found := p.pipeline.LostOutcome(core.ProgramOf(t.ID, n+1))
 		if found.Status != core.StatusOutcomeUnknown {
 			continue
 		}
@@ -147,8 +147,8 @@ func (e *Engine) WorkOn(id string) error {
 	whole := &Engine{e.whole()}
 	q.WorkOn(id, func(ctx context.Context, t *jobs.Turn) core.Outcome {
 		as := whole.As(t.Task.Principal)
-		ctx = as.pipeline.Permitted(e.permitted(ctx, t.Task.Credential))
-		if refused := core.PermitOf(ctx).Refused(); refused != nil {
+		ctx = as.pipeline.WithPolicyPermit(e.permitted(ctx, t.Task.Credential))
+		if refused := core.PermitOf(ctx).CheckValid(); refused != nil {
 			return core.Outcome{ExecutionID: t.Task.ID, Status: core.StatusCancelled, Error: refused}
 		}
 		ctx, stop := deadline.WhilePermitted(ctx)
@@ -174,7 +174,7 @@ func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Conte
 		case c.Token != "" && err == nil && book.Holds(c.Token), c.Token == "" && time.Now().Before(c.Expires):
 			return nil
 		}
-		return core.Revoked()
+		return core.RevokedError()
 	}})
 }
 
@@ -202,7 +202,7 @@ func failedTask(t core.JobState, err *core.Error) core.Outcome {
 // runs executes a program whose turn has come.
 func (e *Engine) runs() jobs.Run {
 	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
-		var r core.Request
+		var r core.ExecutionRequest
 		if err := json.Unmarshal(t.Payload, &r); err != nil {
 			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
 		}
@@ -218,8 +218,8 @@ func (e *Engine) runs() jobs.Run {
 func (e *Engine) passesOn() jobs.Run {
 	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
 		var p struct {
-			Request core.Request
-			Passed  core.Passed
+			Request core.ExecutionRequest
+			Passed  core.PassthroughRequest
 		}
 		if err := json.Unmarshal(t.Payload, &p); err != nil {
 			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
@@ -377,7 +377,7 @@ func (c Config) tasks() (*jobs.Queue, error) {
 		return nil, core.Errorf(core.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue").WithHint("name a folder with --home")
 	}
 	p.log = hushed(c.Log, &secrets.Masker{})
-	return p.queue(p.dataDir(), func(e core.Event, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
+	return p.queue(p.dataDir(), func(e core.AuditEvent, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
 }
 
 // ListTasks lists the tasks of all principals, for whoever sits at the machine.

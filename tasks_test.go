@@ -109,7 +109,7 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 			_ = e.Decide(next.ID, next.Digest, retort.Answer{Approve: true})
 		}
 		task, err := e.Task(first.ID)
-		return err != nil || task.Status.Ended()
+		return err != nil || task.Status.HasEnded()
 	})
 	if task := finished(t, e, first.ID); task.Status != "ok" || len(server.Effects()) != 1 {
 		t.Errorf("%+v %+v, %d effects", task, task.Outcome.Error, len(server.Effects()))

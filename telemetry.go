@@ -21,7 +21,7 @@ func (p *parts) observe() (err error) {
 		return 0, 0
 	}
 	if p.audit != nil {
-		o.Record = p.audit.Standing
+		o.Record = p.audit.Backlog
 	}
 	if p.telemetry, err = telemetry.Open(o); err != nil {
 		return err
@@ -32,6 +32,6 @@ func (p *parts) observe() (err error) {
 
 // known reports whether there is a tool, whoever may call it.
 func (p *parts) known(server, tool string) bool {
-	_, ok := p.catalog.Toolset().Whole().Exact(server, tool)
+	_, ok := p.catalog.Toolset().WithHidden().FindExact(server, tool)
 	return ok
 }

@@ -43,11 +43,11 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 		return out, err
 	}
 	defer w.Close()
-	list, _, err := w.Files("", glob, maxListed)
+	list, _, err := w.FindFiles("", glob, maxListed)
 	if err != nil {
 		return out, err
 	}
-	if err := p.recordAlone(core.Event{Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)}}); err != nil {
+	if err := p.recordAlone(core.AuditEvent{Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)}}); err != nil {
 		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, since that could not be recorded: %w", err)
 	}
 	return exportInto(w, list, show, dir)

@@ -14,17 +14,17 @@ import (
 
 // The nouns of kept files.
 type (
-	WorkspaceUse   = workspace.Use   // what a session holds
-	WorkspaceSwept = workspace.Swept // what was removed
+	WorkspaceUse   = workspace.SessionUse  // what a session holds
+	WorkspaceSwept = workspace.SweepResult // what was removed
 )
 
 // kept returns the files and states of all sessions in a data directory.
-func kept(data home.Dir, quota int64) (*workspace.Store, *workspace.States) {
+func kept(data home.Dir, quota int64) (*workspace.Store, *workspace.StateStore) {
 	return workspace.NewStore(data.Workspace(), quota).WithCopies(data.RealValues()), workspace.NewStates(data.State())
 }
 
-func retention(s config.Settings) workspace.Retention {
-	return workspace.Retention{Results: s.Workspace.Results, Sessions: s.Workspace.Sessions, Bytes: s.Workspace.Size}
+func retention(s config.Settings) workspace.RetentionPolicy {
+	return workspace.RetentionPolicy{Results: s.Workspace.Results, Sessions: s.Workspace.Sessions, Bytes: s.Workspace.Size}
 }
 
 // sweeps removes old files in the background.
@@ -32,7 +32,7 @@ func (p *parts) sweeps() {
 	if p.config.Home == "" {
 		return
 	}
-	stop := p.pipeline.Workspaces.Background(p.pipeline.States, retention(p.config.Settings), func(swept workspace.Swept, err error) {
+	stop := p.pipeline.Workspaces.SweepInBackground(p.pipeline.States, retention(p.config.Settings), func(swept workspace.SweepResult, err error) {
 		if err != nil {
 			p.log.Warn("old files could not be removed", "error", err)
 		}
@@ -50,7 +50,7 @@ func Workspaces(c Config) ([]WorkspaceUse, error) {
 		return nil, err
 	}
 	files, _ := kept(data, 0)
-	return files.Uses(), nil
+	return files.SessionUses(), nil
 }
 
 // WorkspaceFiles are the files of a session, for a person: names are shown as they are.
@@ -65,7 +65,7 @@ func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
 		return FileList{}, err
 	}
 	defer w.Close()
-	list, total, err := w.Files("", glob, maxListed)
+	list, total, err := w.FindFiles("", glob, maxListed)
 	return FileList{Files: append([]core.FileEntry{}, list...), Total: total}, err
 }
 
@@ -83,7 +83,7 @@ func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
 }
 
 // cache is what answers are kept in; nil if the settings keep none.
-func (p *parts) cache() *relay.Cache {
+func (p *parts) cache() *relay.AnswerCache {
 	s := p.config.Settings.Cache
 	if s.TTL == 0 || p.config.Home == "" {
 		return nil

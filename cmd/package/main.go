@@ -46,7 +46,7 @@ func bundle(templates, out, binary string, p packaging.Platform) error {
 	if err != nil {
 		return err
 	}
-	version, err := packaging.Version(manifest)
+	version, err := packaging.ReadVersion(manifest)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func bundle(templates, out, binary string, p packaging.Platform) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(packaging.Bundle(into, manifest, in, p), into.Close()); err != nil {
+	if err := errors.Join(packaging.WriteBundle(into, manifest, in, p), into.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
 	fmt.Println(name)
@@ -79,18 +79,18 @@ func entry(templates, out, owner string) error {
 	if err != nil {
 		return err
 	}
-	var bundles []packaging.File
+	var bundles []packaging.ReleaseFile
 	for _, name := range names {
 		sum, err := digest(name)
 		if err != nil {
 			return err
 		}
-		bundles = append(bundles, packaging.File{Name: filepath.Base(name), SHA256: sum})
+		bundles = append(bundles, packaging.ReleaseFile{Name: filepath.Base(name), SHA256: sum})
 	}
 	if len(bundles) == 0 {
 		return fmt.Errorf("there are no bundles in %s", out)
 	}
-	text, err := packaging.Entry(template, owner, bundles)
+	text, err := packaging.RegistryEntry(template, owner, bundles)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func lives(ts *testscript.TestScript, _ bool, _ []string) {
 	log, err := history(home, keys)
 	ts.Check(err)
 	for i := range 80 {
-		e := core.Event{Kind: core.EventRequest, At: time.Now().Add(time.Duration(i-82) * 6 * time.Hour), Execution: fmt.Sprint("past", i), Session: "default"}
+		e := core.AuditEvent{Kind: core.EventRequest, At: time.Now().Add(time.Duration(i-82) * 6 * time.Hour), Execution: fmt.Sprint("past", i), Session: "default"}
 		ts.Check(told(log, e))
 		e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, "crm", "create_record", "write"
 		ts.Check(told(log, e))
@@ -36,7 +36,7 @@ func history(home, keys string) (*audit.Log, error) {
 	ctx := context.Background()
 	private := audit.Keys{
 		Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
-		Codes:  func() ([]byte, error) { return seal.Key(filepath.Join(keys, "audit.key")) },
+		Codes:  func() ([]byte, error) { return seal.LoadOrCreateKey(filepath.Join(keys, "audit.key")) },
 	}
 	owner, err := private.Owner()
 	if err != nil {
@@ -51,7 +51,7 @@ func history(home, keys string) (*audit.Log, error) {
 	})
 }
 
-func told(log *audit.Log, e core.Event) error {
+func told(log *audit.Log, e core.AuditEvent) error {
 	if refused := log.Record(e, false); refused != nil {
 		return refused
 	}

@@ -46,7 +46,7 @@ func (a *app) listApprovals() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tEXPIRES IN\tCLIENT\tWANTS TO")
 			for _, f := range found {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client), printable(f.Action())+times(f.Count))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client), printable(f.ActionLine())+times(f.Count))
 			}
 			return w.Flush()
 		},
@@ -75,7 +75,7 @@ func (a *app) showApproval() *cobra.Command {
 			if asJSON {
 				return a.printJSON(f)
 			}
-			fmt.Fprint(a.stdout, printable(f.Text()))
+			fmt.Fprint(a.stdout, printable(f.RenderText()))
 			return nil
 		},
 	}
@@ -102,12 +102,12 @@ func (a *app) approve() *cobra.Command {
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
-			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", printable(f.Text()), scopes[wanted])
+			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", printable(f.RenderText()), scopes[wanted])
 			line, err := readLine(cmd.Context(), tty)
 			if err != nil || line != "yes" {
 				return core.Errorf(core.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s says no", f.ID)
 			}
-			if err := f.Decide(core.Answer{Approve: true, Scope: wanted}); err != nil {
+			if err := f.Decide(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "approved", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -127,7 +127,7 @@ func (a *app) deny() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := f.Decide(core.Answer{Note: note}); err != nil {
+			if err := f.Decide(core.ApprovalAnswer{Note: note}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "denied", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -138,11 +138,11 @@ func (a *app) deny() *cobra.Command {
 	return c
 }
 
-var scopes = map[core.Scope]string{
+var scopes = map[core.ApprovalScope]string{
 	core.ScopeOnce: "this once", core.ScopeRun: "and calls of this tool for the rest of this run", core.ScopeAlways: "and always, with arguments of this shape",
 }
 
-func (a *app) waiting() ([]approval.Found, error) {
+func (a *app) waiting() ([]approval.FoundApproval, error) {
 	found, err := retort.Pending(retort.Config{Files: a.configs, Home: a.home})
 	if len(found) == 0 {
 		return found, err
@@ -150,17 +150,17 @@ func (a *app) waiting() ([]approval.Found, error) {
 	return found, nil
 }
 
-func (a *app) find(id string) (approval.Found, error) {
+func (a *app) find(id string) (approval.FoundApproval, error) {
 	found, err := a.waiting()
 	if err != nil {
-		return approval.Found{}, err
+		return approval.FoundApproval{}, err
 	}
 	for _, f := range found {
 		if f.ID == id || slices.Contains(f.Same, id) {
 			return f, nil
 		}
 	}
-	return approval.Found{}, core.Errorf(core.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
+	return approval.FoundApproval{}, core.Errorf(core.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
 		WithHint("retort approvals list shows what waits; it may have been answered, or run out")
 }
 
@@ -176,15 +176,15 @@ func (a *app) asked(ctx context.Context) context.Context {
 	}
 	_ = tty.Close() // opened when somebody is asked
 	var one sync.Mutex
-	ctx = core.WithPeer(ctx, &core.Peer{ID: "terminal", Pages: true, Ask: a.askPage(&one)})
-	return core.WithChannel(core.WithBrowser(ctx, nil), func(ctx context.Context, q core.Approval) (core.Answer, bool) {
+	ctx = core.WithPeer(ctx, &core.ClientPeer{ID: "terminal", Pages: true, Ask: a.askPage(&one)})
+	return core.WithChannel(core.WithBrowser(ctx, nil), func(ctx context.Context, q core.Approval) (core.ApprovalAnswer, bool) {
 		one.Lock()
 		defer one.Unlock()
 		a.asking.Store(true)
 		defer a.asking.Store(false)
 		tty, err := terminal()
 		if err != nil {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 		defer tty.Close()
 		answer, ok := askAt(ctx, tty, q)
@@ -194,8 +194,8 @@ func (a *app) asked(ctx context.Context) context.Context {
 }
 
 // askPage asks at the terminal whether the person opens a page for a server.
-func (a *app) askPage(one *sync.Mutex) func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
-	return func(ctx context.Context, q core.Asked) (json.RawMessage, *core.Error) {
+func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
+	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()
 		defer one.Unlock()
 		a.asking.Store(true)
@@ -222,35 +222,35 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.Asked) (json.R
 }
 
 // askAt asks until the person has chosen.
-func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.Answer, bool) {
+func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
 	choices := "y = yes, once · n = no"
 	if q.Login != "" {
 		choices = "y = it is open · n = no"
 	}
-	if q.Scoped() {
+	if q.HasScopes() {
 		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
 	}
-	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.Text()))
+	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.RenderText()))
 	return choose(ctx, tty, choices, q)
 }
 
 // choose asks for one of the choices until it is given.
-func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.Answer, bool) {
+func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.ApprovalAnswer, bool) {
 	for {
 		fmt.Fprintf(tty, "%s\n? ", choices)
 		line, err := readLine(ctx, tty)
 		if err != nil {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 		switch first, rest, _ := strings.Cut(line, " "); {
 		case first == "y" || first == "yes":
-			return core.Answer{Approve: true}, true
-		case q.Scoped() && first == "r":
-			return core.Answer{Approve: true, Scope: core.ScopeRun}, true
-		case q.Scoped() && first == "a":
-			return core.Answer{Approve: true, Scope: core.ScopeAlways}, true
+			return core.ApprovalAnswer{Approve: true}, true
+		case q.HasScopes() && first == "r":
+			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
+		case q.HasScopes() && first == "a":
+			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, true
 		case first == "n" || first == "no":
-			return core.Answer{Note: rest}, true
+			return core.ApprovalAnswer{Note: rest}, true
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (a *app) printTask(o core.Outcome, asJSON bool) error {
 	if asJSON {
 		return packed(o, a.printOutcome(o, true))
 	}
-	if o.Pack != nil {
+	if o.TaskContext != nil {
 		fmt.Fprint(a.stdout, a.safe(a.stdout, o.Skeleton))
 		for _, d := range o.Definitions {
 			fmt.Fprintf(a.stderr, "%s\n", printable(d.Definition))
@@ -130,7 +130,7 @@ func (a *app) printTask(o core.Outcome, asJSON bool) error {
 
 // packed is how the command ends: that there is no model is a matter of the settings.
 func packed(o core.Outcome, err error) error {
-	if o.Pack != nil {
+	if o.TaskContext != nil {
 		return exitError(exitUsage)
 	}
 	return err
@@ -150,7 +150,7 @@ func (a *app) templates() *cobra.Command {
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			names, refused := templates.Eject(dir)
+			names, refused := templates.WriteBuiltins(dir)
 			if refused != nil {
 				return refused
 			}

@@ -22,7 +22,7 @@ func (a *app) bench() *cobra.Command {
 		Use: "bench", Short: "Measure what the engine costs on this machine", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if upstream > 0 {
-				bench.Serve(upstream, a.stdin, a.stdout)
+				bench.ServeTools(upstream, a.stdin, a.stdout)
 				return nil
 			}
 			self, err := os.Executable()
@@ -32,10 +32,10 @@ func (a *app) bench() *cobra.Command {
 			say, done := a.progress("measuring")
 			o := bench.Options{Self: self, Progress: say, Only: only}
 			rows, err := bench.Run(cmd.Context(), o)
-			var targets []bench.Target
+			var targets []bench.PromisedTarget
 			if err == nil && len(only) == 0 {
 				say("targets")
-				targets, err = bench.Targets(cmd.Context(), t.options(a, o), rows)
+				targets, err = bench.CompareTargets(cmd.Context(), t.options(a, o), rows)
 			}
 			done()
 			if err != nil {
@@ -52,7 +52,7 @@ func (a *app) bench() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.Parts(), ", "))
+	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.PartNames(), ", "))
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")
 	t.add(c)
@@ -60,7 +60,7 @@ func (a *app) bench() *cobra.Command {
 	return c
 }
 
-func (a *app) printBench(rows []bench.Row) error {
+func (a *app) printBench(rows []bench.ResultRow) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "MEASURED\tMEDIAN\tWORST\tRUNS\tTARGET")
 	for _, r := range rows {
@@ -70,7 +70,7 @@ func (a *app) printBench(rows []bench.Row) error {
 		}
 		if r.Target > 0 {
 			target = fmt.Sprintf("≤ %g", r.Target)
-			if !r.Met() {
+			if !r.IsMet() {
 				target += " missed"
 			}
 		}

@@ -57,17 +57,17 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 				o.Only = only
 			}
 			rows, err := bench.Run(cmd.Context(), o)
-			var targets []bench.Target
+			var targets []bench.PromisedTarget
 			if err == nil {
 				say("tokens and personal data")
-				targets, err = bench.Targets(cmd.Context(), o, rows)
+				targets, err = bench.CompareTargets(cmd.Context(), o, rows)
 			}
 			done()
 			if err != nil {
 				return err
 			}
 			if len(only) > 0 {
-				targets = slices.DeleteFunc(targets, func(t bench.Target) bool { return t.Met == nil })
+				targets = slices.DeleteFunc(targets, func(t bench.PromisedTarget) bool { return t.Met == nil })
 			}
 			if asJSON {
 				return a.printJSON(map[string]any{"targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU()})
@@ -81,7 +81,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 	return c
 }
 
-func (a *app) printTargets(targets []bench.Target) error {
+func (a *app) printTargets(targets []bench.PromisedTarget) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TARGET\tPROMISED\tMEASURED\t\tCOMMAND")
 	for _, t := range targets {

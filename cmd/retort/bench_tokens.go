@@ -37,7 +37,7 @@ the first four. All calls are really made; what a model would think is played. T
 				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
 			say, done := a.progress("measuring")
-			works, err := bench.Workloads(cmd.Context(), bench.Options{Self: self, Progress: say, Only: only})
+			works, err := bench.MeasureWorkloads(cmd.Context(), bench.Options{Self: self, Progress: say, Only: only})
 			done()
 			if err != nil {
 				return err

@@ -22,7 +22,7 @@ func (c *careFlags) add(flags *pflag.FlagSet) {
 }
 
 // ask puts what is asked for into a request.
-func (c careFlags) ask(r *core.Request) error {
+func (c careFlags) ask(r *core.ExecutionRequest) error {
 	r.ForceApproval, r.FilesystemScope = c.approval, c.files
 	if c.memory != "" {
 		limit, err := core.ParseMemory(c.memory)

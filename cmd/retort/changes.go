@@ -51,10 +51,10 @@ func described(e *retort.Engine, list []*retort.Change) []changeJSON {
 // changeText is everything that a person needs to decide.
 func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
 	var b strings.Builder
-	name := core.Legible(c.Server + "." + c.Tool)
+	name := core.EscapeIllegible(c.Server + "." + c.Tool)
 	fmt.Fprintf(&b, "%s (%s)\n", a.style(a.stdout, bold, name), c.Policy)
 	if c.Unknown != "" {
-		fmt.Fprintf(&b, "it is not known what was trusted: %s\n", core.Legible(c.Unknown))
+		fmt.Fprintf(&b, "it is not known what was trusted: %s\n", core.EscapeIllegible(c.Unknown))
 	} else {
 		fmt.Fprintf(&b, "trusted %s, another since %s\n", moment(c.Trusted), moment(c.Noticed))
 	}
@@ -72,7 +72,7 @@ func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
 		fmt.Fprintln(&b, a.style(a.stdout, amber, "flagged:"), printable(f.String()))
 	}
 	if c.Unknown != "" {
-		name = core.Legible(c.Server) // all or none
+		name = core.EscapeIllegible(c.Server) // all or none
 	}
 	fmt.Fprintf(&b, "to trust it as it is now: retort tools --trust %s\n", name)
 	return b.String()

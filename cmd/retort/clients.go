@@ -277,7 +277,7 @@ func (a *app) printInstalled(done *clientfiles.Installed, asJSON bool) error {
 	}
 	a.notes(done.Moved, done.Warnings)
 	a.printKept(done)
-	fmt.Fprint(a.stdout, core.Legible(done.Diff))
+	fmt.Fprint(a.stdout, core.EscapeIllegible(done.Diff))
 	switch {
 	case !done.Changed:
 		fmt.Fprintf(a.stderr, "Retort is in %s already\n", line(done.File))
@@ -333,7 +333,7 @@ func (a *app) printUninstalled(done *clientfiles.Installed, asJSON bool) error {
 	}
 	a.printKept(done)
 	a.notes(nil, done.Warnings)
-	fmt.Fprint(a.stdout, core.Legible(done.Diff))
+	fmt.Fprint(a.stdout, core.EscapeIllegible(done.Diff))
 	for _, name := range done.PutBack {
 		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, line(name))
 	}

@@ -26,12 +26,12 @@ return 'changed';`
 // story is what a session of a client comes to: it searches, reads a definition, and runs the
 // program above, for which it is asked.
 type story struct {
-	Tools      int         `json:"tools"`
-	Found      []string    `json:"found"`
-	Definition string      `json:"definition"`
-	Status     core.Status `json:"status"`
-	Result     string      `json:"result"`
-	Asked      []string    `json:"asked"`
+	Tools      int                `json:"tools"`
+	Found      []string           `json:"found"`
+	Definition string             `json:"definition"`
+	Status     core.OutcomeStatus `json:"status"`
+	Result     string             `json:"result"`
+	Asked      []string           `json:"asked"`
 }
 
 func (s story) check(t *testing.T) {
@@ -179,12 +179,12 @@ func tell(t *testing.T, session *mcp.ClientSession, s *story) {
 			t.Fatalf("%s: %s, %v", name, text, err)
 		}
 	}
-	var found core.Found
+	var found core.FoundTools
 	call("search_tools", map[string]any{"query": "update a record of the crm"}, &found)
 	for _, tool := range found.Tools {
 		s.Found = append(s.Found, tool.Name)
 	}
-	var described struct{ Definitions []core.Definition }
+	var described struct{ Definitions []core.ToolDefinition }
 	call("get_tool_definition", map[string]any{"name": "crm.updateRecord"}, &described)
 	for _, d := range described.Definitions {
 		s.Definition += d.Definition
@@ -282,12 +282,12 @@ func (i *inspector) story() (s story) {
 	i.do(&list, "tools/list")
 	s.Tools = len(list.Tools)
 	type answer[T any] struct{ StructuredContent T }
-	var found answer[core.Found]
+	var found answer[core.FoundTools]
 	i.do(&found, "tools/call", "search_tools", `{"query":"update a record of the crm"}`)
 	for _, tool := range found.StructuredContent.Tools {
 		s.Found = append(s.Found, tool.Name)
 	}
-	var described answer[struct{ Definitions []core.Definition }]
+	var described answer[struct{ Definitions []core.ToolDefinition }]
 	i.do(&described, "tools/call", "get_tool_definition", `{"name":"crm.updateRecord"}`)
 	for _, d := range described.StructuredContent.Definitions {
 		s.Definition += d.Definition
@@ -299,7 +299,7 @@ func (i *inspector) story() (s story) {
 	i.do(&pending, "tools/call", "execute_code", string(code))
 	s.Asked = append(s.Asked, pending.ElicitationPending.Message)
 	var done answer[struct {
-		Status core.Status
+		Status core.OutcomeStatus
 		Result string
 	}]
 	i.do(&done, "elicitation/respond", pending.ElicitationPending.ElicitationID, "decision:=once")

@@ -49,7 +49,7 @@ func TestServerConformance(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			testenv.Conformance(t, c.module, expected, append([]string{"server", "--url", listening(t, dir, retort)}, c.args...)...)
+			testenv.RunConformance(t, c.module, expected, append([]string{"server", "--url", listening(t, dir, retort)}, c.args...)...)
 		})
 	}
 }

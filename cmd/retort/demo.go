@@ -57,8 +57,8 @@ func (a *app) demo() *cobra.Command {
 
 // yes approves everything, each tool for the rest of its program: the bundled servers have nothing that could be lost.
 // Approving each of the thousand calls on its own would take 20 seconds: every question waits a moment for others that are equal.
-func yes(context.Context, core.Approval) (core.Answer, bool) {
-	return core.Answer{Approve: true, Scope: core.ScopeRun}, true
+func yes(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 }
 
 // demoServers returns the bundled servers as child processes of this binary.
@@ -87,8 +87,8 @@ func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 	if !asJSON {
 		fmt.Fprintf(a.stdout, "%d servers, %d tools; their definitions have %s tokens.\n", len(servers), tools, thousands(tokens))
 	}
-	for i, p := range demo.Programs() {
-		o := a.execute(ctx, e, core.Request{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
+	for i, p := range demo.ExamplePrograms() {
+		o := a.execute(ctx, e, core.ExecutionRequest{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
 		outcomes = append(outcomes, o)
 		if !asJSON {
 			a.tellOne(i+1, p, o)
@@ -105,7 +105,7 @@ func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 	return nil
 }
 
-func (a *app) tellOne(n int, p demo.Program, o core.Outcome) {
+func (a *app) tellOne(n int, p demo.ExampleProgram, o core.Outcome) {
 	fmt.Fprintf(a.stdout, "\n%s\n%s\n\n", a.style(a.stdout, bold, fmt.Sprintf("%d. %s", n, p.Title)), p.About)
 	fmt.Fprintln(a.stdout, indent(a.style(a.stdout, dim, strings.TrimSpace(p.Code)), "    "))
 	fmt.Fprint(a.stdout, indent(o.Output, "  │ "))

@@ -46,7 +46,7 @@ func (a *app) writeTree(out string, lang core.Language, e *retort.Engine) error 
 	}
 	defer root.Close()
 	files := 0
-	for name, text := range bindings.Files(tools, lang) {
+	for name, text := range bindings.WrapperFiles(tools, lang) {
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
@@ -56,7 +56,7 @@ func (a *app) writeTree(out string, lang core.Language, e *retort.Engine) error 
 		}
 		files++
 	}
-	fmt.Fprintf(a.stdout, "%d files for %d tools of %d servers in %s\n", files, tools.Count(), len(tools.Servers), out)
+	fmt.Fprintf(a.stdout, "%d files for %d tools of %d servers in %s\n", files, tools.CountTools(), len(tools.Servers), out)
 	return nil
 }
 

@@ -19,7 +19,7 @@ func scriptedModel() {
 	if err != nil {
 		panic(err)
 	}
-	_ = modeltest.Serve(l, func(n int, a modeltest.Asked) modeltest.Step {
+	_ = modeltest.Serve(l, func(n int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.asked", n)), []byte(fmt.Sprintf("%v\n%s\n", a.Header, a.Body)), 0o644)
 		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(n)))
 		for ; err != nil && n > 0; n-- {
@@ -27,16 +27,16 @@ func scriptedModel() {
 		}
 		switch strings.TrimSpace(string(text)) {
 		case "REDIRECT":
-			return modeltest.Step{Status: 307, Header: map[string]string{"Location": "http://" + os.Args[1] + "/stolen"}}
+			return modeltest.ScriptedStep{Status: 307, Header: map[string]string{"Location": "http://" + os.Args[1] + "/stolen"}}
 		case "HUGE":
-			return modeltest.Step{Raw: `{"choices":[{"message":{"content":"` + strings.Repeat("x", 20<<20)}
+			return modeltest.ScriptedStep{Raw: `{"choices":[{"message":{"content":"` + strings.Repeat("x", 20<<20)}
 		case "SLOW":
-			return modeltest.Step{Hang: true}
+			return modeltest.ScriptedStep{Hang: true}
 		case "ENDLESS":
-			return modeltest.Step{Endless: true}
+			return modeltest.ScriptedStep{Endless: true}
 		case "KEY": // tells what it was given
-			return modeltest.Step{Status: 400, Text: " " + a.Header.Get("Authorization")}
+			return modeltest.ScriptedStep{Status: 400, Text: " " + a.Header.Get("Authorization")}
 		}
-		return modeltest.Step{Text: string(text)}
+		return modeltest.ScriptedStep{Text: string(text)}
 	})
 }

@@ -169,7 +169,7 @@ func outcomeCode(o core.Outcome) error {
 	switch {
 	case o.Status == core.StatusOK:
 		return nil
-	case o.Status == core.StatusDenied, o.Status == core.StatusPendingApproval, o.Error != nil && o.Error.Denies():
+	case o.Status == core.StatusDenied, o.Status == core.StatusPendingApproval, o.Error != nil && o.Error.IsDenial():
 		return exitError(exitDenied)
 	case o.Error != nil && o.Error.Kind == core.KindInternal:
 		return exitError(exitOurs)

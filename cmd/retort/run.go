@@ -140,7 +140,7 @@ func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome)
 // approvalPatience is longer than any setting of approval.timeout.
 const approvalPatience = 31 * 24 * time.Hour
 
-func (a *app) execute(ctx context.Context, e *retort.Engine, req core.Request) core.Outcome {
+func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionRequest) core.Outcome {
 	say, done := a.progress("running")
 	defer done()
 	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
@@ -150,8 +150,8 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req core.Request) c
 // maxProgram bounds what is read as a program; the gate refuses less than that.
 const maxProgram = 16 << 20
 
-func (a *app) request(f runFlags, args []string) (core.Request, error) {
-	req := core.Request{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
+func (a *app) request(f runFlags, args []string) (core.ExecutionRequest, error) {
+	req := core.ExecutionRequest{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
 	if err := f.care.ask(&req); err != nil {
 		return req, err
 	}

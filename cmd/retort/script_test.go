@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts of testdata/script, which use the command as people do. Those named
 // hole-* reproduce a security hole that was closed. A condition such as [dockerd] is true if
-// testenv.Available reports that it is.
+// testenv.IsAvailable reports that it is.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "awaits": awaits, "sets": sets, "lives": lives, "appears": appears, "port": port, "execution": execution, "dockerd": dockerd},
 		Condition: func(name string) (bool, error) {
-			return name == "full" && testenv.Full() || testenv.Available(t, name), nil
+			return name == "full" && testenv.Full() || testenv.IsAvailable(t, name), nil
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("VERSION", retort.Version)

@@ -17,14 +17,14 @@ import (
 )
 
 func (a *app) search() *cobra.Command {
-	var q core.Query
+	var q core.ToolQuery
 	var detail string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(e *retort.Engine) error {
-				q.Text, q.Detail = strings.Join(args, " "), core.Detail(detail)
+				q.Text, q.Detail = strings.Join(args, " "), core.SearchDetail(detail)
 				found, err := e.Search(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -74,7 +74,7 @@ func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
 	return f(e)
 }
 
-func (a *app) printFound(found core.Found) error {
+func (a *app) printFound(found core.FoundTools) error {
 	for _, w := range found.Warnings {
 		a.warn(printable(w))
 	}
@@ -162,7 +162,7 @@ func (a *app) call() *cobra.Command {
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printOutcome(unresumed(e.Call(a.asked(cmd.Context()), core.Request{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments)), asJSON)
+				return a.printOutcome(unresumed(e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments)), asJSON)
 			})
 		},
 	}
@@ -238,7 +238,7 @@ func firstLine(s string) string {
 }
 
 func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, asJSON bool) error {
-	found, err := e.Search(cmd.Context(), core.Query{Server: server, Limit: 1000, Detail: core.DetailDescription})
+	found, err := e.Search(cmd.Context(), core.ToolQuery{Server: server, Limit: 1000, Detail: core.DetailDescription})
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, a
 	}
 	if asJSON {
 		return a.printJSON(struct {
-			core.Found
+			core.FoundTools
 			Changed  []changeJSON             `json:"changed,omitempty"`
 			Flags    map[string][]retort.Flag `json:"flags,omitempty"`
 			Withheld []string                 `json:"withheld,omitempty"`

@@ -122,7 +122,7 @@ func (a *app) skillsSave() *cobra.Command {
 			}
 			d.Code = code
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.Request{Client: "retort skills"}, d)), asJSON)
+				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, d)), asJSON)
 			})
 		},
 	}
@@ -143,7 +143,7 @@ func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft
 		return err
 	}
 	return a.ask(cmd, func(e *retort.Engine) error {
-		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), core.Request{Client: "retort skills"}, ran, d)
+		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, ran, d)
 		if err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func (a *app) skillsImport() *cobra.Command {
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printSaved(unresumed(e.ImportSkill(a.asked(cmd.Context()), core.Request{Client: "retort skills"}, args[0], user)), asJSON)
+				return a.printSaved(unresumed(e.ImportSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)), asJSON)
 			})
 		},
 	}

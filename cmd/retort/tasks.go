@@ -116,7 +116,7 @@ func (a *app) describeTask(t retort.JobState) {
 	line("submitted", at(t.Submitted))
 	line("begun", at(t.Begun))
 	line("ended", at(t.Ended))
-	if !t.Status.Ended() {
+	if !t.Status.HasEnded() {
 		line("deadline", at(t.Deadline))
 	}
 	if t.Outcome != nil {
@@ -187,7 +187,7 @@ func (a *app) await(ctx context.Context, id string) (retort.JobState, error) {
 		return retort.JobState{}, err
 	}
 	for _, t := range list.Tasks {
-		if t.ID == id && t.Status.Ended() {
+		if t.ID == id && t.Status.HasEnded() {
 			return t, nil
 		}
 	}
@@ -203,7 +203,7 @@ func (a *app) await(ctx context.Context, id string) (retort.JobState, error) {
 }
 
 // enqueue puts a program into the queue instead of running it.
-func (a *app) enqueue(req core.Request, f runFlags) error {
+func (a *app) enqueue(req core.ExecutionRequest, f runFlags) error {
 	req.Limits.Timeout = f.timeout
 	j, err := retort.ProgramJob(req)
 	if err != nil {

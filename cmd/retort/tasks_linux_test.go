@@ -109,11 +109,11 @@ func TestKillKeepsTheLine(t *testing.T) {
 
 // The same of tasks in words: no model is asked again for the one that ran.
 func TestKillKeepsTasksInWords(t *testing.T) {
-	m := modeltest.New(func(_ int, a modeltest.Asked) modeltest.Step {
+	m := modeltest.New(func(_ int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if strings.Contains(a.Last, "create a lead") {
-			return modeltest.Step{Text: "```ts\n" + createsAndStays + "\n```"}
+			return modeltest.ScriptedStep{Text: "```ts\n" + createsAndStays + "\n```"}
 		}
-		return modeltest.Step{Text: "```ts\nreturn 'later';\n```"}
+		return modeltest.ScriptedStep{Text: "```ts\nreturn 'later';\n```"}
 	})
 	t.Cleanup(m.Close)
 	k := newKillable(t, `, "model": {"url": "`+m.URL+`", "model": "m", "key": "k"}`)
@@ -122,7 +122,7 @@ func TestKillKeepsTasksInWords(t *testing.T) {
 	k.kill(runs+"01", runs)
 	k.gives(waits, `"later"`)
 	k.lost(runs)
-	if n := len(m.Asked()); n != 2 {
+	if n := len(m.Requests()); n != 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }

@@ -45,7 +45,7 @@ To do it again does no harm: what is there and works is kept.`,
 	return c
 }
 
-func (a *app) printMachines(r *vm.Report) {
+func (a *app) printMachines(r *vm.SetupReport) {
 	a.mark(true, printable(r.Program))
 	a.mark(true, "kernel: "+printable(r.Kernel)+" ("+printable(r.Origin)+")")
 	a.mark(true, "processor: "+printable(r.Why))

@@ -11,54 +11,54 @@ import (
 	"retort/internal/core"
 )
 
-// attempts asks the model for programs and runs them until one completes the task or the attempts are used up.
-func (w *work) attempts(ctx context.Context) core.Outcome {
+// tryPrograms asks the model for programs and runs them until one completes the task or the attempts are used up.
+func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	for {
 		w.attempt++
-		reply, refused := w.write(ctx)
+		reply, refused := w.requestProgram(ctx)
 		if refused != nil {
 			w.attempt--
-			return w.broken(refused)
+			return w.reportModelFailure(refused)
 		}
 		code, missing := w.programOf(ctx, reply)
 		if missing == "" {
 			w.code = code
-			return w.perform(ctx)
+			return w.runProgram(ctx)
 		}
 		if w.attempt >= w.options.Attempts {
-			return w.refused(core.Errorf(core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing).
+			return w.refusedOutcome(core.Errorf(core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing).
 				WithHint("describe the task more precisely, or use a model that writes programs"))
 		}
-		if refused := w.mend(templates.RepairData{Message: missing}, reply.Text); refused != nil {
-			return w.refused(refused)
+		if refused := w.renderRepair(templates.RepairData{Message: missing}, reply.Text); refused != nil {
+			return w.refusedOutcome(refused)
 		}
 	}
 }
 
-// broken returns the Outcome of a task whose model can no longer be asked. A warning counts the calls with side
+// reportModelFailure returns the Outcome of a task whose model can no longer be asked. A warning counts the calls with side
 // effects that were made before.
-func (w *work) broken(e *core.Error) core.Outcome {
-	o := w.refused(e)
+func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
+	o := w.refusedOutcome(e)
 	if n := len(w.effects.List()); n > 0 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls with effects were made before; they are listed as calls", n))
 	}
 	return o
 }
 
-// write asks the model for the next program.
-func (w *work) write(ctx context.Context) (model.Reply, *core.Error) {
-	p, refused := w.ask()
+// requestProgram asks the model for the next program.
+func (w *taskRun) requestProgram(ctx context.Context) (model.Reply, *core.Error) {
+	p, refused := w.buildPrompt()
 	if refused != nil {
 		return model.Reply{}, refused
 	}
-	if refused := w.step(core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)}, "the model writes a program"); refused != nil {
+	if refused := w.recordPhase(core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)}, "the model writes a program"); refused != nil {
 		return model.Reply{}, refused
 	}
 	told := time.Now()
 	p.Told = func(bytes int) {
 		if time.Since(told) > time.Second {
 			told = time.Now()
-			w.tell(core.PhaseWrite, fmt.Sprintf("the model writes a program: %d bytes", bytes))
+			w.reportProgress(core.PhaseWrite, fmt.Sprintf("the model writes a program: %d bytes", bytes))
 		}
 	}
 	w.use.Requests++
@@ -71,11 +71,11 @@ func (w *work) write(ctx context.Context) (model.Reply, *core.Error) {
 	return reply, refused
 }
 
-// ask builds the prompt: the task and, of the conversation since then, only the last program and its error.
-func (w *work) ask() (model.Prompt, *core.Error) {
-	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.language(), Python: w.python()})
+// buildPrompt builds the prompt: the task and, of the conversation since then, only the last program and its error.
+func (w *taskRun) buildPrompt() (model.Prompt, *core.Error) {
+	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.languageName(), Python: w.isPython()})
 	if refused == nil && w.prompt == "" {
-		w.prompt, refused = w.Templates.Render(templates.Task, w.data())
+		w.prompt, refused = w.Templates.Render(templates.Task, w.templateData())
 	}
 	if refused != nil {
 		return model.Prompt{}, refused
@@ -90,17 +90,17 @@ func (w *work) ask() (model.Prompt, *core.Error) {
 		}
 	}
 	left := w.options.Tokens - w.use.InputTokens - w.use.OutputTokens - w.sizeOf(p)
-	if p.MaxTokens = min(w.options.MaxTokens, left); p.MaxTokens < leastAnswer {
+	if p.MaxTokens = min(w.options.MaxTokens, left); p.MaxTokens < minAnswerTokens {
 		return p, core.Errorf(core.KindLimit, "orchestrator", "the task has used %d tokens of the model, and another attempt would exceed the limit of %d", w.use.InputTokens+w.use.OutputTokens, w.options.Tokens).
 			WithHint("orchestrator.tokens in retort.yaml allows more")
 	}
 	return p, nil
 }
 
-// leastAnswer sets the smallest number of output tokens that leaves room for a program.
-const leastAnswer = 64
+// minAnswerTokens sets the smallest number of output tokens that leaves room for a program.
+const minAnswerTokens = 64
 
-func (w *work) sizeOf(p model.Prompt) int {
+func (w *taskRun) sizeOf(p model.Prompt) int {
 	n := w.Count(p.System)
 	for _, m := range p.Messages {
 		n += w.Count(m.Text)
@@ -108,52 +108,54 @@ func (w *work) sizeOf(p model.Prompt) int {
 	return n
 }
 
-// perform runs the program.
-func (w *work) perform(ctx context.Context) core.Outcome {
+// runProgram runs the program.
+func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 	facts, id := map[string]any{}, ""
 	if w.task.Job != "" {
 		id = core.ProgramOf(w.task.Job, w.attempt)
 		facts["execution"] = id
 	}
-	if refused := w.step(core.PhaseRun, facts, fmt.Sprintf("program %d is checked and run", w.attempt)); refused != nil {
-		return w.refused(refused)
+	if refused := w.recordPhase(core.PhaseRun, facts, fmt.Sprintf("program %d is checked and run", w.attempt)); refused != nil {
+		return w.refusedOutcome(refused)
 	}
-	req := core.Request{
-		ID: id, Noted: w.task.Job != "", Session: w.task.Session, Client: w.task.Client, Language: w.task.Language, Code: w.prelude() + w.code,
+	req := core.ExecutionRequest{
+		ID: id, Noted: w.task.Job != "", Session: w.task.Session, Client: w.task.Client, Language: w.task.Language, Code: w.inputsPrelude() + w.code,
 		Only: w.only, Effects: w.effects, Private: w.model != nil, Limits: w.task.Budget.Limits,
-		Progress: func(calls int) { w.tell(core.PhaseRun, fmt.Sprintf("program %d: %d tool calls", w.attempt, calls)) },
+		Progress: func(calls int) {
+			w.reportProgress(core.PhaseRun, fmt.Sprintf("program %d: %d tool calls", w.attempt, calls))
+		},
 	}
-	return w.after(ctx, w.Runner.Execute(ctx, req))
+	return w.decideNext(ctx, w.Runner.Execute(ctx, req))
 }
 
-// after decides how the task goes on after one of its programs has ended.
-func (w *work) after(ctx context.Context, o core.Outcome) core.Outcome {
+// decideNext decides how the task goes on after one of its programs has ended.
+func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval {
 		w.Parked.put(o.ExecutionID, w)
-		return w.report(o)
+		return w.finishTask(o)
 	}
-	o.Error = w.placed(o.Error)
-	if w.model == nil || !mendable(o) || ctx.Err() != nil {
-		return w.report(o)
+	o.Error = w.adjustLine(o.Error)
+	if w.model == nil || !isRepairable(o) || ctx.Err() != nil {
+		return w.finishTask(o)
 	}
 	if w.attempt >= w.options.Attempts {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("the model has tried %d times", w.attempt))
-		return w.report(o)
+		return w.finishTask(o)
 	}
-	if refused := w.mend(w.diagnosis(ctx, o), w.code); refused != nil {
-		return w.report(o)
+	if refused := w.renderRepair(w.buildDiagnosis(ctx, o), w.code); refused != nil {
+		return w.finishTask(o)
 	}
-	next := w.attempts(ctx)
+	next := w.tryPrograms(ctx)
 	if next.ExecutionID == w.id { // no other program has run, so the Outcome is this program's
 		o.Warnings = append(o.Warnings, "it could not be repaired: "+next.Error.Message)
-		return w.report(o)
+		return w.finishTask(o)
 	}
 	return next
 }
 
-// mendable reports whether another program may do better. A refusal by a person or a rule is not retried in another
+// isRepairable reports whether another program may do better. A refusal by a person or a rule is not retried in another
 // way.
-func mendable(o core.Outcome) bool {
+func isRepairable(o core.Outcome) bool {
 	switch o.Status {
 	case core.StatusTimeout, core.StatusMemoryLimit, core.StatusOutputLimit, core.StatusCallLimit:
 		return true
@@ -165,13 +167,13 @@ func mendable(o core.Outcome) bool {
 	return false
 }
 
-// diagnosis returns the data of the repair prompt. It contains text from servers, so instructions are removed from
+// buildDiagnosis returns the data of the repair prompt. It contains text from servers, so instructions are removed from
 // it.
-func (w *work) diagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
+func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
 	d := templates.RepairData{Program: true, Status: string(o.Status)}
 	if e := o.Error; e != nil {
 		d.Kind, d.Line = string(e.Kind), e.Line
-		d.Message, d.Hint, d.Frame = w.Screen.Cleaned(clipped(e.Message)), w.Screen.Cleaned(clipped(e.Hint)), w.Screen.Cleaned(clipped(e.Frame))
+		d.Message, d.Hint, d.Frame = w.Screen.Cleaned(clipText(e.Message)), w.Screen.Cleaned(clipText(e.Hint)), w.Screen.Cleaned(clipText(e.Frame))
 		w.defineMore(ctx, *e)
 	}
 	return d
@@ -179,12 +181,12 @@ func (w *work) diagnosis(ctx context.Context, o core.Outcome) templates.RepairDa
 
 // defineMore loads the full definitions of the tools that the program used wrongly. The first prompt had only one
 // line for each.
-func (w *work) defineMore(ctx context.Context, e core.Error) {
+func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	if e.Kind != core.KindType && e.Kind != core.KindInvalidArguments && e.Kind != core.KindToolError {
 		return
 	}
 	for i, o := range w.offers {
-		if w.full[o.Name] || !mentions(w.code, o) {
+		if w.full[o.Name] || !mentionsTool(w.code, o) {
 			continue
 		}
 		more, refused := w.Finder.Offer(ctx, []string{o.Server + "__" + o.Tool}, w.task.Language, true)
@@ -194,9 +196,9 @@ func (w *work) defineMore(ctx context.Context, e core.Error) {
 	}
 }
 
-// mend renders the repair prompt for the model's last answer.
-func (w *work) mend(d templates.RepairData, answer string) *core.Error {
-	d.Effects, d.Left = w.past(), w.options.Attempts-w.attempt-1
+// renderRepair renders the repair prompt for the model's last answer.
+func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Error {
+	d.Effects, d.Left = w.pastEffects(), w.options.Attempts-w.attempt-1
 	text, refused := w.Templates.Render(templates.Repair, d)
 	if refused != nil {
 		return refused
@@ -208,8 +210,8 @@ func (w *work) mend(d templates.RepairData, answer string) *core.Error {
 	return nil
 }
 
-// Waits reports whether a task of the principal waits for this execution to be approved.
-func (o *Orchestrator) Waits(execution string) bool {
+// IsWaiting reports whether a task of the principal waits for this execution to be approved.
+func (o *Orchestrator) IsWaiting(execution string) bool {
 	return o.Parked.get(execution, o.Principal) != nil
 }
 
@@ -226,9 +228,9 @@ func (o *Orchestrator) Resume(ctx context.Context, execution string, patience ti
 	}
 	out := o.Runner.Resume(ctx, execution, patience)
 	if out.Status == core.StatusPendingApproval {
-		return p.work.report(out)
+		return p.work.finishTask(out)
 	}
 	o.Parked.remove(execution)
 	p.work.Orchestrator = o
-	return p.work.after(ctx, out)
+	return p.work.decideNext(ctx, out)
 }

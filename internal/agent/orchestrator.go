@@ -24,40 +24,40 @@ type Finder interface {
 	// Settled waits until every server has answered or failed once, for a bounded time. tell receives a description
 	// of what it waits for.
 	Settled(ctx context.Context, tell func(text string))
-	Search(ctx context.Context, q core.Query) (core.Found, error)
+	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
 	LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error)
 	// Offer returns what a model needs to know about the named tools: a line for each or, if full is set, their whole
 	// definitions.
-	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.Offer, *core.Error)
+	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error)
 }
 
-// Runner checks and runs programs.
-type Runner interface {
-	Judge(ctx context.Context, req core.Request) *core.Error
-	Execute(ctx context.Context, req core.Request) core.Outcome
+// ProgramRunner checks and runs programs.
+type ProgramRunner interface {
+	Judge(ctx context.Context, req core.ExecutionRequest) *core.Error
+	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
-// Screen removes from texts what the model may not see.
-type Screen interface {
+// TextRedactor removes from texts what the model may not see.
+type TextRedactor interface {
 	Text(session, text string) (string, *core.Error)
 	JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error)
 	// Cleaned returns the text of a server without anything that reads like instructions.
 	Cleaned(text string) string
 }
 
-// Recorder records the progress of a task. If it returns an error, the task must not continue.
-type Recorder interface {
-	Stepped(session, phase string, facts map[string]any, text string) *core.Error
+// ProgressRecorder records the progress of a task. If it returns an error, the task must not continue.
+type ProgressRecorder interface {
+	RecordStep(session, phase string, facts map[string]any, text string) *core.Error
 }
 
-// Templates renders the texts of prompts.
-type Templates interface {
-	Render(name templates.Name, data any) (string, *core.Error)
+// PromptRenderer renders the texts of prompts.
+type PromptRenderer interface {
+	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
-// Price holds the prices of a million tokens of the model.
-type Price struct {
+// TokenPrice holds the prices of a million tokens of the model.
+type TokenPrice struct {
 	Input, Output float64
 	Currency      string
 }
@@ -68,10 +68,10 @@ type Options struct {
 	Tools     int // maximum tools that are offered; 10 if 0
 	Tokens    int // maximum tokens of one task; 100,000 if 0
 	MaxTokens int // maximum tokens of one answer; 4,096 if 0
-	Price     Price
+	Price     TokenPrice
 }
 
-func (o Options) defaults() Options {
+func (o Options) withDefaults() Options {
 	o.Attempts, o.Tools = cmp.Or(o.Attempts, 3), cmp.Or(o.Tools, 10)
 	o.Tokens, o.MaxTokens = cmp.Or(o.Tokens, 100_000), cmp.Or(o.MaxTokens, 4096)
 	return o
@@ -80,14 +80,14 @@ func (o Options) defaults() Options {
 // Orchestrator runs the agent tasks of one principal. All fields except Options are required.
 type Orchestrator struct {
 	Finder    Finder
-	Runner    Runner
-	Screen    Screen
-	Recorder  Recorder
-	Templates Templates
+	Runner    ProgramRunner
+	Screen    TextRedactor
+	Recorder  ProgressRecorder
+	Templates PromptRenderer
 	// Model returns the model for a task with this context, or nil if there is none.
 	Model     func(ctx context.Context) model.Model
 	Count     func(text string) int // tokens
-	Parked    *Parked
+	Parked    *ParkedTasks
 	Principal string
 	Options   Options
 }
@@ -100,19 +100,19 @@ const (
 	maxSkills      = 3
 )
 
-// work holds the state of one running task.
-type work struct {
+// taskRun holds the state of one running task.
+type taskRun struct {
 	*Orchestrator
 	id      string // id of the task in the audit log, and of the Outcome of a task that runs no program; it is generated
-	task    core.Task
+	task    core.AgentTask
 	options Options
 	model   model.Model
-	effects *core.Effects
+	effects *core.SideEffects
 
 	shown   string          // the description, redacted for the model
 	inputs  json.RawMessage // the inputs, redacted for the model
-	found   core.Found
-	offers  []core.Offer
+	found   core.FoundTools
+	offers  []core.OfferedTool
 	skills  []templates.SkillUse
 	only    []string
 	prompt  string
@@ -126,39 +126,39 @@ type work struct {
 
 // Run runs a task. If its program waits for an approval and the request cannot ask for one, the Outcome is pending,
 // and Resume continues the task.
-func (o *Orchestrator) Run(ctx context.Context, t core.Task) core.Outcome {
+func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	id := cmp.Or(t.Job, strings.ToLower(rand.Text()[:13]))
 	given := t.ID
 	t.ID = cmp.Or(t.ID, id)
 	t.Session, t.Language = cmp.Or(t.Session, "default"), cmp.Or(t.Language, core.TypeScript)
-	w := &work{Orchestrator: o, id: id, task: t, options: o.Options.defaults(), effects: &core.Effects{}, full: map[string]bool{}}
-	w.options.Attempts = within(t.Budget.Attempts, w.options.Attempts)
-	w.options.Tokens = within(t.Budget.Tokens, w.options.Tokens)
+	w := &taskRun{Orchestrator: o, id: id, task: t, options: o.Options.withDefaults(), effects: &core.SideEffects{}, full: map[string]bool{}}
+	w.options.Attempts = limitTo(t.Budget.Attempts, w.options.Attempts)
+	w.options.Tokens = limitTo(t.Budget.Tokens, w.options.Tokens)
 	if given != "" {
 		if refused := core.CheckTaskID(given); refused != nil {
 			w.task.ID = id
-			return w.refused(refused)
+			return w.refusedOutcome(refused)
 		}
 	}
-	if refused := w.check(); refused != nil {
-		return w.refused(refused)
+	if refused := w.checkTask(); refused != nil {
+		return w.refusedOutcome(refused)
 	}
 	if t.Code != "" {
-		return w.given(ctx)
+		return w.runGivenProgram(ctx)
 	}
-	return w.do(ctx)
+	return w.runTask(ctx)
 }
 
-// within returns the requested value, or the most that is allowed if that is less or nothing was requested.
-func within(asked, most int) int {
+// limitTo returns the requested value, or the most that is allowed if that is less or nothing was requested.
+func limitTo(asked, most int) int {
 	if asked <= 0 {
 		return most
 	}
 	return min(asked, most)
 }
 
-// check returns an error unless the task is valid.
-func (w *work) check() *core.Error {
+// checkTask returns an error unless the task is valid.
+func (w *taskRun) checkTask() *core.Error {
 	wrong := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "orchestrator", format, args...)
 	}
@@ -180,50 +180,50 @@ func (w *work) check() *core.Error {
 	return nil
 }
 
-// do runs the whole task, from finding tools to its Outcome.
-func (w *work) do(ctx context.Context) core.Outcome {
-	for _, step := range []func(context.Context) *core.Error{w.discover, w.define} {
+// runTask runs the whole task, from finding tools to its Outcome.
+func (w *taskRun) runTask(ctx context.Context) core.Outcome {
+	for _, step := range []func(context.Context) *core.Error{w.findTools, w.defineTools} {
 		if refused := step(ctx); refused != nil {
-			return w.refused(refused)
+			return w.refusedOutcome(refused)
 		}
 	}
 	if w.model = w.Model(ctx); w.model == nil {
-		return w.pack(ctx)
+		return w.contextOutcome(ctx)
 	}
 	w.use.Name = w.model.Name()
-	return w.attempts(ctx)
+	return w.tryPrograms(ctx)
 }
 
-// given runs the program that was submitted with the task.
-func (w *work) given(ctx context.Context) core.Outcome {
+// runGivenProgram runs the program that was submitted with the task.
+func (w *taskRun) runGivenProgram(ctx context.Context) core.Outcome {
 	if _, refused := w.Finder.Offer(ctx, w.task.RequiredTools, w.task.Language, false); refused != nil {
-		return w.refused(refused)
+		return w.refusedOutcome(refused)
 	}
 	w.only, w.code, w.attempt, w.options.Attempts = append([]string{}, w.task.RequiredTools...), w.task.Code, 1, 1
-	return w.perform(ctx)
+	return w.runProgram(ctx)
 }
 
-// step records that the task enters a phase and then reports it as progress.
-func (w *work) step(p core.Phase, facts map[string]any, text string) *core.Error {
+// recordPhase records that the task enters a phase and then reports it as progress.
+func (w *taskRun) recordPhase(p core.TaskPhase, facts map[string]any, text string) *core.Error {
 	facts["task"] = w.id
 	if w.attempt > 0 {
 		facts["attempt"] = w.attempt
 	}
-	if refused := w.Recorder.Stepped(w.task.Session, string(p), facts, w.task.Description); refused != nil {
+	if refused := w.Recorder.RecordStep(w.task.Session, string(p), facts, w.task.Description); refused != nil {
 		return refused
 	}
-	w.tell(p, text)
+	w.reportProgress(p, text)
 	return nil
 }
 
-func (w *work) tell(p core.Phase, text string) {
+func (w *taskRun) reportProgress(p core.TaskPhase, text string) {
 	if w.task.Progress != nil {
 		w.task.Progress(core.TaskStep{Phase: p, Attempt: w.attempt, Text: text})
 	}
 }
 
-// refused returns the Outcome of a task that is not started or not continued.
-func (w *work) refused(e *core.Error) core.Outcome {
+// refusedOutcome returns the Outcome of a task that is not started or not continued.
+func (w *taskRun) refusedOutcome(e *core.Error) core.Outcome {
 	o := core.Outcome{ExecutionID: w.id, Status: core.StatusError, Error: e}
 	switch e.Kind {
 	case core.KindInvalidArguments, core.KindToolNotFound:
@@ -235,11 +235,11 @@ func (w *work) refused(e *core.Error) core.Outcome {
 	case core.KindUpstreamTimeout:
 		o.Status = core.StatusTimeout
 	}
-	return w.report(o)
+	return w.finishTask(o)
 }
 
-// report completes an Outcome. It ends the task unless the Outcome is pending.
-func (w *work) report(o core.Outcome) core.Outcome {
+// finishTask completes an Outcome. It ends the task unless the Outcome is pending.
+func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	o.Task, o.Attempts = w.task.ID, w.attempt
 	if o.Summary == "" && o.Status != core.StatusPendingApproval {
 		o.Summary = "No program of the task has ended."
@@ -258,7 +258,7 @@ func (w *work) report(o core.Outcome) core.Outcome {
 	}
 	for _, m := range w.effects.List() {
 		if m.Execution != o.ExecutionID || o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
-			o.Calls = append(o.Calls, core.SentCall{Server: m.Server, Tool: m.Tool, Arguments: bounded(m.Shown)})
+			o.Calls = append(o.Calls, core.SentCall{Server: m.Server, Tool: m.Tool, Arguments: boundResult(m.Shown)})
 		}
 	}
 	for _, text := range w.found.Warnings {
@@ -270,46 +270,46 @@ func (w *work) report(o core.Outcome) core.Outcome {
 	if w.model != nil {
 		facts["model"], facts["input_tokens"], facts["output_tokens"] = w.use.Name, w.use.InputTokens, w.use.OutputTokens
 	}
-	if refused := w.step(core.PhaseReport, facts, string(o.Status)); refused != nil {
+	if refused := w.recordPhase(core.PhaseReport, facts, string(o.Status)); refused != nil {
 		o.Warnings = append(o.Warnings, refused.Message)
 	}
 	return o
 }
 
-// maxArguments bounds how much of the arguments of an earlier call the model is shown, in bytes.
-const maxArguments = 2 << 10
+// maxArgumentBytes bounds how much of the arguments of an earlier call the model is shown, in bytes.
+const maxArgumentBytes = 2 << 10
 
-func bounded(raw json.RawMessage) json.RawMessage {
-	if len(raw) <= maxArguments {
+func boundResult(raw json.RawMessage) json.RawMessage {
+	if len(raw) <= maxArgumentBytes {
 		return raw
 	}
 	return json.RawMessage(`"(left out: large)"`)
 }
 
-// Parked holds tasks whose program waits for an approval. The zero value is ready for use. It is safe for concurrent
+// ParkedTasks holds tasks whose program waits for an approval. The zero value is ready for use. It is safe for concurrent
 // use.
-type Parked struct {
+type ParkedTasks struct {
 	mu    sync.Mutex
-	works map[string]*parked
+	works map[string]*parkedTask
 	order []string
 }
 
-type parked struct {
+type parkedTask struct {
 	mu        sync.Mutex // the principal that may resume it
-	work      *work
+	work      *taskRun
 	principal string
 }
 
 // maxParked bounds the parked tasks. The oldest one beyond it ends with its program and is not repaired.
 const maxParked = 256
 
-func (p *Parked) put(id string, w *work) {
+func (p *ParkedTasks) put(id string, w *taskRun) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.works == nil {
-		p.works = map[string]*parked{}
+		p.works = map[string]*parkedTask{}
 	}
-	p.works[id] = &parked{work: w, principal: w.Principal}
+	p.works[id] = &parkedTask{work: w, principal: w.Principal}
 	p.order = append(p.order, id)
 	for len(p.works) > maxParked {
 		delete(p.works, p.order[0])
@@ -317,7 +317,7 @@ func (p *Parked) put(id string, w *work) {
 	}
 }
 
-func (p *Parked) get(id, principal string) *parked {
+func (p *ParkedTasks) get(id, principal string) *parkedTask {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.works[id]; w != nil && w.principal == principal {
@@ -326,7 +326,7 @@ func (p *Parked) get(id, principal string) *parked {
 	return nil
 }
 
-func (p *Parked) remove(id string) {
+func (p *ParkedTasks) remove(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.works, id)

@@ -10,10 +10,10 @@ import (
 	"retort/internal/core"
 )
 
-// discover finds tools and skills for the task. Anything that a model may not see is removed from the query first,
+// findTools finds tools and skills for the task. Anything that a model may not see is removed from the query first,
 // because a search may send it to an endpoint, too.
-func (w *work) discover(ctx context.Context) *core.Error {
-	if refused := w.step(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
+func (w *taskRun) findTools(ctx context.Context) *core.Error {
+	if refused := w.recordPhase(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
 		return refused
 	}
 	var refused *core.Error
@@ -23,8 +23,8 @@ func (w *work) discover(ctx context.Context) *core.Error {
 	if w.inputs, refused = w.Screen.JSON(w.task.Session, w.task.Inputs); refused != nil {
 		return refused
 	}
-	w.Finder.Settled(ctx, func(text string) { w.tell(core.PhaseDiscover, text) })
-	found, err := w.Finder.Search(ctx, core.Query{Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language})
+	w.Finder.Settled(ctx, func(text string) { w.reportProgress(core.PhaseDiscover, text) })
+	found, err := w.Finder.Search(ctx, core.ToolQuery{Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language})
 	if err != nil {
 		return core.AsError(err)
 	}
@@ -35,13 +35,13 @@ func (w *work) discover(ctx context.Context) *core.Error {
 			w.only = append(w.only, t.Server+"__"+t.Tool)
 		}
 	}
-	w.fitting()
+	w.offerSkills()
 	return nil
 }
 
-// fitting offers the skills that match the task before a new program is written. It also offers the tools of these
+// offerSkills offers the skills that match the task before a new program is written. It also offers the tools of these
 // skills, unless the task names its own.
-func (w *work) fitting() {
+func (w *taskRun) offerSkills() {
 	for _, f := range w.found.Skills[:min(len(w.found.Skills), maxSkills)] {
 		s, refused := w.Finder.LoadSkill(f.Name, "", w.task.Session)
 		if refused != nil || (s.Language == core.Python) != (w.task.Language == core.Python) || len(s.Warnings) > 0 {
@@ -54,9 +54,9 @@ func (w *work) fitting() {
 	}
 }
 
-// define loads what a first program needs of the definitions: one line for each tool.
-func (w *work) define(ctx context.Context) *core.Error {
-	if refused := w.step(core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)}, fmt.Sprintf("%d tools", len(w.only))); refused != nil {
+// defineTools loads what a first program needs of the definitions: one line for each tool.
+func (w *taskRun) defineTools(ctx context.Context) *core.Error {
+	if refused := w.recordPhase(core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)}, fmt.Sprintf("%d tools", len(w.only))); refused != nil {
 		return refused
 	}
 	var refused *core.Error
@@ -72,14 +72,14 @@ func (w *work) define(ctx context.Context) *core.Error {
 		w.offers, refused = w.Finder.Offer(ctx, w.only, w.task.Language, false)
 	}
 	if refused == nil {
-		refused = w.choose(ctx)
+		refused = w.selectTools(ctx)
 	}
 	return refused
 }
 
-// choose limits the tools that the model is shown when the task requires whole servers: to those that were named one
+// selectTools limits the tools that the model is shown when the task requires whole servers: to those that were named one
 // by one and, for each server, those that a search finds. The program may still call all of them.
-func (w *work) choose(ctx context.Context) *core.Error {
+func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 	if len(w.offers) <= w.options.Tools {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (w *work) choose(ctx context.Context) *core.Error {
 			continue
 		}
 		found[[2]string{o.Server}] = true
-		fits, err := w.Finder.Search(ctx, core.Query{Settled: true, Text: w.shown, Detail: core.DetailName, Server: o.Server, Limit: w.options.Tools, Language: w.task.Language})
+		fits, err := w.Finder.Search(ctx, core.ToolQuery{Settled: true, Text: w.shown, Detail: core.DetailName, Server: o.Server, Limit: w.options.Tools, Language: w.task.Language})
 		if err != nil {
 			return core.AsError(err)
 		}
@@ -97,7 +97,7 @@ func (w *work) choose(ctx context.Context) *core.Error {
 			found[[2]string{t.Server, t.Tool}] = true
 		}
 	}
-	fitting := slices.DeleteFunc(slices.Clone(w.offers), func(o core.Offer) bool { return o.Whole && !found[[2]string{o.Server, o.Tool}] })
+	fitting := slices.DeleteFunc(slices.Clone(w.offers), func(o core.OfferedTool) bool { return o.Whole && !found[[2]string{o.Server, o.Tool}] })
 	if len(fitting) == 0 {
 		fitting = w.offers[:w.options.Tools]
 	}
@@ -105,9 +105,9 @@ func (w *work) choose(ctx context.Context) *core.Error {
 	return nil
 }
 
-func (w *work) python() bool { return w.task.Language == core.Python }
+func (w *taskRun) isPython() bool { return w.task.Language == core.Python }
 
-func (w *work) language() string {
+func (w *taskRun) languageName() string {
 	switch w.task.Language {
 	case core.Python:
 		return "Python"
@@ -117,10 +117,10 @@ func (w *work) language() string {
 	return "TypeScript"
 }
 
-// data returns the data for prompts and skeletons.
-func (w *work) data() templates.TaskData {
+// templateData returns the data for prompts and skeletons.
+func (w *taskRun) templateData() templates.TaskData {
 	d := templates.TaskData{
-		Task: w.shown, Language: w.language(), Python: w.python(), Inputs: string(w.inputs), Skills: w.skills, Effects: w.past(),
+		Task: w.shown, Language: w.languageName(), Python: w.isPython(), Inputs: string(w.inputs), Skills: w.skills, Effects: w.pastEffects(),
 		Tools: []templates.ToolData{},
 	}
 	for _, o := range w.offers {
@@ -129,50 +129,50 @@ func (w *work) data() templates.TaskData {
 	return d
 }
 
-// past returns the side effects of the task's earlier programs.
-func (w *work) past() []templates.EffectOne {
+// pastEffects returns the side effects of the task's earlier programs.
+func (w *taskRun) pastEffects() []templates.EffectOne {
 	list := []templates.EffectOne{}
 	all := w.effects.List()
-	for _, m := range all[max(0, len(all)-maxPast):] {
-		list = append(list, templates.EffectOne{Tool: m.Server + "." + m.Tool, Arguments: string(bounded(m.Shown)), State: m.State})
+	for _, m := range all[max(0, len(all)-maxPastCalls):] {
+		list = append(list, templates.EffectOne{Tool: m.Server + "." + m.Tool, Arguments: string(boundResult(m.Shown)), State: m.State})
 	}
-	if more := len(all) - maxPast; more > 0 {
+	if more := len(all) - maxPastCalls; more > 0 {
 		list = append(list, templates.EffectOne{Tool: fmt.Sprintf("and %d calls before these", more)})
 	}
 	return list
 }
 
-// maxPast bounds the earlier calls that a prompt lists.
-const maxPast = 100
+// maxPastCalls bounds the earlier calls that a prompt lists.
+const maxPastCalls = 100
 
-// pack returns the Outcome when there is no model: everything that the caller needs to write the program itself.
-func (w *work) pack(ctx context.Context) core.Outcome {
-	p := &core.Pack{Tools: []core.FoundTool{}, Definitions: []core.Definition{}, Skills: w.found.Skills}
+// contextOutcome returns the Outcome when there is no model: everything that the caller needs to write the program itself.
+func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
+	p := &core.TaskContext{Tools: []core.FoundTool{}, Definitions: []core.ToolDefinition{}, Skills: w.found.Skills}
 	for _, o := range w.offers {
-		p.Definitions = append(p.Definitions, core.Definition{Name: o.Name, Definition: o.Definition})
+		p.Definitions = append(p.Definitions, core.ToolDefinition{Name: o.Name, Definition: o.Definition})
 		o.Definition = ""
 		p.Tools = append(p.Tools, o.FoundTool)
 	}
 	e := core.Errorf(core.KindInvalidArguments, "orchestrator", "no model configured").
 		WithHint(`write the program from these definitions and give it to execute_code; or set model: {provider: openai, url: "http://127.0.0.1:11434/v1", model: NAME} in retort.yaml; a client that offers sampling needs neither`)
 	var refused *core.Error
-	if p.Skeleton, refused = w.skeleton(ctx); refused != nil {
-		return w.refused(refused)
+	if p.Skeleton, refused = w.buildSkeleton(ctx); refused != nil {
+		return w.refusedOutcome(refused)
 	}
-	return w.report(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, Pack: p, Warnings: w.found.Warnings})
+	return w.finishTask(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, TaskContext: p, Warnings: w.found.Warnings})
 }
 
-// skeleton returns a starting program that passes the checks.
-func (w *work) skeleton(ctx context.Context) (string, *core.Error) {
+// buildSkeleton returns a starting program that passes the checks.
+func (w *taskRun) buildSkeleton(ctx context.Context) (string, *core.Error) {
 	name := templates.SkeletonTS
-	if w.python() {
+	if w.isPython() {
 		name = templates.SkeletonPy
 	}
-	text, refused := w.Templates.Render(name, w.data())
+	text, refused := w.Templates.Render(name, w.templateData())
 	if refused != nil {
 		return "", refused
 	}
-	req := core.Request{Session: w.task.Session, Language: w.task.Language, Code: text, Only: w.only}
+	req := core.ExecutionRequest{Session: w.task.Session, Language: w.task.Language, Code: text, Only: w.only}
 	if refused := w.Runner.Judge(ctx, req); refused != nil {
 		return "", core.Errorf(core.KindInternal, "orchestrator", "the skeleton does not pass the checks: %s (line %d)", refused.Message, refused.Line).
 			WithHint("if .retort/templates has %s, fix it", name)

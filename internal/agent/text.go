@@ -17,7 +17,7 @@ const (
 	maxAnswer = 64 << 10
 )
 
-func clipped(s string) string { return clippedTo(s, maxWords) }
+func clipText(s string) string { return clippedTo(s, maxWords) }
 
 func clippedTo(s string, n int) string {
 	if len(s) <= n {
@@ -27,8 +27,8 @@ func clippedTo(s string, n int) string {
 }
 
 // programOf extracts the program from an answer. If there is none, missing says why.
-func (w *work) programOf(ctx context.Context, r model.Reply) (code, missing string) {
-	blocks, open := fenced(r.Text)
+func (w *taskRun) programOf(ctx context.Context, r model.Reply) (code, missing string) {
+	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {
 		if len(b) > len(code) {
 			code = b
@@ -43,15 +43,15 @@ func (w *work) programOf(ctx context.Context, r model.Reply) (code, missing stri
 		return "", "the answer is empty"
 	}
 	bare := strings.TrimSpace(r.Text)
-	req := core.Request{Session: w.task.Session, Language: w.task.Language, Code: w.prelude() + bare, Only: w.only}
+	req := core.ExecutionRequest{Session: w.task.Session, Language: w.task.Language, Code: w.inputsPrelude() + bare, Only: w.only}
 	if w.Runner.Judge(ctx, req) == nil {
 		return bare, ""
 	}
 	return "", "it has no fenced code block"
 }
 
-// fenced returns the code blocks of a text. open reports whether the last block is not closed.
-func fenced(text string) (blocks []string, open bool) {
+// fencedBlocks returns the code blocks of a text. open reports whether the last block is not closed.
+func fencedBlocks(text string) (blocks []string, open bool) {
 	var b []string
 	fence := ""
 	for _, line := range strings.Split(text, "\n") {
@@ -72,22 +72,22 @@ func fenced(text string) (blocks []string, open bool) {
 	return blocks, fence != ""
 }
 
-// mentions reports whether a program names the tool.
-func mentions(code string, o core.Offer) bool {
+// mentionsTool reports whether a program names the tool.
+func mentionsTool(code string, o core.OfferedTool) bool {
 	_, short, _ := strings.Cut(o.Name, ".")
 	return strings.Contains(code, o.Name) || short != "" && strings.Contains(code, short) || strings.Contains(code, o.Tool)
 }
 
-// prelude returns the line that declares the program's inputs, which is put before its first line. The inputs are as
+// inputsPrelude returns the line that declares the program's inputs, which is put before its first line. The inputs are as
 // the user gave them, whatever the model was shown.
-func (w *work) prelude() string {
+func (w *taskRun) inputsPrelude() string {
 	inputs := w.task.Inputs
 	if len(inputs) == 0 {
 		return ""
 	}
 	text, _ := json.Marshal(string(inputs)) // a string can always be encoded, and its JSON is valid Python
 	switch {
-	case w.python():
+	case w.isPython():
 		return "import json; inputs = json.loads(" + string(text) + ")\n"
 	case strings.Contains(string(inputs), "__proto__"): // has another meaning in a literal
 		return "const inputs: any = JSON.parse(" + string(text) + ");\n"
@@ -97,10 +97,10 @@ func (w *work) prelude() string {
 
 var numbered = regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
 
-// placed returns the error with its line number adjusted to the program as it was written, without the line of
+// adjustLine returns the error with its line number adjusted to the program as it was written, without the line of
 // inputs.
-func (w *work) placed(e *core.Error) *core.Error {
-	if e == nil || w.prelude() == "" {
+func (w *taskRun) adjustLine(e *core.Error) *core.Error {
+	if e == nil || w.inputsPrelude() == "" {
 		return e
 	}
 	c := *e

@@ -80,9 +80,9 @@ type Evidence struct {
 	Suppressed int      `json:"suppressed,omitempty"` // of the same kind and subject, since it was last told
 }
 
-// Event returns the finding as an entry of the record.
-func (f Finding) Event() core.Event {
-	e := core.Event{Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
+// ToEvent returns the finding as an entry of the record.
+func (f Finding) ToEvent() core.AuditEvent {
+	e := core.AuditEvent{Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
 	if !f.ended { // nothing of an execution comes after its end
 		e.Execution = f.Execution
 	}
@@ -109,7 +109,7 @@ type Learning struct {
 	Calls      int // of a tool or server; 30
 }
 
-func (l Learning) complete() Learning {
+func (l Learning) withDefaults() Learning {
 	return Learning{cmp.Or(l.Days, 5), cmp.Or(l.Nights, 10), cmp.Or(l.Executions, 30), cmp.Or(l.Calls, 30)}
 }
 
@@ -121,7 +121,7 @@ type Limits struct {
 	Executions int // under way; 1024
 }
 
-func (l Limits) complete() Limits {
+func (l Limits) withDefaults() Limits {
 	return Limits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
 }
 
@@ -133,4 +133,4 @@ type Options struct {
 	Limits   Limits
 }
 
-func (o Options) action(k Kind) Action { return cmp.Or(o.Actions[k], Note) }
+func (o Options) actionFor(k Kind) Action { return cmp.Or(o.Actions[k], Note) }

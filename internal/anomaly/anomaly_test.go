@@ -20,11 +20,11 @@ func watching(o Options) *watched {
 	return w
 }
 
-func (w *watched) event(e core.Event) {
+func (w *watched) event(e core.AuditEvent) {
 	if e.Kind == core.EventCall && e.Effect != "read" {
 		w.last = w.Judge(e)
 	}
-	w.Seen(e)
+	w.Observe(e)
 }
 
 func (w *watched) of(k Kind) (found []Finding) {

@@ -7,24 +7,24 @@ import (
 	"retort/internal/core"
 )
 
-// detector learns and finds. It is not safe for concurrent use.
-type detector struct {
+// anomalyDetector learns and finds. It is not safe for concurrent use.
+type anomalyDetector struct {
 	o       Options
-	people  *lru[string, *person]
-	servers *lru[string, *series]
-	running *lru[string, *execution]
-	told    *lru[subject, *told]
+	people  *lruCache[string, *principalState]
+	servers *lruCache[string, *usageSeries]
+	running *lruCache[string, *runningExecution]
+	told    *lruCache[findingSubject, *reportedFinding]
 	series  int // of all people
 	found   []Finding
 }
 
-// subject describes what a finding is about: one is told once in a while.
-type subject struct {
+// findingSubject describes what a finding is about: one is told once in a while.
+type findingSubject struct {
 	kind                           Kind
 	principal, server, tool, skill string
 }
 
-type told struct {
+type reportedFinding struct {
 	at      int64
 	measure float64
 	more    int
@@ -34,57 +34,57 @@ type told struct {
 // bad, and for how long what is done about it lasts.
 const Cooldown = time.Hour
 
-func newDetector(o Options) *detector {
-	o.Limits, o.Learning = o.Limits.complete(), o.Learning.complete()
+func newDetector(o Options) *anomalyDetector {
+	o.Limits, o.Learning = o.Limits.withDefaults(), o.Learning.withDefaults()
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &detector{
-		o: o, people: newLRU[string, *person](o.Limits.Principals), servers: newLRU[string, *series](o.Limits.Series),
-		running: newLRU[string, *execution](o.Limits.Executions), told: newLRU[subject, *told](4 * o.Limits.Executions),
+	return &anomalyDetector{
+		o: o, people: newLRU[string, *principalState](o.Limits.Principals), servers: newLRU[string, *usageSeries](o.Limits.Series),
+		running: newLRU[string, *runningExecution](o.Limits.Executions), told: newLRU[findingSubject, *reportedFinding](4 * o.Limits.Executions),
 	}
 }
 
-// take returns what was found.
-func (d *detector) take() []Finding {
+// takeFindings returns what was found.
+func (d *anomalyDetector) takeFindings() []Finding {
 	found := d.found
 	d.found = nil
 	return found
 }
 
-func (d *detector) person(name string) *person {
-	p, ok := d.people.get(name)
+func (d *anomalyDetector) personFor(name string) *principalState {
+	p, ok := d.people.getValue(name)
 	if !ok {
 		if len(d.people.by) >= d.people.most {
 			if e := d.people.order.Back(); e != nil {
-				old := e.Value.(*kept[string, *person]).value
+				old := e.Value.(*cacheEntry[string, *principalState]).value
 				d.series -= len(old.tools.by) + len(old.skills.by)
 			}
 		}
 		p = newPerson(d.o.Limits)
-		d.people.put(name, p)
+		d.people.putValue(name, p)
 	}
 	return p
 }
 
-// within returns a series of a principal. What is forgotten for a new one is the principal's own, or belongs to
+// seriesFor returns a series of a principal. What is forgotten for a new one is the principal's own, or belongs to
 // whoever has the most.
-func within[K comparable](d *detector, of *lru[K, *series], key K) *series {
-	if s, ok := of.get(key); ok {
+func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
+	if s, ok := of.getValue(key); ok {
 		return s
 	}
 	s := newSeries()
 	before := len(of.by)
-	of.put(key, s)
+	of.putValue(key, s)
 	if d.series += len(of.by) - before; d.series > d.o.Limits.Total {
-		d.shrink()
+		d.enforceLimits()
 	}
 	return s
 }
 
-func (d *detector) shrink() {
-	var most *person
-	d.people.values(func(_ string, p *person) {
+func (d *anomalyDetector) enforceLimits() {
+	var most *principalState
+	d.people.eachValue(func(_ string, p *principalState) {
 		if most == nil || len(p.tools.by)+len(p.skills.by) > len(most.tools.by)+len(most.skills.by) {
 			most = p
 		}
@@ -93,118 +93,118 @@ func (d *detector) shrink() {
 		return
 	}
 	if len(most.tools.by) >= len(most.skills.by) {
-		most.tools.drop()
+		most.tools.dropOldest()
 	} else {
-		most.skills.drop()
+		most.skills.dropOldest()
 	}
 	d.series--
 }
 
-func (d *detector) flow(p *person, server string) *flow {
-	f, ok := p.flows.get(server)
+func (d *anomalyDetector) flowFor(p *principalState, server string) *serverFlow {
+	f, ok := p.flows.getValue(server)
 	if !ok {
-		f = &flow{hourly: window{width: hour}}
-		p.flows.put(server, f)
+		f = &serverFlow{hourly: rateWindow{width: hour}}
+		p.flows.putValue(server, f)
 	}
 	return f
 }
 
-func (d *detector) server(name string) *series {
-	s, ok := d.servers.get(name)
+func (d *anomalyDetector) serverSeries(name string) *usageSeries {
+	s, ok := d.servers.getValue(name)
 	if !ok {
 		s = newSeries()
-		d.servers.put(name, s)
+		d.servers.putValue(name, s)
 	}
 	return s
 }
 
-func (d *detector) execution(id string) *execution {
-	x, ok := d.running.get(id)
+func (d *anomalyDetector) executionFor(id string) *runningExecution {
+	x, ok := d.running.getValue(id)
 	if !ok {
-		x = &execution{read: map[string]float64{}, sent: map[string]float64{}}
-		d.running.put(id, x)
+		x = &runningExecution{read: map[string]float64{}, sent: map[string]float64{}}
+		d.running.putValue(id, x)
 	}
 	return x
 }
 
-// event takes in what has happened. Of calls with effects judge was asked before.
-func (d *detector) event(e core.Event) {
+// handleEvent takes in what has happened. Of calls with effects judge was asked before.
+func (d *anomalyDetector) handleEvent(e core.AuditEvent) {
 	switch e.Kind {
 	case core.EventRequest:
-		d.begin(e)
+		d.onBegin(e)
 	case core.EventVerdict:
-		d.verdict(e)
+		d.onVerdict(e)
 	case core.EventCall:
 		if e.Effect == core.EffectRead.String() {
-			d.leaves(e)
-			d.came(e)
+			d.onSend(e)
+			d.onResult(e)
 		}
 	case core.EventAnswer:
-		d.came(e)
+		d.onResult(e)
 	case core.EventRefusal, core.EventDecision:
-		d.refusal(e)
+		d.onRefusal(e)
 	case core.EventNetwork:
-		d.network(e)
+		d.onNetwork(e)
 	case core.EventEnd:
-		d.end(e)
+		d.onEnd(e)
 	}
 }
 
-func seconds(e core.Event) int64 { return e.At.Unix() }
+func unixSeconds(e core.AuditEvent) int64 { return e.At.Unix() }
 
-// local returns the day and the hour of an event where the people are, and the hour in all.
-func (d *detector) local(e core.Event) (day, slot int64, at int) {
+// localTime returns the day and the hour of an event where the people are, and the hour in all.
+func (d *anomalyDetector) localTime(e core.AuditEvent) (day, slot int64, at int) {
 	t := e.At.In(d.o.Zone)
 	_, offset := t.Zone()
 	slot = int64(math.Floor(float64(t.Unix()+int64(offset)) / hour))
 	return int64(math.Floor(float64(slot) / 24)), slot, t.Hour()
 }
 
-func (d *detector) begin(e core.Event) {
-	p := d.person(e.Principal)
-	p.remember(e.Execution)
-	d.execution(e.Execution).begun = seconds(e)
-	today, slot, at := d.local(e)
-	if p.span.add(today) {
-		p.hours.forget()
+func (d *anomalyDetector) onBegin(e core.AuditEvent) {
+	p := d.personFor(e.Principal)
+	p.rememberID(e.Execution)
+	d.executionFor(e.Execution).begun = unixSeconds(e)
+	today, slot, at := d.localTime(e)
+	if p.span.addDay(today) {
+		p.hours.decayCounts()
 	}
-	if p.hours.add(slot, at, d.o.Learning.Nights) {
-		d.night(p, e, at)
+	if p.hours.addExecution(slot, at, d.o.Learning.Nights) {
+		d.checkUnusualHour(p, e, at)
 	}
-	if n := p.started.add(seconds(e), 1); p.started.unusual(n, manyRuns) {
-		d.often(p, e, &p.started, n, "started", "executions in an hour")
+	if n := p.started.countAt(unixSeconds(e), 1); p.started.isUnusual(n, manyRuns) {
+		d.checkFrequency(p, e, &p.started, n, "started", "executions in an hour")
 	}
 	p.runs++
 }
 
-func (d *detector) verdict(e core.Event) {
+func (d *anomalyDetector) onVerdict(e core.AuditEvent) {
 	if e.Status == string(core.KindPolicy) {
-		d.denial(e)
+		d.onDenial(e)
 	}
-	p, x := d.person(e.Principal), d.execution(e.Execution)
-	for _, name := range texts(e.Facts["skills"]) {
+	p, x := d.personFor(e.Principal), d.executionFor(e.Execution)
+	for _, name := range textsFrom(e.Facts["skills"]) {
 		if len(x.skills) == maxSkills {
 			break
 		}
 		x.skills = append(x.skills, name)
-		s := within(d, p.skills, name)
-		today, _, _ := d.local(e)
-		s.span.add(today)
-		if n := s.hourly.add(seconds(e), 1); s.hourly.unusual(n, manyRuns) && s.calls >= d.o.Learning.Calls {
+		s := seriesFor(d, p.skills, name)
+		today, _, _ := d.localTime(e)
+		s.span.addDay(today)
+		if n := s.hourly.countAt(unixSeconds(e), 1); s.hourly.isUnusual(n, manyRuns) && s.calls >= d.o.Learning.Calls {
 			d.skillOften(p, e, s, name, n)
 		}
 		s.calls++
 	}
 }
 
-func (d *detector) refusal(e core.Event) {
+func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
 	if e.Status == "denied" && e.Kind == core.EventDecision || e.Status == string(core.KindPolicy) || e.Status == string(core.KindToolChanged) {
-		d.denial(e)
+		d.onDenial(e)
 	}
 	if cause, _ := e.Facts["cause"].(string); cause == UnknownToken {
-		p := d.person(e.Principal)
-		if n := p.probes.add(seconds(e), 1); p.probes.unusual(n, manyProbes) {
-			d.probed(p, e, n)
+		p := d.personFor(e.Principal)
+		if n := p.probes.countAt(unixSeconds(e), 1); p.probes.isUnusual(n, manyProbes) {
+			d.checkProbing(p, e, n)
 		}
 	}
 }
@@ -217,128 +217,128 @@ const (
 	TokenRun     = "token_run"
 )
 
-func (d *detector) denial(e core.Event) {
-	p := d.person(e.Principal)
-	if n := p.denied.add(seconds(e), 1); p.denied.unusual(n, manyDenials) {
-		d.refused(p, e, n)
+func (d *anomalyDetector) onDenial(e core.AuditEvent) {
+	p := d.personFor(e.Principal)
+	if n := p.denied.countAt(unixSeconds(e), 1); p.denied.isUnusual(n, manyDenials) {
+		d.checkRefusals(p, e, n)
 	}
 }
 
-// leaves is about a call that leaves, or that has if it only reads.
-func (d *detector) leaves(e core.Event) {
-	p, t := d.person(e.Principal), seconds(e)
-	today, _, _ := d.local(e)
-	s := within(d, p.tools, tool{e.Server, e.Tool})
-	s.span.add(today)
-	_, known := p.flows.get(e.Server)
-	if p.use(tool{e.Server, e.Tool}) && (e.Effect != core.EffectRead.String() || !known) {
-		d.first(p, e)
+// onSend is about a call that leaves, or that has if it only reads.
+func (d *anomalyDetector) onSend(e core.AuditEvent) {
+	p, t := d.personFor(e.Principal), unixSeconds(e)
+	today, _, _ := d.localTime(e)
+	s := seriesFor(d, p.tools, toolName{e.Server, e.Tool})
+	s.span.addDay(today)
+	_, known := p.flows.getValue(e.Server)
+	if p.countUse(toolName{e.Server, e.Tool}) && (e.Effect != core.EffectRead.String() || !known) {
+		d.checkFirstUse(p, e)
 	}
-	n, many := p.calls.add(t, 1), p.hourly.add(t, 1)
-	switch own := s.hourly.add(t, 1); {
-	case p.calls.unusual(n, manyCalls):
-		d.often(p, e, &p.calls, n, "made", "calls in 5 minutes")
-	case p.hourly.unusual(many, manyHourly):
-		d.often(p, e, &p.hourly, many, "made", "calls in an hour")
-	case s.hourly.unusual(own, manyCalls) && s.calls >= d.o.Learning.Calls:
+	n, many := p.calls.countAt(t, 1), p.hourly.countAt(t, 1)
+	switch own := s.hourly.countAt(t, 1); {
+	case p.calls.isUnusual(n, manyCalls):
+		d.checkFrequency(p, e, &p.calls, n, "made", "calls in 5 minutes")
+	case p.hourly.isUnusual(many, manyHourly):
+		d.checkFrequency(p, e, &p.hourly, many, "made", "calls in an hour")
+	case s.hourly.isUnusual(own, manyCalls) && s.calls >= d.o.Learning.Calls:
 		d.toolOften(p, e, s, own)
 	}
-	if size := number(e.Facts["arguments_bytes"]); size > 0 {
-		if size >= largeArguments && s.calls >= d.o.Learning.Calls && s.arguments.beyond(size) {
-			d.large(p, e, &s.arguments, size, "was sent arguments of")
+	if size := numberFrom(e.Facts["arguments_bytes"]); size > 0 {
+		if size >= largeArguments && s.calls >= d.o.Learning.Calls && s.arguments.isOutlier(size) {
+			d.checkSize(p, e, &s.arguments, size, "was sent arguments of")
 		}
-		s.arguments.learn(size)
+		s.arguments.addCapped(size)
 	}
 	s.calls++
-	if run := number(e.Facts[TokenRun]); run >= manyTokens && sum(d.execution(e.Execution).read) < run*tokenRow {
-		d.enumerated(p, e, run)
+	if run := numberFrom(e.Facts[TokenRun]); run >= manyTokens && sumValues(d.executionFor(e.Execution).read) < run*tokenRow {
+		d.checkEnumeration(p, e, run)
 	}
 }
 
-// judge is about a call with effects that is about to leave.
-func (d *detector) judge(e core.Event) {
-	p, t := d.person(e.Principal), seconds(e)
-	x, to := d.execution(e.Execution), d.flow(p, e.Server)
-	size := number(e.Facts["arguments_bytes"])
-	d.leaks(p, e, x, to, size)
-	x.add(x.sent, e.Server, size)
+// judgeCall is about a call with effects that is about to leave.
+func (d *anomalyDetector) judgeCall(e core.AuditEvent) {
+	p, t := d.personFor(e.Principal), unixSeconds(e)
+	x, to := d.executionFor(e.Execution), d.flowFor(p, e.Server)
+	size := numberFrom(e.Facts["arguments_bytes"])
+	d.checkLeak(p, e, x, to, size)
+	x.addBytes(x.sent, e.Server, size)
 	to.writes++
 	if e.Effect == core.EffectDestructive.String() {
-		if n := p.ruin.add(t, 1); p.ruin.unusual(n, manyDestructive) {
-			d.burst(p, e, n)
+		if n := p.ruin.countAt(t, 1); p.ruin.isUnusual(n, manyDestructive) {
+			d.checkBurst(p, e, n)
 		}
 	}
-	d.leaves(e)
+	d.onSend(e)
 }
 
-func (x *execution) add(to map[string]float64, server string, n float64) {
+func (x *runningExecution) addBytes(to map[string]float64, server string, n float64) {
 	if _, there := to[server]; there || len(to) < maxFlows {
 		to[server] += n
 	}
 }
 
-// came is about a call that came back.
-func (d *detector) came(e core.Event) {
-	p, t := d.person(e.Principal), seconds(e)
-	s, server := within(d, p.tools, tool{e.Server, e.Tool}), d.server(e.Server)
-	today, _, _ := d.local(e)
-	server.span.add(today)
+// onResult is about a call that came back.
+func (d *anomalyDetector) onResult(e core.AuditEvent) {
+	p, t := d.personFor(e.Principal), unixSeconds(e)
+	s, server := seriesFor(d, p.tools, toolName{e.Server, e.Tool}), d.serverSeries(e.Server)
+	today, _, _ := d.localTime(e)
+	server.span.addDay(today)
 	server.calls++
 	failed := e.Status != "ok"
 	enough := d.o.Learning.Calls
 	switch {
-	case server.failures.add(failed, enough) && server.span.days >= d.o.Learning.Days:
-		s.failures.add(failed, enough)
+	case server.failures.addCall(failed, enough) && server.span.days >= d.o.Learning.Days:
+		s.failures.addCall(failed, enough)
 		d.serverFails(p, e, server)
-	case s.failures.add(failed, enough):
+	case s.failures.addCall(failed, enough):
 		d.toolFails(p, e, s)
 	}
 	if failed {
 		return
 	}
 	took := float64(e.Duration) / float64(time.Millisecond)
-	if took >= slow && s.calls >= enough && s.took.beyond(took) {
-		d.slow(p, e, s, took)
+	if took >= slow && s.calls >= enough && s.took.isOutlier(took) {
+		d.checkDuration(p, e, s, took)
 	}
-	s.took.learn(took)
+	s.took.addCapped(took)
 	size := float64(e.Bytes)
-	if size >= largeAnswer && s.calls >= enough && s.size.beyond(size) {
-		d.large(p, e, &s.size, size, "answered with")
+	if size >= largeAnswer && s.calls >= enough && s.size.isOutlier(size) {
+		d.checkSize(p, e, &s.size, size, "answered with")
 	}
-	s.size.learn(size)
-	d.flow(p, e.Server).hourly.add(t, size)
-	x := d.execution(e.Execution)
-	x.add(x.read, e.Server, size)
+	s.size.addCapped(size)
+	d.flowFor(p, e.Server).hourly.countAt(t, size)
+	x := d.executionFor(e.Execution)
+	x.addBytes(x.read, e.Server, size)
 }
 
-// end learns what an execution has read and sent, and how long its skills took.
-func (d *detector) end(e core.Event) {
-	x, ok := d.running.get(e.Execution)
+// onEnd learns what an execution has read and sent, and how long its skills took.
+func (d *anomalyDetector) onEnd(e core.AuditEvent) {
+	x, ok := d.running.getValue(e.Execution)
 	if !ok {
 		return
 	}
-	d.running.remove(e.Execution)
-	p := d.person(e.Principal)
+	d.running.removeKey(e.Execution)
+	p := d.personFor(e.Principal)
 	for server, n := range x.read {
-		d.flow(p, server).read.learn(n)
+		d.flowFor(p, server).read.addCapped(n)
 	}
 	for server, n := range x.sent {
-		d.flow(p, server).sent.learn(n)
+		d.flowFor(p, server).sent.addCapped(n)
 	}
 	for _, name := range x.skills {
-		s := within(d, p.skills, name)
-		if s.failures.add(e.Status != string(core.StatusOK), d.o.Learning.Calls) {
+		s := seriesFor(d, p.skills, name)
+		if s.failures.addCall(e.Status != string(core.StatusOK), d.o.Learning.Calls) {
 			d.skillFails(p, e, s, name)
 		}
 		took := float64(e.Duration) / float64(time.Millisecond)
-		if took >= slow && s.calls >= d.o.Learning.Calls && s.took.beyond(took) {
+		if took >= slow && s.calls >= d.o.Learning.Calls && s.took.isOutlier(took) {
 			d.skillSlow(p, e, s, name, took)
 		}
-		s.took.learn(took)
+		s.took.addCapped(took)
 	}
 }
 
-func number(v any) float64 {
+func numberFrom(v any) float64 {
 	switch n := v.(type) {
 	case int:
 		return float64(n)
@@ -348,7 +348,7 @@ func number(v any) float64 {
 	return 0
 }
 
-func texts(v any) (all []string) {
+func textsFrom(v any) (all []string) {
 	switch list := v.(type) {
 	case []string:
 		return list
@@ -362,7 +362,7 @@ func texts(v any) (all []string) {
 	return all
 }
 
-func sum(m map[string]float64) (all float64) {
+func sumValues(m map[string]float64) (all float64) {
 	for _, v := range m {
 		all += v
 	}

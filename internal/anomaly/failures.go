@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// failures describes how many of a number of calls failed: the newest twenty, and those before.
-type failures struct {
+// failureRate describes how many of a number of calls failed: the newest twenty, and those before.
+type failureRate struct {
 	recent      uint32 // a bit for each, newest lowest
 	filled      uint8
 	calls, lost float64 // that have left recent
@@ -20,9 +20,9 @@ const (
 	quantile3 = 3.0  // standard deviations by which the share may be higher than it seems
 )
 
-// add takes in a call and reports whether so many of the recent ones failed that it is
+// addCall takes in a call and reports whether so many of the recent ones failed that it is
 // no chance, where the share of those before is known from at least enough.
-func (f *failures) add(failed bool, enough int) bool {
+func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recents {
 		f.calls++
 		f.lost += float64(f.recent >> (recents - 1) & 1)
@@ -36,21 +36,21 @@ func (f *failures) add(failed bool, enough int) bool {
 	if failed {
 		f.recent |= 1
 	}
-	return failed && f.count() >= fewLost && f.calls >= float64(enough) && tail(f.count(), recents, f.share()) < unlikely
+	return failed && f.failedCount() >= fewLost && f.calls >= float64(enough) && tailProbability(f.failedCount(), recents, f.failureBound()) < unlikely
 }
 
-func (f *failures) count() int { return bits.OnesCount32(f.recent) }
+func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }
 
-// share returns an upper bound of the share that fails usually: Wilson's, with one more failure than there was.
-func (f *failures) share() float64 {
+// failureBound returns an upper bound of the share that fails usually: Wilson's, with one more failure than there was.
+func (f *failureRate) failureBound() float64 {
 	n := f.calls + 2
 	p := (f.lost + 1) / n
 	z := quantile3
 	return (p + z*z/(2*n) + z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// tail returns the chance that k or more of n fail, where each does with p.
-func tail(k, n int, p float64) (sum float64) {
+// tailProbability returns the chance that k or more of n fail, where each does with p.
+func tailProbability(k, n int, p float64) (sum float64) {
 	term := math.Pow(1-p, float64(n))
 	for i := range n + 1 {
 		if i >= k {

@@ -2,59 +2,59 @@ package anomaly
 
 import "container/list"
 
-// lru keeps the values that were used last.
-type lru[K comparable, V any] struct {
+// lruCache keeps the values that were used last.
+type lruCache[K comparable, V any] struct {
 	most  int
 	order list.List // newest first
 	by    map[K]*list.Element
 }
 
-type kept[K comparable, V any] struct {
+type cacheEntry[K comparable, V any] struct {
 	key   K
 	value V
 }
 
-func newLRU[K comparable, V any](most int) *lru[K, V] {
-	return &lru[K, V]{most: most, by: map[K]*list.Element{}}
+func newLRU[K comparable, V any](most int) *lruCache[K, V] {
+	return &lruCache[K, V]{most: most, by: map[K]*list.Element{}}
 }
 
-// get returns a value that is there.
-func (l *lru[K, V]) get(key K) (v V, ok bool) {
+// getValue returns a value that is there.
+func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	e, ok := l.by[key]
 	if !ok {
 		return v, false
 	}
 	l.order.MoveToFront(e)
-	return e.Value.(*kept[K, V]).value, true
+	return e.Value.(*cacheEntry[K, V]).value, true
 }
 
-// put keeps a value that is not there, for the oldest one where there is no room.
-func (l *lru[K, V]) put(key K, v V) {
+// putValue keeps a value that is not there, for the oldest one where there is no room.
+func (l *lruCache[K, V]) putValue(key K, v V) {
 	if len(l.by) >= l.most {
-		l.drop()
+		l.dropOldest()
 	}
-	l.by[key] = l.order.PushFront(&kept[K, V]{key, v})
+	l.by[key] = l.order.PushFront(&cacheEntry[K, V]{key, v})
 }
 
-// drop forgets the oldest value.
-func (l *lru[K, V]) drop() {
+// dropOldest forgets the oldest value.
+func (l *lruCache[K, V]) dropOldest() {
 	if e := l.order.Back(); e != nil {
 		l.order.Remove(e)
-		delete(l.by, e.Value.(*kept[K, V]).key)
+		delete(l.by, e.Value.(*cacheEntry[K, V]).key)
 	}
 }
 
-func (l *lru[K, V]) remove(key K) {
+func (l *lruCache[K, V]) removeKey(key K) {
 	if e, ok := l.by[key]; ok {
 		l.order.Remove(e)
 		delete(l.by, key)
 	}
 }
 
-// values calls f with each value, newest first.
-func (l *lru[K, V]) values(f func(K, V)) {
+// eachValue calls f with each value, newest first.
+func (l *lruCache[K, V]) eachValue(f func(K, V)) {
 	for e := l.order.Front(); e != nil; e = e.Next() {
-		k := e.Value.(*kept[K, V])
+		k := e.Value.(*cacheEntry[K, V])
 		f(k.key, k.value)
 	}
 }

@@ -70,11 +70,11 @@ func TestNetwork(t *testing.T) {
 // before a baseline was learned.
 func TestAtOnce(t *testing.T) {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
-	attempt := func(status string, facts map[string]any, received int64) core.Event {
-		return core.Event{Kind: core.EventNetwork, At: at, Principal: "new", Execution: "x", Status: status, Bytes: received, Facts: facts}
+	attempt := func(status string, facts map[string]any, received int64) core.AuditEvent {
+		return core.AuditEvent{Kind: core.EventNetwork, At: at, Principal: "new", Execution: "x", Status: status, Bytes: received, Facts: facts}
 	}
 	for name, c := range map[string]struct {
-		e     core.Event
+		e     core.AuditEvent
 		kinds map[Kind]int
 	}{
 		"the blacklist":             {attempt("refused", map[string]any{"host": "evil.test", "error": core.KindPolicy, "blacklist": true}, 0), map[Kind]int{Blacklist: 1}},
@@ -85,8 +85,8 @@ func TestAtOnce(t *testing.T) {
 		for _, action := range []Action{Alert, Off} {
 			found := map[Kind]int{}
 			w := New(Options{Actions: map[Kind]Action{Blacklist: action, Volume: action}}, func(f Finding) { found[f.Kind]++ })
-			w.Seen(c.e)
-			w.Seen(c.e) // within an hour it is told once
+			w.Observe(c.e)
+			w.Observe(c.e) // within an hour it is told once
 			want := c.kinds
 			if action == Off {
 				want = nil

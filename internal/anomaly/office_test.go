@@ -14,7 +14,7 @@ import (
 type office struct {
 	r      *rand.Rand
 	zone   *time.Location
-	sink   func(core.Event)
+	sink   func(core.AuditEvent)
 	number int
 }
 
@@ -38,13 +38,13 @@ var workers = []worker{
 
 var monday = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 
-func newOffice(seed uint64, sink func(core.Event)) *office {
+func newOffice(seed uint64, sink func(core.AuditEvent)) *office {
 	zone := time.FixedZone("east", 2*60*60)
 	return &office{r: rand.New(rand.NewPCG(seed, 7)), zone: zone, sink: sink}
 }
 
 // tell gives the sink an event as the pipeline does.
-func (o *office) tell(e core.Event) { o.sink(e) }
+func (o *office) tell(e core.AuditEvent) { o.sink(e) }
 
 func (o *office) days(from, n int) {
 	for d := from; d < from+n; d++ {
@@ -85,8 +85,8 @@ func (o *office) lognormal(median, spread float64) float64 {
 
 func (o *office) id() string { o.number++; return fmt.Sprintf("x%06d", o.number) }
 
-func (o *office) event(w worker, id string, at time.Time, kind core.EventKind) core.Event {
-	return core.Event{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
+func (o *office) event(w worker, id string, at time.Time, kind core.EventKind) core.AuditEvent {
+	return core.AuditEvent{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
 }
 
 // execution reads with some tools of a server or two, and writes now and then.

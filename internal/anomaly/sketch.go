@@ -2,10 +2,10 @@ package anomaly
 
 import "math"
 
-// sketch describes how often values of each order of magnitude came: two buckets for each power of two. It forgets
+// histogramSketch describes how often values of each order of magnitude came: two buckets for each power of two. It forgets
 // slowly, needs no more than its own bytes, and the same values in the same order make the same sketch. Statistics
 // are those of the logarithm, in which sizes, counts and durations are about symmetric.
-type sketch struct {
+type histogramSketch struct {
 	n       uint32
 	buckets [buckets]uint16
 }
@@ -23,11 +23,11 @@ func bucketOf(v float64) int {
 	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
 }
 
-// upper returns the least value above a bucket, and center one within it.
-func upper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
-func center(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
+// bucketUpper returns the least value above a bucket, and center one within it.
+func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
+func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
 
-func (s *sketch) add(v float64) {
+func (s *histogramSketch) addValue(v float64) {
 	s.buckets[bucketOf(v)]++
 	if s.n++; s.n >= remembered {
 		s.n = 0
@@ -38,8 +38,8 @@ func (s *sketch) add(v float64) {
 	}
 }
 
-// median returns the bucket of the median; 0 if there are no values.
-func (s *sketch) median() int {
+// medianBucket returns the bucket of the median; 0 if there are no values.
+func (s *histogramSketch) medianBucket() int {
 	var seen uint32
 	for i, n := range s.buckets {
 		if seen += uint32(n); n > 0 && 2*seen >= s.n {
@@ -49,9 +49,9 @@ func (s *sketch) median() int {
 	return 0
 }
 
-// deviation returns the median distance from the median, in buckets; at least half an octave, since within a bucket
+// medianDeviation returns the median distance from the median, in buckets; at least half an octave, since within a bucket
 // nobody knows.
-func (s *sketch) deviation(median int) float64 {
+func (s *histogramSketch) medianDeviation(median int) float64 {
 	var seen uint32
 	for d := range buckets {
 		if i := median - d; i >= 0 {
@@ -67,20 +67,20 @@ func (s *sketch) deviation(median int) float64 {
 	return octave / 2
 }
 
-// highest is above all values that are remembered; 0 if there are none.
-func (s *sketch) highest() float64 {
+// highestValue is above all values that are remembered; 0 if there are none.
+func (s *histogramSketch) highestValue() float64 {
 	for i := buckets - 1; i >= 0; i-- {
 		if s.buckets[i] > 0 {
-			return upper(i)
+			return bucketUpper(i)
 		}
 	}
 	return 0
 }
 
-// score returns how many deviations a value is above the median, as if the logarithms were normally distributed.
-func (s *sketch) score(v float64) float64 {
-	m := s.median()
-	return float64(bucketOf(v)-m) / (1.4826 * s.deviation(m))
+// deviationScore returns how many deviations a value is above the median, as if the logarithms were normally distributed.
+func (s *histogramSketch) deviationScore(v float64) float64 {
+	m := s.medianBucket()
+	return float64(bucketOf(v)-m) / (1.4826 * s.medianDeviation(m))
 }
 
 const (
@@ -88,28 +88,28 @@ const (
 	fold = 4   // times what was ever seen, whatever the shape of the distribution
 )
 
-// beyond reports whether a value is far from all that came before.
-func (s *sketch) beyond(v float64) bool {
-	return v > fold*s.highest() && (s.n == 0 || s.score(v) > far)
+// isOutlier reports whether a value is far from all that came before.
+func (s *histogramSketch) isOutlier(v float64) bool {
+	return v > fold*s.highestValue() && (s.n == 0 || s.deviationScore(v) > far)
 }
 
-// learn adds a value, of which no more than twice the highest counts: one outlier does not
+// addCapped adds a value, of which no more than twice the highest counts: one outlier does not
 // make the next one usual.
-func (s *sketch) learn(v float64) {
+func (s *histogramSketch) addCapped(v float64) {
 	if s.n > 0 {
-		v = min(v, 2*s.highest())
+		v = min(v, 2*s.highestValue())
 	}
-	s.add(v)
+	s.addValue(v)
 }
 
-func (s *sketch) evidence(now float64) Evidence {
-	m := s.median()
-	e := Evidence{Now: rounded(now), Samples: int(s.n)}
+func (s *histogramSketch) toEvidence(now float64) Evidence {
+	m := s.medianBucket()
+	e := Evidence{Now: roundValue(now), Samples: int(s.n)}
 	if s.n > 0 {
-		e.Median, e.Highest = rounded(center(m)), math.Ceil(s.highest())-1
-		e.Deviation = rounded(math.Exp2(s.deviation(m) / octave))
+		e.Median, e.Highest = roundValue(bucketCenter(m)), math.Ceil(s.highestValue())-1
+		e.Deviation = roundValue(math.Exp2(s.medianDeviation(m) / octave))
 	}
 	return e
 }
 
-func rounded(v float64) float64 { return math.Round(v*100) / 100 }
+func roundValue(v float64) float64 { return math.Round(v*100) / 100 }

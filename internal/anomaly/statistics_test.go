@@ -7,64 +7,64 @@ import (
 )
 
 func TestSketch(t *testing.T) {
-	var s sketch
+	var s histogramSketch
 	for i := range 101 {
-		s.add(float64(50 + i)) // 50 to 150
+		s.addValue(float64(50 + i)) // 50 to 150
 	}
-	if m := center(s.median()); m < 80 || m > 120 {
+	if m := bucketCenter(s.medianBucket()); m < 80 || m > 120 {
 		t.Errorf("median %v", m)
 	}
-	if s.beyond(500) || !s.beyond(5000) {
-		t.Errorf("highest %v, score of 5000 %v", s.highest(), s.score(5000))
+	if s.isOutlier(500) || !s.isOutlier(5000) {
+		t.Errorf("highest %v, score of 5000 %v", s.highestValue(), s.deviationScore(5000))
 	}
 	for _, v := range []float64{0, -1, math.NaN(), math.Inf(1), 1e300} {
-		s.add(v)
+		s.addValue(v)
 	}
 	for range 100 * remembered {
-		s.add(7)
+		s.addValue(7)
 	}
-	if s.n > remembered || s.highest() > 8 {
-		t.Errorf("what is long ago is not forgotten: %d, %v", s.n, s.highest())
+	if s.n > remembered || s.highestValue() > 8 {
+		t.Errorf("what is long ago is not forgotten: %d, %v", s.n, s.highestValue())
 	}
 }
 
 // One outlier does not make the next one usual.
 func TestOutliersAreNotLearned(t *testing.T) {
-	var s sketch
+	var s histogramSketch
 	for range 100 {
-		s.learn(100)
+		s.addCapped(100)
 	}
-	s.learn(1e6)
-	if !s.beyond(1e6) {
-		t.Errorf("highest %v", s.highest())
+	s.addCapped(1e6)
+	if !s.isOutlier(1e6) {
+		t.Errorf("highest %v", s.highestValue())
 	}
 }
 
 // What goes on at another level becomes usual after some time.
 func TestLevelThatLasts(t *testing.T) {
-	w := window{width: 60}
+	w := rateWindow{width: 60}
 	for slot := range int64(40) {
-		w.add(slot*60, 1)
+		w.countAt(slot*60, 1)
 	}
-	if !w.unusual(w.add(40*60, 1e6), 10) {
+	if !w.isUnusual(w.countAt(40*60, 1e6), 10) {
 		t.Error("a million is not unusual")
 	}
 	for slot := int64(41); slot < 47; slot++ {
-		w.add(slot*60, 1e6)
+		w.countAt(slot*60, 1e6)
 	}
-	if w.unusual(1e6, 10) {
-		t.Errorf("it is after some slots, too: %v, %v, %v", w.mean, w.swing, w.usual.highest())
+	if w.isUnusual(1e6, 10) {
+		t.Errorf("it is after some slots, too: %v, %v, %v", w.mean, w.swing, w.usual.highestValue())
 	}
 }
 
 // What is within a width counts, wherever its slots end.
 func TestWindowSlides(t *testing.T) {
-	w := window{width: 60}
-	w.add(50, 10)
-	if n := w.add(65, 10); n < 18 || n > 20 {
+	w := rateWindow{width: 60}
+	w.countAt(50, 10)
+	if n := w.countAt(65, 10); n < 18 || n > 20 {
 		t.Errorf("%v", n)
 	}
-	if n := w.at(180); n != 0 {
+	if n := w.countBefore(180); n != 0 {
 		t.Errorf("%v", n)
 	}
 }
@@ -74,19 +74,19 @@ func TestFailures(t *testing.T) {
 		before, lost, then int
 		want               bool
 	}{{400, 2, 12, true}, {400, 2, 9, false}, {2, 0, 20, false}, {100, 40, 12, false}} {
-		var f failures
+		var f failureRate
 		for i := range c.before + recents {
-			f.add(i*100/(c.before+recents) < c.lost, 30)
+			f.addCall(i*100/(c.before+recents) < c.lost, 30)
 		}
 		found := false
 		for range c.then {
-			found = f.add(true, 30) || found
+			found = f.addCall(true, 30) || found
 		}
 		if found != c.want {
 			t.Errorf("%+v: %v", c, found)
 		}
 	}
-	if p := tail(10, 20, 0.5); math.Abs(p-0.5881) > 0.0001 {
+	if p := tailProbability(10, 20, 0.5); math.Abs(p-0.5881) > 0.0001 {
 		t.Errorf("the tail of the binomial distribution is %v", p)
 	}
 }
@@ -94,20 +94,20 @@ func TestFailures(t *testing.T) {
 // Where tools come and go, a new one is nothing remarkable.
 func TestFirstUse(t *testing.T) {
 	for often, want := range map[int]bool{1: false, 50: true} {
-		p := newPerson(Limits{}.complete())
+		p := newPerson(Limits{}.withDefaults())
 		for i := range 500 {
-			p.use(tool{"s", fmt.Sprint(i / often)})
+			p.countUse(toolName{"s", fmt.Sprint(i / often)})
 		}
-		if got := p.use(tool{"s", "new"}); got != want {
+		if got := p.countUse(toolName{"s", "new"}); got != want {
 			t.Errorf("each %d times: %v", often, got)
 		}
 	}
 }
 
 func TestSpan(t *testing.T) {
-	var s span
+	var s dayCount
 	for _, day := range []int64{10, 10, 11, 10, 11, 9, 40, 11, 1000, 10, 10} {
-		s.add(day)
+		s.addDay(day)
 	}
 	if s.days != 6 { // 9, 10, 11, 40, 1000, and 10 again, after a clock that was wrong by years
 		t.Errorf("%d days", s.days)

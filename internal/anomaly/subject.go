@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// span represents on how many days something happened.
-type span struct {
+// dayCount represents on how many days something happened.
+type dayCount struct {
 	day  int64  // the latest
 	seen uint64 // a bit for it, and for each of the 63 days before
 	days int
 }
 
-// add reports whether the day is one on which nothing happened yet, as far as that is
+// addDay reports whether the day is one on which nothing happened yet, as far as that is
 // remembered: a clock that goes back and forth makes no more days than it shows.
-func (s *span) add(day int64) bool {
+func (s *dayCount) addDay(day int64) bool {
 	ahead := day - s.day
 	if s.seen == 0 || ahead <= -64 {
 		s.day, s.seen, ahead = day, 0, 0
@@ -37,59 +37,59 @@ const (
 	day   = 24 * hour
 )
 
-// person describes what is known of one principal.
-type person struct {
-	span    span
+// principalState describes what is known of one principal.
+type principalState struct {
+	span    dayCount
 	runs    int
-	calls   window // of five minutes
-	hourly  window // calls of an hour
-	started window // executions of an hour
-	ruin    window // calls of five minutes that cannot be taken back
-	denied  window // of ten minutes
-	probes  window // of ten minutes
-	hours   hours
-	tools   *lru[tool, *series]
-	skills  *lru[string, *series]
-	flows   *lru[string, *flow]
-	uses    uint64         // of all tools
-	used    map[tool]uint8 // nil once there were too many
-	once    int            // tools that were used once
-	last    [5]string      // executions, newest first
+	calls   rateWindow // of five minutes
+	hourly  rateWindow // calls of an hour
+	started rateWindow // executions of an hour
+	ruin    rateWindow // calls of five minutes that cannot be taken back
+	denied  rateWindow // of ten minutes
+	probes  rateWindow // of ten minutes
+	hours   hourProfile
+	tools   *lruCache[toolName, *usageSeries]
+	skills  *lruCache[string, *usageSeries]
+	flows   *lruCache[string, *serverFlow]
+	uses    uint64             // of all tools
+	used    map[toolName]uint8 // nil once there were too many
+	once    int                // tools that were used once
+	last    [5]string          // executions, newest first
 }
 
-type tool struct{ server, name string }
+type toolName struct{ server, name string }
 
-func newPerson(l Limits) *person {
-	return &person{
-		calls: window{width: brief}, hourly: window{width: hour}, started: window{width: hour}, ruin: window{width: brief},
-		denied: window{width: bout}, probes: window{width: bout}, used: map[tool]uint8{},
-		tools: newLRU[tool, *series](l.Series), skills: newLRU[string, *series](l.Series), flows: newLRU[string, *flow](maxFlows),
+func newPerson(l Limits) *principalState {
+	return &principalState{
+		calls: rateWindow{width: brief}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, ruin: rateWindow{width: brief},
+		denied: rateWindow{width: bout}, probes: rateWindow{width: bout}, used: map[toolName]uint8{},
+		tools: newLRU[toolName, *usageSeries](l.Series), skills: newLRU[string, *usageSeries](l.Series), flows: newLRU[string, *serverFlow](maxFlows),
 	}
 }
 
-// series describes what is known of a tool of a principal, of a skill, or of a server.
-type series struct {
-	span      span
+// usageSeries describes what is known of a tool of a principal, of a skill, or of a server.
+type usageSeries struct {
+	span      dayCount
 	calls     int
-	hourly    window
-	size      sketch // bytes of answers
-	arguments sketch // bytes
-	took      sketch // milliseconds
-	failures  failures
+	hourly    rateWindow
+	size      histogramSketch // bytes of answers
+	arguments histogramSketch // bytes
+	took      histogramSketch // milliseconds
+	failures  failureRate
 }
 
-func newSeries() *series { return &series{hourly: window{width: hour}} }
+func newSeries() *usageSeries { return &usageSeries{hourly: rateWindow{width: hour}} }
 
-// flow describes how much a principal reads from a server and sends to it.
-type flow struct {
-	hourly window // bytes read
-	read   sketch // bytes of an execution
-	sent   sketch // bytes of an execution
+// serverFlow describes how much a principal reads from a server and sends to it.
+type serverFlow struct {
+	hourly rateWindow      // bytes read
+	read   histogramSketch // bytes of an execution
+	sent   histogramSketch // bytes of an execution
 	writes int
 }
 
-// execution represents one that is under way.
-type execution struct {
+// runningExecution represents one that is under way.
+type runningExecution struct {
 	read, sent map[string]float64 // bytes by server
 	skills     []string
 	begun      int64
@@ -102,10 +102,10 @@ const (
 	maxSkills = 8
 )
 
-// use counts a use of a tool, and reports whether it is the first and that is remarkable:
+// countUse counts a use of a tool, and reports whether it is the first and that is remarkable:
 // the chance that the next use is one of a new tool, which Good and Turing take from the
 // tools that were used once, was small.
-func (p *person) use(t tool) bool {
+func (p *principalState) countUse(t toolName) bool {
 	if p.used == nil {
 		return false
 	}
@@ -127,7 +127,7 @@ func (p *person) use(t tool) bool {
 	return n == 0 && settled
 }
 
-func (p *person) remember(id string) {
+func (p *principalState) rememberID(id string) {
 	if id == "" || p.last[0] == id {
 		return
 	}
@@ -135,12 +135,12 @@ func (p *person) remember(id string) {
 	p.last[0] = id
 }
 
-func (p *person) ids() []string {
+func (p *principalState) rememberedIDs() []string {
 	return slices.DeleteFunc(slices.Clone(p.last[:]), func(id string) bool { return id == "" })
 }
 
-// hours holds on how many days something happened at each hour.
-type hours struct {
+// hourProfile holds on how many days something happened at each hour.
+type hourProfile struct {
 	days  [24]int
 	total int
 	slot  int64 // hour that is counted now
@@ -148,10 +148,10 @@ type hours struct {
 	count int // executions within it
 }
 
-// add counts an execution at an hour of the day, and reports whether it is the third within
+// addExecution counts an execution at an hour of the day, and reports whether it is the third within
 // an hour around which hardly anything ever happened.
-func (h *hours) add(slot int64, at, enough int) bool {
-	around := h.around(at)
+func (h *hourProfile) addExecution(slot int64, at, enough int) bool {
+	around := h.daysAround(at)
 	if !h.begun || slot != h.slot {
 		h.slot, h.begun, h.count = slot, true, 0
 	}
@@ -162,13 +162,13 @@ func (h *hours) add(slot int64, at, enough int) bool {
 	return h.count == 3 && h.total >= enough && 20*(around-1) <= h.total
 }
 
-// around is on how many days something happened within an hour of one.
-func (h *hours) around(at int) int {
+// daysAround is on how many days something happened within an hour of one.
+func (h *hourProfile) daysAround(at int) int {
 	return h.days[(at+23)%24] + h.days[at] + h.days[(at+1)%24]
 }
 
-// forget makes what is long ago count less.
-func (h *hours) forget() {
+// decayCounts makes what is long ago count less.
+func (h *hourProfile) decayCounts() {
 	if h.total++; h.total < 90 {
 		return
 	}
@@ -178,8 +178,8 @@ func (h *hours) forget() {
 	}
 }
 
-// usual returns the hours at which something happens on one day of ten at least, in words.
-func (h *hours) usual() string {
+// usualHours returns the hours at which something happens on one day of ten at least, in words.
+func (h *hourProfile) usualHours() string {
 	var parts []string
 	for at := 0; at < 24; at++ {
 		begin := at
@@ -187,7 +187,7 @@ func (h *hours) usual() string {
 			at++
 		}
 		if at > begin {
-			parts = append(parts, clock(begin)+" to "+clock(at))
+			parts = append(parts, formatHour(begin)+" to "+formatHour(at))
 		}
 	}
 	if len(parts) == 0 {
@@ -196,4 +196,6 @@ func (h *hours) usual() string {
 	return strings.Join(parts, ", ")
 }
 
-func clock(hour int) string { return string([]byte{'0' + byte(hour/10), '0' + byte(hour%10)}) + ":00" }
+func formatHour(hour int) string {
+	return string([]byte{'0' + byte(hour/10), '0' + byte(hour%10)}) + ":00"
+}

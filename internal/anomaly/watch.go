@@ -15,21 +15,21 @@ type Watch struct {
 	tell func(Finding)
 
 	mu        sync.Mutex
-	d         *detector
-	held      map[string][]held         // by principal
-	questions *lru[string, question]    // by id: what a yes lifts
-	said      *lru[string, []string]    // by execution: what its Outcome warns of
-	stopped   *lru[string, *core.Error] // by execution
+	d         *anomalyDetector
+	held      map[string][]activeHold         // by principal
+	questions *lruCache[string, holdQuestion] // by id: what a yes lifts
+	said      *lruCache[string, []string]     // by execution: what its Outcome warns of
+	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
-// held describes what is done about a finding for a while.
-type held struct {
+// activeHold describes what is done about a finding for a while.
+type activeHold struct {
 	kind  Kind
 	words string
 	until time.Time
 }
 
-type question struct {
+type holdQuestion struct {
 	principal string
 	kinds     []string
 }
@@ -43,8 +43,8 @@ func New(o Options, tell func(Finding)) *Watch {
 	}
 	n := d.o.Limits.Executions
 	return &Watch{
-		tell: tell, d: d, held: map[string][]held{},
-		questions: newLRU[string, question](n), said: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
+		tell: tell, d: d, held: map[string][]activeHold{},
+		questions: newLRU[string, holdQuestion](n), said: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
 	}
 }
 
@@ -58,97 +58,97 @@ type Judgement struct {
 
 // Judge is about a call with effects that is about to leave: an event of the kind EventCall
 // with the time, and the fact "arguments_bytes". The call counts from now on; that it has left is not told again.
-func (w *Watch) Judge(e core.Event) Judgement {
+func (w *Watch) Judge(e core.AuditEvent) Judgement {
 	w.mu.Lock()
-	w.d.judge(e)
-	found := w.settle()
-	j := w.judgement(e)
+	w.d.judgeCall(e)
+	found := w.applyActions()
+	j := w.judgementFor(e)
 	w.mu.Unlock()
-	w.each(found)
+	w.reportFindings(found)
 	return j
 }
 
-// Seen is told of everything that happens.
-func (w *Watch) Seen(e core.Event) {
+// Observe is told of everything that happens.
+func (w *Watch) Observe(e core.AuditEvent) {
 	w.mu.Lock()
-	w.observe(e)
-	found := w.settle()
+	w.observeEvent(e)
+	found := w.applyActions()
 	w.mu.Unlock()
-	w.each(found)
+	w.reportFindings(found)
 }
 
 // Replay is told of what happened before, in order. Nobody is told of what is found, but what was done
 // about it is done again.
-func (w *Watch) Replay(e core.Event) {
+func (w *Watch) Replay(e core.AuditEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.Kind == core.EventCall && e.Effect != core.EffectRead.String() {
-		w.d.judge(e)
+		w.d.judgeCall(e)
 	} else {
-		w.observe(e)
+		w.observeEvent(e)
 	}
-	w.settle()
-	w.said.remove(e.Execution)
+	w.applyActions()
+	w.said.removeKey(e.Execution)
 	if e.Kind == core.EventAnomaly {
-		w.recall(e)
+		w.restoreAction(e)
 	}
 }
 
-// recall does again what was done about a finding that the record tells of: that a call was
+// restoreAction does again what was done about a finding that the record tells of: that a call was
 // about to leave may be told by nothing else.
-func (w *Watch) recall(e core.Event) {
+func (w *Watch) restoreAction(e core.AuditEvent) {
 	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was started anew"
 	f.Skill, _ = e.Facts["skill"].(string)
-	now := number(e.Facts["now"])
-	if t := w.d.toldOf(f); t.at < seconds(e) || t.measure < now {
-		t.at, t.measure = seconds(e), now
+	now := numberFrom(e.Facts["now"])
+	if t := w.d.toldOf(f); t.at < unixSeconds(e) || t.measure < now {
+		t.at, t.measure = unixSeconds(e), now
 	}
 	action, _ := e.Facts["action"].(string)
-	known := slices.ContainsFunc(w.held[f.Principal], func(h held) bool { return h.kind == f.Kind && h.until.After(f.At) })
+	known := slices.ContainsFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind && h.until.After(f.At) })
 	if !known && (Action(action) == Approve || Action(action) == Stop) {
-		w.hold(f)
+		w.holdPrincipal(f)
 	}
 }
 
-func (w *Watch) observe(e core.Event) {
-	w.d.event(e)
+func (w *Watch) observeEvent(e core.AuditEvent) {
+	w.d.handleEvent(e)
 	id, _ := e.Facts["question"].(string)
 	switch e.Kind {
 	case core.EventQuestion:
 		if kinds, _ := e.Facts["anomaly"].(string); kinds != "" {
-			w.questions.remove(id)
-			w.questions.put(id, question{e.Principal, strings.Split(kinds, ",")})
+			w.questions.removeKey(id)
+			w.questions.putValue(id, holdQuestion{e.Principal, strings.Split(kinds, ",")})
 		}
 	case core.EventDecision:
-		if q, ok := w.questions.get(id); ok {
-			w.questions.remove(id)
+		if q, ok := w.questions.getValue(id); ok {
+			w.questions.removeKey(id)
 			if e.Status == "approved" {
-				w.lift(q)
+				w.liftHold(q)
 			}
 		}
 	case core.EventEnd:
-		w.stopped.remove(e.Execution)
+		w.stopped.removeKey(e.Execution)
 	}
 }
 
-func (w *Watch) each(found []Finding) {
+func (w *Watch) reportFindings(found []Finding) {
 	for _, f := range found {
 		w.tell(f)
 	}
 }
 
-// settle does what is to be done about what was found. The lock is held.
-func (w *Watch) settle() []Finding {
-	found := w.d.take()
+// applyActions does what is to be done about what was found. The lock is held.
+func (w *Watch) applyActions() []Finding {
+	found := w.d.takeFindings()
 	for _, f := range found {
-		w.warn(f)
+		w.addWarning(f)
 		if f.Action == Approve || f.Action == Stop {
-			w.hold(f)
+			w.holdPrincipal(f)
 		}
 		if f.Action == Stop && !f.ended && f.Execution != "" {
-			w.stopped.remove(f.Execution)
-			w.stopped.put(f.Execution, core.Errorf(core.KindPolicy, "anomaly", "this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind).
+			w.stopped.removeKey(f.Execution)
+			w.stopped.putValue(f.Execution, core.Errorf(core.KindPolicy, "anomaly", "this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind).
 				WithHint("do not try it another way; tell the person what it is needed for. Further calls with effects need a person's yes"))
 		}
 	}
@@ -158,46 +158,46 @@ func (w *Watch) settle() []Finding {
 // maxSaid bounds the warnings of one Outcome.
 const maxSaid = 5
 
-func (w *Watch) warn(f Finding) {
+func (w *Watch) addWarning(f Finding) {
 	if f.Execution == "" {
 		return
 	}
-	said, _ := w.said.get(f.Execution)
+	said, _ := w.said.getValue(f.Execution)
 	if len(said) < maxSaid {
-		w.said.remove(f.Execution)
-		w.said.put(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
+		w.said.removeKey(f.Execution)
+		w.said.putValue(f.Execution, append(said, "unusual ("+string(f.Kind)+"): "+f.Words))
 	}
 }
 
-// hold has calls of a principal wait for a person. As many principals are held as are known.
-func (w *Watch) hold(f Finding) {
-	w.sweep(f.At)
-	all := slices.DeleteFunc(w.held[f.Principal], func(h held) bool { return h.kind == f.Kind })
-	w.held[f.Principal] = append(all, held{f.Kind, f.Words, f.At.Add(Cooldown)})
+// holdPrincipal has calls of a principal wait for a person. As many principals are held as are known.
+func (w *Watch) holdPrincipal(f Finding) {
+	w.removeExpired(f.At)
+	all := slices.DeleteFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind })
+	w.held[f.Principal] = append(all, activeHold{f.Kind, f.Words, f.At.Add(Cooldown)})
 }
 
-// sweep forgets what is over, once there is much.
-func (w *Watch) sweep(now time.Time) {
+// removeExpired forgets what is over, once there is much.
+func (w *Watch) removeExpired(now time.Time) {
 	if len(w.held) < 2*w.d.o.Limits.Principals {
 		return
 	}
 	for name, all := range w.held {
-		if !slices.ContainsFunc(all, func(h held) bool { return h.until.After(now) }) {
+		if !slices.ContainsFunc(all, func(h activeHold) bool { return h.until.After(now) }) {
 			delete(w.held, name)
 		}
 	}
 }
 
-func (w *Watch) lift(q question) {
-	all := slices.DeleteFunc(w.held[q.principal], func(h held) bool { return slices.Contains(q.kinds, string(h.kind)) })
+func (w *Watch) liftHold(q holdQuestion) {
+	all := slices.DeleteFunc(w.held[q.principal], func(h activeHold) bool { return slices.Contains(q.kinds, string(h.kind)) })
 	if w.held[q.principal] = all; len(all) == 0 {
 		delete(w.held, q.principal)
 	}
 }
 
-func (w *Watch) judgement(e core.Event) (j Judgement) {
-	if refused, ok := w.stopped.get(e.Execution); ok {
-		return Judgement{Refused: refused.At(e.Server, e.Tool)}
+func (w *Watch) judgementFor(e core.AuditEvent) (j Judgement) {
+	if refused, ok := w.stopped.getValue(e.Execution); ok {
+		return Judgement{Refused: refused.AtTool(e.Server, e.Tool)}
 	}
 	var kinds, rules []string
 	for _, h := range w.held[e.Principal] {
@@ -212,7 +212,7 @@ func (w *Watch) judgement(e core.Event) (j Judgement) {
 func (w *Watch) Stopped(execution string) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	refused, _ := w.stopped.get(execution)
+	refused, _ := w.stopped.getValue(execution)
 	return refused
 }
 
@@ -220,7 +220,7 @@ func (w *Watch) Stopped(execution string) *core.Error {
 func (w *Watch) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	said, _ := w.said.get(execution)
-	w.said.remove(execution)
+	said, _ := w.said.getValue(execution)
+	w.said.removeKey(execution)
 	return said
 }

@@ -52,7 +52,7 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 		t.Error("another principal is held")
 	}
 	decide := func(answer string) {
-		q := core.Event{Kind: core.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "destructive_burst"}}
+		q := core.AuditEvent{Kind: core.EventQuestion, At: at, Principal: "intern", Facts: map[string]any{"question": answer, "anomaly": "destructive_burst"}}
 		w.event(q)
 		q.Kind, q.Status, q.Facts = core.EventDecision, answer, map[string]any{"question": answer}
 		w.event(q)
@@ -106,9 +106,9 @@ func TestStop(t *testing.T) {
 
 // After a restart what was done about a finding is done again, and nobody is told twice.
 func TestReplay(t *testing.T) {
-	var events []core.Event
+	var events []core.AuditEvent
 	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
-	o := newOffice(1, func(e core.Event) { events = append(events, e); w.event(e) })
+	o := newOffice(1, func(e core.AuditEvent) { events = append(events, e); w.event(e) })
 	o.days(0, history)
 	w.deletes(o, "burst", o.at(history, 10), 12)
 	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
@@ -129,7 +129,7 @@ func TestReplayOfFindings(t *testing.T) {
 	w, o := worked(map[Kind]Action{DestructiveBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
-	e := w.of(DestructiveBurst)[0].Event()
+	e := w.of(DestructiveBurst)[0].ToEvent()
 	e.At, e.Facts["action"] = at, string(Stop) // as it is read
 	next, o := worked(nil)
 	next.Replay(e)
@@ -153,7 +153,7 @@ func TestNothingBeforeABaseline(t *testing.T) {
 		for _, plant := range plants {
 			who := by(plant.who)
 			who.name += plant.name
-			o.sink = func(e core.Event) {
+			o.sink = func(e core.AuditEvent) {
 				if e.Kind != core.EventRequest { // which would count as one more
 					w.event(e)
 				}
@@ -179,7 +179,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range names {
 		n := fmt.Sprint(i)
-		e := core.Event{At: monday.Add(time.Duration(i) * time.Millisecond), Kind: core.EventCall, Effect: "read", Status: "ok", Execution: n, Principal: fmt.Sprint(i % 100), Server: "s" + n, Tool: n, Bytes: 100}
+		e := core.AuditEvent{At: monday.Add(time.Duration(i) * time.Millisecond), Kind: core.EventCall, Effect: "read", Status: "ok", Execution: n, Principal: fmt.Sprint(i % 100), Server: "s" + n, Tool: n, Bytes: 100}
 		switch i % 5 {
 		case 1:
 			e.Effect = "destructive"
@@ -223,7 +223,7 @@ func TestClockThatJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 10 * 365 * 24 * time.Hour, "back": -200 * 24 * time.Hour, "a little back": -3 * time.Minute} {
 		shift := time.Duration(0)
 		w := watching(officeOptions())
-		o := newOffice(2, func(e core.Event) { e.At = e.At.Add(shift); w.event(e) })
+		o := newOffice(2, func(e core.AuditEvent) { e.At = e.At.Add(shift); w.event(e) })
 		o.days(0, 12)
 		shift = jump
 		o.days(12, 2)
@@ -239,8 +239,8 @@ func TestClockThatJumps(t *testing.T) {
 func TestOrderWithinAMinute(t *testing.T) {
 	w := watching(officeOptions())
 	r := rand.New(rand.NewPCG(1, 1))
-	var held []core.Event
-	o := newOffice(1, func(e core.Event) {
+	var held []core.AuditEvent
+	o := newOffice(1, func(e core.AuditEvent) {
 		held = append(held, e)
 		if len(held) > 20 {
 			i := r.IntN(len(held))
@@ -256,7 +256,7 @@ func TestOrderWithinAMinute(t *testing.T) {
 
 func TestEventOfAFinding(t *testing.T) {
 	f := Finding{Kind: Rate, Execution: "x", ended: true, Words: "much", Evidence: Evidence{Now: 4, Suppressed: 2}}
-	e := f.Event()
+	e := f.ToEvent()
 	if e.Kind != core.EventAnomaly || e.Execution != "" || e.Status != "rate" || string(e.Body) != `{"words":"much"}` || e.Facts["suppressed"] != 2 {
 		t.Errorf("%+v", e)
 	}
@@ -283,7 +283,7 @@ func FuzzEvents(f *testing.F) {
 			data = data[6:]
 			at = at.Add(time.Duration(int8(b[0])) * time.Duration(int64(1)<<(b[1]%48)))
 			name := string('a' + rune(b[2]%8))
-			e := core.Event{
+			e := core.AuditEvent{
 				Kind: kinds[int(b[3])%len(kinds)], At: at, Principal: name, Execution: string('a' + rune(b[4]%8)), Server: name, Tool: string('a' + rune(b[4]%16)),
 				Effect: []string{"read", "write", "destructive", ""}[b[5]%4], Status: []string{"ok", "policy", "approved", "denied"}[b[5]/4%4],
 				Bytes: int64(int8(b[0])) << (b[1] % 56), Duration: time.Duration(int8(b[2])) << (b[1] % 56),
@@ -298,7 +298,7 @@ func FuzzEvents(f *testing.F) {
 			t.Errorf("%d people, %d series, %d executions, %d held", len(d.people.by), d.series, len(d.running.by), len(w.held))
 		}
 		count := 0
-		d.people.values(func(_ string, p *person) { count += len(p.tools.by) + len(p.skills.by) })
+		d.people.eachValue(func(_ string, p *principalState) { count += len(p.tools.by) + len(p.skills.by) })
 		if count != d.series {
 			t.Errorf("%d series, counted %d", count, d.series)
 		}
@@ -308,7 +308,7 @@ func FuzzEvents(f *testing.F) {
 func BenchmarkJudge(b *testing.B) {
 	w, o := worked(nil)
 	at := o.at(history, 9)
-	e := core.Event{Kind: core.EventCall, Principal: "ann", Execution: "x", Server: "crm", Tool: "update", Effect: "write", Facts: map[string]any{"arguments_bytes": 300}}
+	e := core.AuditEvent{Kind: core.EventCall, Principal: "ann", Execution: "x", Server: "crm", Tool: "update", Effect: "write", Facts: map[string]any{"arguments_bytes": 300}}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e.At = at.Add(time.Duration(i) * 10 * time.Second)
@@ -317,8 +317,8 @@ func BenchmarkJudge(b *testing.B) {
 }
 
 func BenchmarkSeen(b *testing.B) {
-	var events []core.Event
-	o := newOffice(1, func(e core.Event) { events = append(events, e) })
+	var events []core.AuditEvent
+	o := newOffice(1, func(e core.AuditEvent) { events = append(events, e) })
 	o.days(0, history)
 	w := watching(officeOptions())
 	b.ReportAllocs()

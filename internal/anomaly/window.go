@@ -1,13 +1,13 @@
 package anomaly
 
-// window counts what happens within its width, and learns how much that usually is.
-type window struct {
+// rateWindow counts what happens within its width, and learns how much that usually is.
+type rateWindow struct {
 	width       int64 // seconds
 	slot        int64 // of time that is counted now
 	begun       bool
 	now, before float64
-	mean, swing float64 // moving average of slots, and of how far they are from it
-	usual       sketch  // of the slots in which something was
+	mean, swing float64         // moving average of slots, and of how far they are from it
+	usual       histogramSketch // of the slots in which something was
 }
 
 const (
@@ -15,21 +15,21 @@ const (
 	maxIdle   = 256      // slots, after which averages are as good as zero
 )
 
-// roll closes the slots that are over. A clock that goes back by less than a slot changes
+// rollSlots closes the slots that are over. A clock that goes back by less than a slot changes
 // nothing; where it jumps further, counting begins anew there.
-func (w *window) roll(t int64) {
+func (w *rateWindow) rollSlots(t int64) {
 	slot := t / w.width
 	switch {
 	case !w.begun:
 		w.slot, w.begun = slot, true
 	case slot < w.slot-1:
-		w.close()
+		w.closeSlot()
 		w.slot, w.now, w.before = slot, 0, 0
 	case slot > w.slot:
-		w.close()
+		w.closeSlot()
 		idle := slot - w.slot - 1
 		for range min(idle, maxIdle) {
-			if w.average(0); w.swing < 1e-9 {
+			if w.updateAverage(0); w.swing < 1e-9 {
 				break
 			}
 		}
@@ -40,35 +40,35 @@ func (w *window) roll(t int64) {
 	}
 }
 
-func (w *window) close() {
-	w.average(w.now)
+func (w *rateWindow) closeSlot() {
+	w.updateAverage(w.now)
 	if w.now > 0 {
-		w.usual.learn(w.now)
+		w.usual.addCapped(w.now)
 	}
 }
 
-func (w *window) average(x float64) {
+func (w *rateWindow) updateAverage(x float64) {
 	off := x - w.mean
 	w.mean += smoothing * off
 	w.swing += smoothing * (max(off, -off) - w.swing)
 }
 
-// add counts n at a time and returns how much there was within a width before it.
-func (w *window) add(t int64, n float64) float64 {
-	w.roll(t)
+// countAt counts n at a time and returns how much there was within a width before it.
+func (w *rateWindow) countAt(t int64, n float64) float64 {
+	w.rollSlots(t)
 	w.now += n
-	return w.at(t)
+	return w.countBefore(t)
 }
 
-// at is about how much there was within a width before a time.
-func (w *window) at(t int64) float64 {
-	w.roll(t)
+// countBefore is about how much there was within a width before a time.
+func (w *rateWindow) countBefore(t int64) float64 {
+	w.rollSlots(t)
 	left := float64(w.width-max(0, t-w.slot*w.width)) / float64(w.width)
 	return w.now + w.before*max(0, left)
 }
 
-// unusual reports whether so much within a width is: in absolute terms, against all
+// isUnusual reports whether so much within a width is: in absolute terms, against all
 // that there was, and against what there was of late.
-func (w *window) unusual(n, floor float64) bool {
-	return n >= floor && n > fold*w.usual.highest() && n > w.mean+6*w.swing
+func (w *rateWindow) isUnusual(n, floor float64) bool {
+	return n >= floor && n > fold*w.usual.highestValue() && n > w.mean+6*w.swing
 }

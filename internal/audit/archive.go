@@ -40,7 +40,7 @@ type Seal struct {
 	Sig       string     `json:"sig"` // of the JSON without this field
 }
 
-func (s Seal) text() []byte {
+func (s Seal) signedText() []byte {
 	s.Sig = ""
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -49,18 +49,18 @@ func (s Seal) text() []byte {
 	return append([]byte("archive "), text...)
 }
 
-func (s Seal) signed(key ed25519.PrivateKey) Seal {
+func (s Seal) withSignature(key ed25519.PrivateKey) Seal {
 	s.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
-	s.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.text()))
+	s.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.signedText()))
 	return s
 }
 
-func (s Seal) holds(key ed25519.PublicKey) bool {
-	return signs(key, s.Key, s.Sig, s.text())
+func (s Seal) isSignedBy(key ed25519.PublicKey) bool {
+	return verifySignature(key, s.Key, s.Sig, s.signedText())
 }
 
-// archive represents a file of rows that left the store, or the seal of one that was deleted.
-type archive struct {
+// archiveFile represents a file of rows that left the store, or the seal of one that was deleted.
+type archiveFile struct {
 	path        string
 	chain       string
 	first, last int64
@@ -77,19 +77,19 @@ func archiveName(chain string, first, last int64) string {
 	return fmt.Sprintf("%s-%d-%d", chain, first, last)
 }
 
-// archives returns those of a folder, by chain and first entry. If one is deleted at this moment, it is still there.
-func archives(dir string) ([]archive, error) {
+// listArchives returns those of a folder, by chain and first entry. If one is deleted at this moment, it is still there.
+func listArchives(dir string) ([]archiveFile, error) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var all []archive
+	var all []archiveFile
 	for _, e := range entries {
 		if a, ok := archiveOf(dir, e.Name()); ok {
 			all = append(all, a)
 		}
 	}
-	slices.SortFunc(all, func(a, b archive) int {
+	slices.SortFunc(all, func(a, b archiveFile) int {
 		if a.chain != b.chain {
 			return strings.Compare(a.chain, b.chain)
 		}
@@ -98,10 +98,10 @@ func archives(dir string) ([]archive, error) {
 		}
 		return strings.Compare(b.path, a.path) // .jsonl.gz before .gone
 	})
-	return slices.CompactFunc(all, func(a, b archive) bool { return a.chain == b.chain && a.first == b.first && a.last == b.last }), err
+	return slices.CompactFunc(all, func(a, b archiveFile) bool { return a.chain == b.chain && a.first == b.first && a.last == b.last }), err
 }
 
-func archiveOf(dir, name string) (a archive, ok bool) {
+func archiveOf(dir, name string) (a archiveFile, ok bool) {
 	stem, is := strings.CutSuffix(name, archiveEnd)
 	if !is {
 		if stem, a.gone = strings.CutSuffix(name, goneEnd); !a.gone {
@@ -118,24 +118,24 @@ func archiveOf(dir, name string) (a archive, ok bool) {
 	return a, err == nil && err2 == nil && 1 <= first && first <= last && archiveName(a.chain, first, last) == stem
 }
 
-// loose represents text that need not be UTF-8.
-type loose []byte
+// rawText represents text that need not be UTF-8.
+type rawText []byte
 
-func (l loose) MarshalJSON() ([]byte, error) {
+func (l rawText) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(l) {
 		return json.Marshal(string(l))
 	}
 	return json.Marshal([][]byte{l})
 }
 
-func (l *loose) UnmarshalJSON(text []byte) error {
+func (l *rawText) UnmarshalJSON(text []byte) error {
 	if len(text) > 1 && text[0] == '"' && bytes.IndexByte(text, '\\') < 0 {
 		*l = slices.Clone(text[1 : len(text)-1])
 		return nil
 	}
 	var s string
 	if err := json.Unmarshal(text, &s); err == nil {
-		*l = loose(s)
+		*l = rawText(s)
 		return nil
 	}
 	var raw [][]byte
@@ -146,38 +146,38 @@ func (l *loose) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// archived represents a line of an archive: a row, or the seal.
-type archived struct {
-	Seq       int64  `json:"seq,omitempty"`
-	At        int64  `json:"at,omitempty"`
-	Kind      loose  `json:"kind,omitempty"`
-	Execution loose  `json:"execution,omitempty"`
-	Session   loose  `json:"session,omitempty"`
-	Principal loose  `json:"principal,omitempty"`
-	Server    loose  `json:"server,omitempty"`
-	Tool      loose  `json:"tool,omitempty"`
-	Status    loose  `json:"status,omitempty"`
-	Risk      int64  `json:"risk,omitempty"`
-	Micros    int64  `json:"micros,omitempty"`
-	Bytes     int64  `json:"bytes,omitempty"`
-	Returned  int64  `json:"returned,omitempty"`
-	Avoided   int64  `json:"avoided,omitempty"`
-	Facts     loose  `json:"facts,omitempty"`
-	Body      []byte `json:"body,omitempty"`
-	Hash      []byte `json:"hash,omitempty"`
-	Code      []byte `json:"code,omitempty"`
-	Seal      *Seal  `json:"seal,omitempty"`
+// archiveLine represents a line of an archive: a row, or the seal.
+type archiveLine struct {
+	Seq       int64   `json:"seq,omitempty"`
+	At        int64   `json:"at,omitempty"`
+	Kind      rawText `json:"kind,omitempty"`
+	Execution rawText `json:"execution,omitempty"`
+	Session   rawText `json:"session,omitempty"`
+	Principal rawText `json:"principal,omitempty"`
+	Server    rawText `json:"server,omitempty"`
+	Tool      rawText `json:"tool,omitempty"`
+	Status    rawText `json:"status,omitempty"`
+	Risk      int64   `json:"risk,omitempty"`
+	Micros    int64   `json:"micros,omitempty"`
+	Bytes     int64   `json:"bytes,omitempty"`
+	Returned  int64   `json:"returned,omitempty"`
+	Avoided   int64   `json:"avoided,omitempty"`
+	Facts     rawText `json:"facts,omitempty"`
+	Body      []byte  `json:"body,omitempty"`
+	Hash      []byte  `json:"hash,omitempty"`
+	Code      []byte  `json:"code,omitempty"`
+	Seal      *Seal   `json:"seal,omitempty"`
 }
 
-func archivedOf(r *Row) archived {
-	return archived{
-		Seq: r.Seq, At: r.At, Kind: loose(r.Kind), Execution: loose(r.Execution), Session: loose(r.Session), Principal: loose(r.Principal),
-		Server: loose(r.Server), Tool: loose(r.Tool), Status: loose(r.Status), Risk: r.Risk, Micros: r.Micros, Bytes: r.Bytes,
-		Returned: r.Returned, Avoided: r.Avoided, Facts: loose(r.Facts), Body: r.Body, Hash: r.Hash, Code: r.Code,
+func archivedOf(r *Row) archiveLine {
+	return archiveLine{
+		Seq: r.Seq, At: r.At, Kind: rawText(r.Kind), Execution: rawText(r.Execution), Session: rawText(r.Session), Principal: rawText(r.Principal),
+		Server: rawText(r.Server), Tool: rawText(r.Tool), Status: rawText(r.Status), Risk: r.Risk, Micros: r.Micros, Bytes: r.Bytes,
+		Returned: r.Returned, Avoided: r.Avoided, Facts: rawText(r.Facts), Body: r.Body, Hash: r.Hash, Code: r.Code,
 	}
 }
 
-func (a *archived) row(chain string) Row {
+func (a *archiveLine) toRow(chain string) Row {
 	return Row{
 		Chain: chain, Seq: a.Seq, At: a.At, Kind: string(a.Kind), Execution: string(a.Execution), Session: string(a.Session), Principal: string(a.Principal),
 		Server: string(a.Server), Tool: string(a.Tool), Status: string(a.Status), Risk: a.Risk, Micros: a.Micros, Bytes: a.Bytes,
@@ -185,10 +185,10 @@ func (a *archived) row(chain string) Row {
 	}
 }
 
-// rows gives the rows of an archive in their order, each where its name says it is. The
+// readRows gives the rows of an archive in their order, each where its name says it is. The
 // last that is given is an error unless the archive is whole, and has the seal that its
 // rows need; whose seal it is, is for the caller to see.
-func (a archive) rows(sealed *Seal) iter.Seq2[Row, error] {
+func (a archiveFile) readRows(sealed *Seal) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		f, err := seal.Open(a.path)
 		if err != nil {
@@ -207,42 +207,42 @@ func (a archive) rows(sealed *Seal) iter.Seq2[Row, error] {
 		lines := bufio.NewReaderSize(packed, 64<<10)
 		found := Seal{Chain: a.chain, First: a.first, Last: a.last}
 		for seq := a.first; seq <= a.last; seq++ {
-			row, err := a.row(lines, seq)
+			row, err := a.readRow(lines, seq)
 			if err != nil {
 				fail(err)
 				return
 			}
-			found.add(&row)
+			found.countRow(&row)
 			if !yield(row, nil) {
 				return
 			}
 		}
-		if err := found.closes(lines, sealed); err != nil {
+		if err := found.checkFinalSeal(lines, sealed); err != nil {
 			fail(err)
 		}
 	}
 }
 
-func (a archive) row(lines *bufio.Reader, seq int64) (Row, error) {
-	text, err := line(lines)
+func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (Row, error) {
+	text, err := readLine(lines)
 	if err != nil {
 		return Row{}, err
 	}
-	var l archived
+	var l archiveLine
 	if err := json.Unmarshal(text, &l); err != nil {
 		return Row{}, err
 	}
 	if l.Seq != seq || l.Seal != nil {
 		return Row{}, fmt.Errorf("entry %d is not where it belongs", seq)
 	}
-	return l.row(a.chain), nil
+	return l.toRow(a.chain), nil
 }
 
-// add counts a row.
-func (s *Seal) add(r *Row) {
+// countRow counts a row.
+func (s *Seal) countRow(r *Row) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {
-		s.FirstHash, s.From, s.To = hexadecimal(r.Hash), at, at
+		s.FirstHash, s.From, s.To = encodeHex(r.Hash), at, at
 	}
 	if at.Before(s.From) {
 		s.From = at
@@ -250,16 +250,16 @@ func (s *Seal) add(r *Row) {
 	if at.After(s.To) {
 		s.To = at
 	}
-	s.Hash = hexadecimal(r.Hash)
+	s.Hash = encodeHex(r.Hash)
 }
 
-// closes compares the totals of the rows with the seal that follows them.
-func (s *Seal) closes(lines *bufio.Reader, sealed *Seal) error {
-	text, err := line(lines)
+// checkFinalSeal compares the totals of the rows with the seal that follows them.
+func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
+	text, err := readLine(lines)
 	if err != nil {
 		return err
 	}
-	var l archived
+	var l archiveLine
 	if err := json.Unmarshal(text, &l); err != nil || l.Seal == nil {
 		return errors.New("it ends without a seal")
 	}
@@ -276,8 +276,8 @@ func (s *Seal) closes(lines *bufio.Reader, sealed *Seal) error {
 	return nil
 }
 
-// line returns the next line, which has an end.
-func line(in *bufio.Reader) ([]byte, error) {
+// readLine returns the next line, which has an end.
+func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
 		part, err := in.ReadSlice('\n')
@@ -295,9 +295,9 @@ func line(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// span returns the time range of an archive's entries from its first bytes, which are not sealed. Without them the
+// timeSpan returns the time range of an archive's entries from its first bytes, which are not sealed. Without them the
 // range is unlimited.
-func (a archive) span() (from, to int64) {
+func (a archiveFile) timeSpan() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
 	f, err := seal.Open(a.path)
 	if err != nil {
@@ -315,18 +315,18 @@ func (a archive) span() (from, to int64) {
 	return from, to
 }
 
-// seal returns what an archive ends in, or has left.
-func (a archive) seal() (s Seal, err error) {
+// readSeal returns what an archive ends in, or has left.
+func (a archiveFile) readSeal() (s Seal, err error) {
 	if a.gone {
-		return a.leftover()
+		return a.readLeftoverSeal()
 	}
-	for _, err = range a.rows(&s) {
+	for _, err = range a.readRows(&s) {
 	}
 	return s, err
 }
 
-// leftover reads what an archive that was deleted has left.
-func (a archive) leftover() (s Seal, err error) {
+// readLeftoverSeal reads what an archive that was deleted has left.
+func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
 	text, err := readSome(a.path, maxLine)
 	if err == nil {
 		err = json.Unmarshal(text, &s)
@@ -337,9 +337,9 @@ func (a archive) leftover() (s Seal, err error) {
 	return s, err
 }
 
-// write makes the archive of rows that a store has. It is there whole, or not at all.
-func (s Seal) write(dir string, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) (archive, error) {
-	a := archive{path: filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+archiveEnd), chain: s.Chain, first: s.First, last: s.Last}
+// writeArchive makes the archive of rows that a store has. It is there whole, or not at all.
+func (s Seal) writeArchive(dir string, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) (archiveFile, error) {
+	a := archiveFile{path: filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+archiveEnd), chain: s.Chain, first: s.First, last: s.Last}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
 	}
@@ -348,7 +348,7 @@ func (s Seal) write(dir string, rows iter.Seq2[Row, error], sign ed25519.Private
 		return a, err
 	}
 	defer os.Remove(f.Name())
-	err = s.pack(f, rows, sign)
+	err = s.packRows(f, rows, sign)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return a, err
 	}
@@ -360,7 +360,7 @@ func (s Seal) write(dir string, rows iter.Seq2[Row, error], sign ed25519.Private
 
 const temporary = ".tmp-archive-"
 
-func (s Seal) pack(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) error {
+func (s Seal) packRows(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) error {
 	packed := gzip.NewWriter(f)
 	packed.Comment = fmt.Sprintf("%d %d", s.From.UnixNano(), s.To.UnixNano())
 	out := bufio.NewWriterSize(packed, 64<<10)
@@ -377,7 +377,7 @@ func (s Seal) pack(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Private
 		if r.Seq != next {
 			return fmt.Errorf("entry %d of chain %s is not there", next, s.Chain)
 		}
-		s.add(&r)
+		s.countRow(&r)
 		if err := lines.Encode(archivedOf(&r)); err != nil {
 			return err
 		}
@@ -386,31 +386,31 @@ func (s Seal) pack(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Private
 	if next != s.Last+1 {
 		return fmt.Errorf("entry %d of chain %s is not there", next, s.Chain)
 	}
-	signed := s.signed(sign)
-	err := lines.Encode(archived{Seal: &signed})
+	signed := s.withSignature(sign)
+	err := lines.Encode(archiveLine{Seal: &signed})
 	return errors.Join(err, out.Flush(), packed.Close())
 }
 
-// leave writes the seal of an archive into a file of its own, before the archive is deleted.
-func (s Seal) leave(dir string, now time.Time, sign ed25519.PrivateKey) error {
+// writeLeftover writes the seal of an archive into a file of its own, before the archive is deleted.
+func (s Seal) writeLeftover(dir string, now time.Time, sign ed25519.PrivateKey) error {
 	now = now.UTC()
 	s.Deleted = &now
-	text, err := json.Marshal(s.signed(sign))
+	text, err := json.Marshal(s.withSignature(sign))
 	if err != nil {
 		return err
 	}
 	return seal.Replace(filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+goneEnd), append(text, '\n'))
 }
 
-func unhex(s string) ([]byte, error) {
+func decodeHex(s string) ([]byte, error) {
 	if s == "" {
 		return nil, nil
 	}
 	return hex.DecodeString(s)
 }
 
-// pull gives the rows of a walk one by one; nil is after the last.
-func pull(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
+// pullRows gives the rows of a walk one by one; nil is after the last.
+func pullRows(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
 	pulled, stop := iter.Pull2(rows)
 	return func() (*Row, error) {
 		r, err, ok := pulled()

@@ -31,7 +31,7 @@ type Checkpoint struct {
 	Sig   string    `json:"sig"`            // of the JSON without this field
 }
 
-func (c Checkpoint) text() []byte {
+func (c Checkpoint) signedText() []byte {
 	c.Sig = ""
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -40,16 +40,18 @@ func (c Checkpoint) text() []byte {
 	return text
 }
 
-func (c Checkpoint) signed(key ed25519.PrivateKey) Checkpoint {
+func (c Checkpoint) withSignature(key ed25519.PrivateKey) Checkpoint {
 	c.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
-	c.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.text()))
+	c.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.signedText()))
 	return c
 }
 
-// holds reports whether the checkpoint is signed with key, or with the key that it names if key is nil.
-func (c Checkpoint) holds(key ed25519.PublicKey) bool { return signs(key, c.Key, c.Sig, c.text()) }
+// isSignedBy reports whether the checkpoint is signed with key, or with the key that it names if key is nil.
+func (c Checkpoint) isSignedBy(key ed25519.PublicKey) bool {
+	return verifySignature(key, c.Key, c.Sig, c.signedText())
+}
 
-func signs(key ed25519.PublicKey, named, signature string, text []byte) bool {
+func verifySignature(key ed25519.PublicKey, named, signature string, text []byte) bool {
 	by, err := base64.StdEncoding.DecodeString(named)
 	sig, err2 := base64.StdEncoding.DecodeString(signature)
 	if err != nil || err2 != nil || len(by) != ed25519.PublicKeySize || key != nil && !bytes.Equal(key, by) {
@@ -58,9 +60,9 @@ func signs(key ed25519.PublicKey, named, signature string, text []byte) bool {
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpoints writes the end of a chain: into CHAIN.head after every commit, and at intervals a line into a file that
+// checkpointWriter writes the end of a chain: into CHAIN.head after every commit, and at intervals a line into a file that
 // only grows.
-type checkpoints struct {
+type checkpointWriter struct {
 	dir   string
 	chain string
 	home  string
@@ -80,25 +82,25 @@ const (
 	most      = 1000 // entries between two lines
 )
 
-func (c *checkpoints) open() (err error) {
+func (c *checkpointWriter) openFiles() (err error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	c.head, err = seal.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
+	c.head, err = seal.OpenFile(c.headPath(), os.O_RDWR|os.O_CREATE, 0o600)
 	return err
 }
 
-func (c *checkpoints) path() string { return filepath.Join(c.dir, c.chain+".head") }
+func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
-// reached notes that a chain is durable up to a place. What it writes is not synced: a
+// recordDurable notes that a chain is durable up to a place. What it writes is not synced: a
 // head may be behind its chain, and never before it.
-func (c *checkpoints) reached(seq int64, hash []byte, now time.Time, end bool) error {
+func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
-		if err := c.open(); err != nil {
+		if err := c.openFiles(); err != nil {
 			return err
 		}
 	}
-	point := Checkpoint{Chain: c.chain, Seq: seq, Hash: hexadecimal(hash), At: now.UTC(), Home: c.home}.signed(c.sign)
+	point := Checkpoint{Chain: c.chain, Seq: seq, Hash: encodeHex(hash), At: now.UTC(), Home: c.home}.withSignature(c.sign)
 	line, err := json.Marshal(point)
 	if err != nil {
 		return err
@@ -113,15 +115,15 @@ func (c *checkpoints) reached(seq int64, hash []byte, now time.Time, end bool) e
 	if c.tell != nil {
 		c.tell(line)
 	}
-	if err := c.line(line); err != nil {
+	if err := c.appendLine(line); err != nil {
 		return err
 	}
 	c.last, c.wrote = point, now
 	return nil
 }
 
-// line adds one to the file that only grows.
-func (c *checkpoints) line(line []byte) error {
+// appendLine adds one to the file that only grows.
+func (c *checkpointWriter) appendLine(line []byte) error {
 	f, err := seal.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -130,7 +132,7 @@ func (c *checkpoints) line(line []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-func (c *checkpoints) close() {
+func (c *checkpointWriter) closeFiles() {
 	if c.head != nil {
 		_ = c.head.Sync()
 		_ = c.head.Close()
@@ -156,7 +158,7 @@ func readHead(dir, chain string) (Checkpoint, error) {
 // steadyHead returns a head that an engine may be writing at this moment: then it is read again.
 func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	for range 3 {
-		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.holds(nil)) {
+		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.isSignedBy(nil)) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

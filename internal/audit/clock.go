@@ -21,8 +21,8 @@ func AcceptClock(checkpoints string, now time.Time) error {
 	return seal.Replace(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
 }
 
-// accepted reports whether a person says that the clock, which shows now, is right.
-func accepted(checkpoints string, now time.Time) bool {
+// isClockAccepted reports whether a person says that the clock, which shows now, is right.
+func isClockAccepted(checkpoints string, now time.Time) bool {
 	if checkpoints == "" {
 		return false
 	}
@@ -34,34 +34,34 @@ func accepted(checkpoints string, now time.Time) bool {
 	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
 }
 
-// behind refuses calls that may have effects while the clock is behind the audit log. The caller holds the lock.
-func (l *Log) behind() *core.Error {
+// refuseClockBehind refuses calls that may have effects while the clock is behind the audit log. The caller holds the lock.
+func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
 	if late <= tolerance {
 		return nil
 	}
-	if accepted(l.o.Checkpoints, now) {
-		return l.rewind(now)
+	if isClockAccepted(l.o.Checkpoints, now) {
+		return l.recordRewind(now)
 	}
 	return core.Errorf(core.KindInternal, "audit.record", "the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded", late.Round(time.Second)).
 		WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
 }
 
-// rewind notes that the clock is right, though it is behind.
-func (l *Log) rewind(now time.Time) *core.Error {
-	row, err := rowOf(core.Event{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
+// recordRewind notes that the clock is right, though it is behind.
+func (l *Log) recordRewind(now time.Time) *core.Error {
+	row, err := rowOf(core.AuditEvent{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {
 		return core.AsError(err)
 	}
-	l.add(&item{row: row, size: overhead})
+	l.appendQueue(&queuedRow{row: row, size: overhead})
 	l.last = now
 	return nil
 }
 
-// newest returns the time that a clock must not be behind: that of the newest entry since a person last said that the
+// newestTime returns the time that a clock must not be behind: that of the newest entry since a person last said that the
 // clock is right.
-func newest(ctx context.Context, s Store, chain string) (last time.Time, err error) {
+func newestTime(ctx context.Context, s Store, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {
 		if err != nil {

@@ -9,44 +9,44 @@ import (
 // lookahead is the number of rows that are searched for a row at a wrong position.
 const lookahead = 100_000
 
-// diagnose returns what happened to a row that does not follow the one before it.
-func (k *checking) diagnose(ctx context.Context, r *Row) (Finding, error) {
+// diagnoseRow returns what happened to a row that does not follow the one before it.
+func (k *chainCheck) diagnoseRow(ctx context.Context, r *Row) (VerifyFinding, error) {
 	d, err := k.lookAround(ctx, r)
-	what, says := d.says()
-	return Finding{r.Chain, r.Seq, what, fmt.Sprintf("entry %d of chain %s %s", r.Seq, r.Chain, says)}, err
+	what, says := d.describeFault()
+	return VerifyFinding{r.Chain, r.Seq, what, fmt.Sprintf("entry %d of chain %s %s", r.Seq, r.Chain, says)}, err
 }
 
 // lookAround looks for the rows that belong around one that is wrong.
-func (k *checking) lookAround(ctx context.Context, r *Row) (*diagnosis, error) {
-	d := &diagnosis{checking: k, bad: r}
-	for row, err := range k.record.walk(ctx, k.c, r.Seq+1, nil) {
-		if err != nil || d.sees(&row) || row.Seq > r.Seq+lookahead {
+func (k *chainCheck) lookAround(ctx context.Context, r *Row) (*rowDiagnosis, error) {
+	d := &rowDiagnosis{chainCheck: k, bad: r}
+	for row, err := range k.record.walkChain(ctx, k.c, r.Seq+1, nil) {
+		if err != nil || d.addLaterRow(&row) || row.Seq > r.Seq+lookahead {
 			break // what is wrong with the rest is found in its turn
 		}
 	}
 	return d, ctx.Err()
 }
 
-// diagnosis looks at what follows a row that is wrong.
-type diagnosis struct {
-	*checking
+// rowDiagnosis looks at what follows a row that is wrong.
+type rowDiagnosis struct {
+	*chainCheck
 	bad     *Row
 	next    *Row // the row after it
 	belongs *Row // a later row, or the next one, that belongs where the bad one stands
 }
 
-// sees looks at a later row, and reports whether it has seen enough.
-func (d *diagnosis) sees(r *Row) bool {
+// addLaterRow looks at a later row, and reports whether it has seen enough.
+func (d *rowDiagnosis) addLaterRow(r *Row) bool {
 	if d.next == nil {
 		next := *r
 		d.next = &next
-		if d.linked() || d.shifted() {
+		if d.isLinked() || d.isShifted() {
 			return true
 		}
 	}
 	moved := *r
 	moved.Seq = d.bad.Seq
-	if bytes.Equal(moved.hash(d.before), r.Hash) {
+	if bytes.Equal(moved.computeHash(d.before), r.Hash) {
 		found := *r
 		d.belongs = &found
 		return true
@@ -54,43 +54,43 @@ func (d *diagnosis) sees(r *Row) bool {
 	return false
 }
 
-// genuine reports whether the hash of the bad row was made with the key.
-func (d *diagnosis) genuine() bool {
-	return d.codes.mac != nil && bytes.Equal(code(d.codes.mac, d.bad.Hash), d.bad.Code)
+// isGenuine reports whether the hash of the bad row was made with the key.
+func (d *rowDiagnosis) isGenuine() bool {
+	return d.codes.mac != nil && bytes.Equal(hashMAC(d.codes.mac, d.bad.Hash), d.bad.Code)
 }
 
-// linked reports whether the next row follows the hash in the bad row: then position and hash are right, and the
+// isLinked reports whether the next row follows the hash in the bad row: then position and hash are right, and the
 // content was changed.
-func (d *diagnosis) linked() bool {
-	return d.next.Seq == d.bad.Seq+1 && bytes.Equal(d.next.hash(d.bad.Hash), d.next.Hash)
+func (d *rowDiagnosis) isLinked() bool {
+	return d.next.Seq == d.bad.Seq+1 && bytes.Equal(d.next.computeHash(d.bad.Hash), d.next.Hash)
 }
 
-// shifted reports whether the next row would follow the bad row at a later position: then rows are missing before
+// isShifted reports whether the next row would follow the bad row at a later position: then rows are missing before
 // them and the rest was renumbered. It tries a bounded number of missing rows.
-func (d *diagnosis) shifted() bool {
+func (d *rowDiagnosis) isShifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next
 		moved.Seq += by
-		if bytes.Equal(moved.hash(d.bad.Hash), moved.Hash) {
+		if bytes.Equal(moved.computeHash(d.bad.Hash), moved.Hash) {
 			return true
 		}
 	}
 	return false
 }
 
-func (d *diagnosis) says() (what, says string) {
+func (d *rowDiagnosis) describeFault() (what, says string) {
 	switch {
-	case d.next == nil && d.genuine():
+	case d.next == nil && d.isGenuine():
 		return Edited, "is not what was hashed: it was edited, or entries before it were deleted"
 	case d.next == nil:
 		return Edited, "is not what was hashed: it was edited"
-	case d.linked():
+	case d.isLinked():
 		return Edited, "is not what was hashed: it was edited"
-	case d.shifted():
+	case d.isShifted():
 		return Deleted, "is missing, perhaps with some that followed, and the rest was numbered anew"
 	case d.belongs == nil:
 		return Edited, "and those around it do not follow each other: they were edited, or replaced"
-	case d.exchanged():
+	case d.isExchanged():
 		return Swapped, fmt.Sprintf("stands at place %d, and something else in its place", d.belongs.Seq)
 	case d.belongs.Seq == d.bad.Seq+1:
 		return Inserted, "was put in: the one that belongs there comes after it"
@@ -98,13 +98,13 @@ func (d *diagnosis) says() (what, says string) {
 	return Swapped, fmt.Sprintf("stands at place %d: entries were moved", d.belongs.Seq)
 }
 
-// exchanged reports whether the bad row belongs right after the one that belongs in its
+// isExchanged reports whether the bad row belongs right after the one that belongs in its
 // place; further apart that cannot be told from the rows alone.
-func (d *diagnosis) exchanged() bool {
+func (d *rowDiagnosis) isExchanged() bool {
 	if d.belongs.Seq != d.bad.Seq+1 {
 		return true
 	}
 	moved := *d.bad
 	moved.Seq = d.belongs.Seq
-	return bytes.Equal(moved.hash(d.belongs.Hash), d.bad.Hash)
+	return bytes.Equal(moved.computeHash(d.belongs.Hash), d.bad.Hash)
 }

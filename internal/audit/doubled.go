@@ -11,21 +11,21 @@ import (
 
 // givenUp represents a chain that was continued by another chain.
 type givenUp struct {
-	continued
+	continuationFacts
 	next string // the chain that goes on
 }
 
-// doubled returns the rows of a period that report what a later chain reports, too. They are in chains that were
+// doubledRows returns the rows of a period that report what a later chain reports, too. They are in chains that were
 // given up: ends of executions that went on in the later chain and were closed by an engine that opened the old chain
 // afterwards, and the batch that was being written when the disk failed.
-func doubled(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
+func doubledRows(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	var all []Row
 	for _, g := range lost {
-		ends, err := endedLater(ctx, stores, g, after(lost, g))
+		ends, err := endedLater(ctx, stores, g, successorChains(lost, g))
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func givenUpIn(ctx context.Context, stores []Store) ([]givenUp, error) {
 				return nil, err
 			}
 			g := givenUp{next: r.Chain}
-			if json.Unmarshal(r.Facts, &g.continued) == nil && g.Chain != "" {
+			if json.Unmarshal(r.Facts, &g.continuationFacts) == nil && g.Chain != "" {
 				all = append(all, g)
 			}
 		}
@@ -60,8 +60,8 @@ func givenUpIn(ctx context.Context, stores []Store) ([]givenUp, error) {
 	return all, nil
 }
 
-// after lists the chains that go on in the place of a chain, each in the place of the one before.
-func after(lost []givenUp, g givenUp) []string {
+// successorChains lists the chains that go on in the place of a chain, each in the place of the one before.
+func successorChains(lost []givenUp, g givenUp) []string {
 	later := []string{g.next}
 	for i := 0; i < len(later); i++ {
 		for _, other := range lost {
@@ -97,14 +97,14 @@ func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) 
 	return slices.DeleteFunc(here, func(r Row) bool { return !ended[r.Execution] }), nil
 }
 
-// happening identifies what an entry reports, wherever the entry is stored.
-type happening struct {
+// eventIdentity identifies what an entry reports, wherever the entry is stored.
+type eventIdentity struct {
 	at                                             int64
 	kind, execution, session, server, tool, status string
 }
 
-func happeningOf(r *Row) happening {
-	return happening{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
+func happeningOf(r *Row) eventIdentity {
+	return eventIdentity{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
 // writtenTwice returns the rows of the failed batch that were written to the old chain nevertheless and are in the
@@ -118,7 +118,7 @@ func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error)
 	if err != nil {
 		return nil, err
 	}
-	known := map[happening]bool{}
+	known := map[eventIdentity]bool{}
 	for _, r := range first {
 		known[happeningOf(&r)] = true
 	}
@@ -149,8 +149,8 @@ func inSpan(f Filter, r *Row) bool {
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// less returns a row as the Group that takes it away from a sum.
-func less(r *Row) Group {
+// negatedGroup returns a row as the Group that takes it away from a sum.
+func negatedGroup(r *Row) Group {
 	return Group{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,
 		Count: -1, Micros: -r.Micros, Bytes: -r.Bytes, Returned: -r.Returned, Avoided: -r.Avoided,

@@ -42,12 +42,12 @@ type Entry struct {
 	Hash     string          `json:"hash"`
 }
 
-// plain returns an entry without its body.
-func plain(r Row) Entry {
+// plainEntry returns an entry without its body.
+func plainEntry(r Row) Entry {
 	e := Entry{
 		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
 		Session: r.Session, Principal: r.Principal, Server: r.Server, Tool: r.Tool, Status: r.Status,
-		Millis: float64(r.Micros) / 1000, Bytes: r.Bytes, Returned: r.Returned, Avoided: r.Avoided, Facts: r.Facts, Hash: hexadecimal(r.Hash),
+		Millis: float64(r.Micros) / 1000, Bytes: r.Bytes, Returned: r.Returned, Avoided: r.Avoided, Facts: r.Facts, Hash: encodeHex(r.Hash),
 	}
 	e.UserID = userOf(r)
 	if r.Risk >= 0 {
@@ -68,9 +68,9 @@ func userOf(r Row) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// named reports whether entries of a kind name the operating system's user if there is no principal. Entries that a
+// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Entries that a
 // program makes many of do not.
-func named(kind core.EventKind) bool {
+func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand, core.EventAsked, core.EventGap:
 		return false
@@ -79,7 +79,7 @@ func named(kind core.EventKind) bool {
 }
 
 // rowOf returns an event as a row, before it has a place.
-func rowOf(e core.Event) (Row, error) {
+func rowOf(e core.AuditEvent) (Row, error) {
 	r := Row{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
 		Server: e.Server, Tool: e.Tool, Status: e.Status, Risk: -1, Micros: e.Duration.Microseconds(), Bytes: e.Bytes,
@@ -93,7 +93,7 @@ func rowOf(e core.Event) (Row, error) {
 	facts := e.Facts
 	for name, value := range map[string]string{"client": e.Client, "effect": e.Effect} {
 		if value != "" {
-			facts = with(facts, name, value)
+			facts = withFact(facts, name, value)
 		}
 	}
 	if len(facts) == 0 {
@@ -104,7 +104,7 @@ func rowOf(e core.Event) (Row, error) {
 	return r, err
 }
 
-func with(facts map[string]any, name string, value any) map[string]any {
+func withFact(facts map[string]any, name string, value any) map[string]any {
 	all := make(map[string]any, len(facts)+1)
 	for k, v := range facts {
 		all[k] = v
@@ -113,36 +113,36 @@ func with(facts map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// hash returns that of a row and the hash before it; nil is before the first. The row has its place, and its own Hash
+// computeHash returns that of a row and the hash before it; nil is before the first. The row has its place, and its own Hash
 // and Code do not count.
-func (r *Row) hash(before []byte) []byte {
+func (r *Row) computeHash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)
 	buf = append(buf, "retort audit 1\n"...)
-	buf = text(buf, before)
-	buf = text(buf, r.Chain)
+	buf = appendText(buf, before)
+	buf = appendText(buf, r.Chain)
 	for _, n := range [...]int64{r.Seq, r.At, r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided} {
 		buf = binary.BigEndian.AppendUint64(buf, uint64(n))
 	}
 	for _, s := range [...]string{r.Kind, r.Execution, r.Session, r.Principal, r.Server, r.Tool, r.Status} {
-		buf = text(buf, s)
+		buf = appendText(buf, s)
 	}
-	buf = text(buf, r.Facts)
+	buf = appendText(buf, r.Facts)
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(r.Body)))
 	h.Write(buf)
 	h.Write(r.Body)
 	return h.Sum(nil)
 }
 
-func text[T string | []byte](buf []byte, s T) []byte {
+func appendText[T string | []byte](buf []byte, s T) []byte {
 	return append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
 }
 
 // codeSize sets how many bytes a code has.
 const codeSize = 16
 
-// code returns the MAC of a hash. It cannot be made without the key.
-func code(key, hash []byte) []byte {
+// hashMAC returns the MAC of a hash. It cannot be made without the key.
+func hashMAC(key, hash []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(hash)
 	return h.Sum(nil)[:codeSize]

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// Erased describes what was erased of a record.
-type Erased struct {
+// EraseResult describes what was erased of a record.
+type EraseResult struct {
 	Keys    int   // of executions and sessions: their bodies cannot be read any more
 	Scanned int64 // entries that were looked through
 }
@@ -21,32 +21,32 @@ const settled = 250 * time.Millisecond
 
 // EraseSession destroys the keys of all bodies of a session of a principal. Executions
 // that go on have theirs in memory, and what they seal from now on cannot be read either.
-func (r *Record) EraseSession(ctx context.Context, principal, session string) (out Erased, err error) {
+func (r *Record) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
-		if err := wait(ctx, time.Duration(again)*settled); err != nil {
+		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
 			return out, err
 		}
 		for _, s := range r.Stores {
 			ids, err := s.KeysOf(ctx, principal, session)
 			if err != nil {
-				return out, uncertain(err)
+				return out, uncertainErasure(err)
 			}
-			if err := r.announce(ids); err != nil {
-				return out, uncertain(err)
+			if err := r.recordErasure(ids); err != nil {
+				return out, uncertainErasure(err)
 			}
-			n, err := forget(ctx, s, ids)
+			n, err := forgetKeys(ctx, s, ids)
 			if out.Keys += n; err != nil {
-				return out, uncertain(err)
+				return out, uncertainErasure(err)
 			}
 		}
 	}
-	if err := r.damages(); err != nil {
-		return out, uncertain(err)
+	if err := r.damageError(); err != nil {
+		return out, uncertainErasure(err)
 	}
 	return out, nil
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -55,41 +55,41 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func forget(ctx context.Context, s Store, ids []string) (int, error) {
+func forgetKeys(ctx context.Context, s Store, ids []string) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
 	return s.Forget(ctx, ids)
 }
 
-func uncertain(err error) error {
+func uncertainErasure(err error) error {
 	return core.Errorf(core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
 }
 
 // EraseMentions destroys the keys of all bodies for which mentions returns true for a text: a name or a string of the
 // JSON, or the whole body. mentions also gets the owner of the body. EraseMentions searches everything, archives too.
-func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64)) (Erased, error) {
-	e := &eraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
+func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64)) (EraseResult, error) {
+	e := &subjectEraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
 	var err error
-	if e.opener = r.opener(ctx, nil); e.opener.wrap == nil {
+	if e.opener = r.newOpener(ctx, nil); e.opener.wrap == nil {
 		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
 			WithHint("erase whole sessions, or as who has the key")
 	}
 	for again := range 2 { // once more for what was on its way
-		if err := wait(ctx, time.Duration(again)*settled); err != nil {
+		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
 			return e.out, err
 		}
-		if e.opener.chains, err = r.chains(ctx); err != nil {
-			return e.out, uncertain(err)
+		if e.opener.chains, err = r.listChains(ctx); err != nil {
+			return e.out, uncertainErasure(err)
 		}
 		for _, c := range e.opener.chains {
-			if err := e.chain(ctx, c); err != nil {
-				return e.out, uncertain(err)
+			if err := e.scanChain(ctx, c); err != nil {
+				return e.out, uncertainErasure(err)
 			}
 		}
 	}
-	if err := r.damages(); err != nil {
-		return e.out, uncertain(err)
+	if err := r.damageError(); err != nil {
+		return e.out, uncertainErasure(err)
 	}
 	if e.shut > 0 {
 		return e.out, core.Errorf(core.KindInternal, "audit.erase", "%d entries could not be looked through: they are sealed with the key of another person", e.shut).
@@ -98,41 +98,41 @@ func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, ses
 	return e.out, nil
 }
 
-// eraser searches for bodies that mention a subject.
-type eraser struct {
+// subjectEraser searches for bodies that mention a subject.
+type subjectEraser struct {
 	record   *Record
-	opener   *opener
+	opener   *bodyOpener
 	mentions func(principal, session, text string) bool
 	progress func(int64)
 	from     map[string]int64 // the last entry of a chain that was looked at
 	doomed   map[string]bool  // keys, of the chain at hand
 	shut     int64            // bodies that could not be opened
-	out      Erased
+	out      EraseResult
 }
 
-func (e *eraser) chain(ctx context.Context, c *chain) error {
+func (e *subjectEraser) scanChain(ctx context.Context, c *recordChain) error {
 	clear(e.doomed)
 	rows := make([]Row, 0, openBatch)
-	for r, err := range e.record.walk(ctx, c, e.from[c.Chain]+1, nil) {
+	for r, err := range e.record.walkChain(ctx, c, e.from[c.Chain]+1, nil) {
 		if err != nil {
 			return err
 		}
 		e.from[c.Chain] = r.Seq
 		if rows = append(rows, r); len(rows) == openBatch {
-			if err := e.look(rows); err != nil {
+			if err := e.scanRows(rows); err != nil {
 				return err
 			}
 			rows = rows[:0]
 		}
 	}
-	if err := e.look(rows); err != nil {
+	if err := e.scanRows(rows); err != nil {
 		return err
 	}
-	return e.destroy(ctx, c)
+	return e.destroyKeys(ctx, c)
 }
 
-func (e *eraser) look(rows []Row) error {
-	if err := e.opener.load(rows); err != nil {
+func (e *subjectEraser) scanRows(rows []Row) error {
+	if err := e.opener.loadKeys(rows); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -140,9 +140,9 @@ func (e *eraser) look(rows []Row) error {
 		if e.doomed[id] {
 			continue
 		}
-		body, erased := e.opener.body(&rows[i])
+		body, erased := e.opener.openBody(&rows[i])
 		switch {
-		case body != nil && e.mentioned(&rows[i], body):
+		case body != nil && e.isMentioned(&rows[i], body):
 			e.doomed[id] = true
 		case body == nil && !erased && len(rows[i].Body) > 0:
 			e.shut++
@@ -154,12 +154,12 @@ func (e *eraser) look(rows []Row) error {
 	return nil
 }
 
-// mentioned looks at each name and text of a body, numbers too, and into JSON that is text.
-func (e *eraser) mentioned(r *Row, body json.RawMessage) bool {
+// isMentioned looks at each name and text of a body, numbers too, and into JSON that is text.
+func (e *subjectEraser) isMentioned(r *Row, body json.RawMessage) bool {
 	return anyText(body, func(text string) bool { return e.mentions(r.Principal, r.Session, text) })
 }
 
-func (e *eraser) destroy(ctx context.Context, c *chain) error {
+func (e *subjectEraser) destroyKeys(ctx context.Context, c *recordChain) error {
 	ids := make([]string, 0, len(e.doomed))
 	for id := range e.doomed {
 		ids = append(ids, id)
@@ -170,10 +170,10 @@ func (e *eraser) destroy(ctx context.Context, c *chain) error {
 	if c.store == nil {
 		return fmt.Errorf("the store of chain %s is not there", c.Chain)
 	}
-	if err := e.record.announce(ids); err != nil {
+	if err := e.record.recordErasure(ids); err != nil {
 		return err
 	}
-	n, err := forget(ctx, c.store, ids)
+	n, err := forgetKeys(ctx, c.store, ids)
 	e.out.Keys += n
 	for _, id := range ids {
 		e.opener.keys[keyIn(c.Chain, id)] = nil

@@ -9,21 +9,21 @@ import (
 // placeOf returns the place of a row.
 func placeOf(r *Row) Place { return Place{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
-// compare returns a negative number if p comes before q in time.
-func (p Place) compare(q Place) int {
+// compareTo returns a negative number if p comes before q in time.
+func (p Place) compareTo(q Place) int {
 	return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Chain, q.Chain), cmp.Compare(p.Seq, q.Seq))
 }
 
-// fits reports whether a store would give a row.
-func (f *Filter) fits(r *Row) bool {
+// matchesRow reports whether a store would give a row.
+func (f *Filter) matchesRow(r *Row) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
 	return is(f.Chain, r.Chain) && is(f.Session, r.Session) && is(f.Principal, r.Principal) && is(f.Server, r.Server) && is(f.Tool, r.Tool) &&
 		among(f.Kinds, r.Kind) && among(f.Executions, r.Execution) && among(f.Statuses, r.Status) &&
-		(f.MinRisk == 0 || r.Risk >= f.MinRisk) && f.within(r.At) && (f.Before == nil || placeOf(r).compare(*f.Before) < 0)
+		(f.MinRisk == 0 || r.Risk >= f.MinRisk) && f.containsTime(r.At) && (f.Before == nil || placeOf(r).compareTo(*f.Before) < 0)
 }
 
-func (f *Filter) within(at int64) bool {
+func (f *Filter) containsTime(at int64) bool {
 	t := time.Unix(0, at)
 	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }

@@ -14,11 +14,11 @@ import (
 	"retort/internal/core"
 )
 
-// Places records how far a reader has read: the last entry of each chain.
-type Places map[string]int64
+// ReadPositions records how far a reader has read: the last entry of each chain.
+type ReadPositions map[string]int64
 
 // String returns what PlacesFrom reads: CHAIN:SEQ, with commas between them.
-func (p Places) String() string {
+func (p ReadPositions) String() string {
 	var all []string
 	for _, chain := range slices.Sorted(maps.Keys(p)) {
 		all = append(all, chain+":"+strconv.FormatInt(p[chain], 10))
@@ -28,8 +28,8 @@ func (p Places) String() string {
 
 // PlacesFrom reads what String has written; an empty text is the beginning of everything.
 // The error is invalid_arguments.
-func PlacesFrom(text string) (Places, error) {
-	p := Places{}
+func PlacesFrom(text string) (ReadPositions, error) {
+	p := ReadPositions{}
 	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
 		if part == "" {
 			continue
@@ -47,26 +47,26 @@ func PlacesFrom(text string) (Places, error) {
 // After streams the entries that match f and text and come after places, oldest first: each chain in its own order,
 // and the chains by time. It ends where the chains ended when it began, and updates places. Parts that could not be
 // read are added to warnings.
-func (r *Record) After(ctx context.Context, f Filter, text string, places Places, warnings *[]string) iter.Seq2[Entry, error] {
+func (r *Record) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		chains, err := r.chains(ctx)
+		chains, err := r.listChains(ctx)
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		defer r.warn(warnings)
-		m := &follower{ctx: ctx, record: r, filter: f, warnings: warnings}
-		defer m.stop()
+		defer r.addWarnings(warnings)
+		m := &chainFollower{ctx: ctx, record: r, filter: f, warnings: warnings}
+		defer m.stopAll()
 		for _, c := range chains {
 			if f.Chain == "" || f.Chain == c.Chain {
-				m.add(ctx, c, places[c.Chain])
+				m.addChain(ctx, c, places[c.Chain])
 			}
 		}
 		bodies := warnings
 		if r.Keys.Bodies == nil {
 			bodies = nil // nobody asked for them
 		}
-		if !r.opener(ctx, bodies).stream(m.rows(), strings.ToLower(text), openBatch, yield) {
+		if !r.newOpener(ctx, bodies).streamEntries(m.mergedRows(), strings.ToLower(text), openBatch, yield) {
 			return
 		}
 		for _, s := range m.all {
@@ -75,17 +75,17 @@ func (r *Record) After(ctx context.Context, f Filter, text string, places Places
 	}
 }
 
-// follower merges chains, each in its own order.
-type follower struct {
+// chainFollower merges chains, each in its own order.
+type chainFollower struct {
 	ctx      context.Context
 	record   *Record
 	filter   Filter
 	warnings *[]string
-	all      []*followed
+	all      []*followedChain
 }
 
-// followed represents one chain.
-type followed struct {
+// followedChain represents one chain.
+type followedChain struct {
 	chain string
 	last  int64 // entry that was read
 	end   int64 // entry that counts
@@ -95,26 +95,26 @@ type followed struct {
 	over  bool
 }
 
-func (m *follower) add(ctx context.Context, c *chain, read int64) {
-	s := &followed{chain: c.Chain, last: read, end: c.Seq}
+func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64) {
+	s := &followedChain{chain: c.Chain, last: read, end: c.Seq}
 	if c.store == nil {
 		s.end = math.MaxInt64 // all of its archives
 	}
 	if read > s.end {
 		*m.warnings = append(*m.warnings, fmt.Sprintf("chain %s ends at entry %d and was read up to %d before: its end was cut off, or an older copy was brought back; retort audit verify says more", c.Chain, c.Seq, read))
 	}
-	s.next, s.stop = iter.Pull2(m.record.walk(ctx, c, m.record.skipped(c.Chain, read+1, &m.filter), nil))
+	s.next, s.stop = iter.Pull2(m.record.walkChain(ctx, c, m.record.firstUnskipped(c.Chain, read+1, &m.filter), nil))
 	m.all = append(m.all, s)
 }
 
-// skipped returns where to begin so that archives which are too old are not read.
-func (r *Record) skipped(chain string, from int64, f *Filter) int64 {
+// firstUnskipped returns where to begin so that archives which are too old are not read.
+func (r *Record) firstUnskipped(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
-		a, there, err := r.covering(chain, from)
+		a, there, err := r.archiveWith(chain, from)
 		if err != nil || !there || a.gone {
 			break
 		}
-		if _, to := a.span(); to >= f.From.UnixNano() {
+		if _, to := a.timeSpan(); to >= f.From.UnixNano() {
 			break
 		}
 		from = a.last + 1
@@ -122,27 +122,27 @@ func (r *Record) skipped(chain string, from int64, f *Filter) int64 {
 	return from
 }
 
-func (m *follower) stop() {
+func (m *chainFollower) stopAll() {
 	for _, s := range m.all {
 		s.stop()
 	}
 }
 
-// rows gives the rows that fit.
-func (m *follower) rows() iter.Seq2[Row, error] {
+// mergedRows gives the rows that fit.
+func (m *chainFollower) mergedRows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, s := range m.all {
-			if err := m.advance(s); err != nil {
+			if err := m.advanceChain(s); err != nil {
 				yield(Row{}, err)
 				return
 			}
 		}
 		for {
-			s := m.oldest()
+			s := m.oldestHead()
 			if s == nil || !yield(s.row, nil) {
 				return
 			}
-			if err := m.advance(s); err != nil {
+			if err := m.advanceChain(s); err != nil {
 				yield(Row{}, err)
 				return
 			}
@@ -150,20 +150,20 @@ func (m *follower) rows() iter.Seq2[Row, error] {
 	}
 }
 
-func (m *follower) oldest() (first *followed) {
+func (m *chainFollower) oldestHead() (first *followedChain) {
 	for _, s := range m.all {
-		if !s.over && (first == nil || placeOf(&s.row).compare(placeOf(&first.row)) < 0) {
+		if !s.over && (first == nil || placeOf(&s.row).compareTo(placeOf(&first.row)) < 0) {
 			first = s
 		}
 	}
 	return first
 }
 
-// advance moves to the next matching row of a chain.
-func (m *follower) advance(s *followed) error {
+// advanceChain moves to the next matching row of a chain.
+func (m *chainFollower) advanceChain(s *followedChain) error {
 	for s.last < s.end {
 		row, err, ok := s.next()
-		var d *damaged
+		var d *damagedArchiveError
 		switch {
 		case !ok:
 			s.over = true
@@ -171,14 +171,14 @@ func (m *follower) advance(s *followed) error {
 		case errors.As(err, &d):
 			*m.warnings = append(*m.warnings, fmt.Sprintf("entries %d to %d of chain %s are left out: %v", d.first, d.last, s.chain, err))
 			continue
-		case err != nil && m.record.passes(m.ctx, err):
+		case err != nil && m.record.skipsStore(m.ctx, err):
 			s.over = true
 			return nil
 		case err != nil:
 			return err
 		}
 		s.last = row.Seq
-		if m.filter.fits(&row) {
+		if m.filter.matchesRow(&row) {
 			s.row = row
 			return nil
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // follow reads what comes after places.
-func follow(t *testing.T, r *Record, f Filter, places Places) (all []Entry, warnings []string) {
+func follow(t *testing.T, r *Record, f Filter, places ReadPositions) (all []Entry, warnings []string) {
 	t.Helper()
 	for e, err := range r.After(t.Context(), f, "", places, &warnings) {
 		if err != nil {
@@ -26,12 +26,12 @@ func follow(t *testing.T, r *Record, f Filter, places Places) (all []Entry, warn
 
 func TestAfter(t *testing.T) {
 	r, stores := two(t)
-	places := Places{}
+	places := ReadPositions{}
 	all, warnings := follow(t, r, Filter{}, places)
 	if len(warnings) > 0 || len(all) != 300*2+3 { // two stops, and what was retained
 		t.Fatal(len(all), warnings)
 	}
-	last := Places{}
+	last := ReadPositions{}
 	for i, e := range all {
 		if i > 0 && e.At.Before(all[i-1].At) {
 			t.Fatalf("entry %d is older than the one before", i)
@@ -62,13 +62,13 @@ func TestAfter(t *testing.T) {
 // Whatever is taken in however many parts, each entry comes once.
 func TestAfterInParts(t *testing.T) {
 	r, stores := two(t)
-	whole, _ := follow(t, r, Filter{}, Places{})
+	whole, _ := follow(t, r, Filter{}, ReadPositions{})
 	rows := map[string][]Row{}
 	for _, m := range stores {
 		maps.Copy(rows, m.rows)
 	}
 	var parts []Entry
-	places := Places{}
+	places := ReadPositions{}
 	for _, share := range []int{0, 3, 5, 8, 10} {
 		for _, m := range stores {
 			m.set(func() { m.rows[m.chain] = rows[m.chain][:len(rows[m.chain])*share/10] })
@@ -78,7 +78,7 @@ func TestAfterInParts(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for _, e := range parts {
-		seen[Places{e.Chain: e.Seq}.String()]++
+		seen[ReadPositions{e.Chain: e.Seq}.String()]++
 	}
 	if len(seen) != len(whole) || len(parts) != len(whole) {
 		t.Fatalf("%d entries in parts, %d of them different, and %d as a whole", len(parts), len(seen), len(whole))
@@ -88,7 +88,7 @@ func TestAfterInParts(t *testing.T) {
 func TestAfterFilters(t *testing.T) {
 	r, _ := two(t)
 	from := newClock().at.Add(4 * time.Hour)
-	places := Places{}
+	places := ReadPositions{}
 	some, _ := follow(t, r, Filter{From: from, Kinds: []string{string(core.EventRequest)}, Session: "s1"}, places)
 	if len(some) != 20 || some[0].At.Before(from) {
 		t.Fatal(len(some))
@@ -99,7 +99,7 @@ func TestAfterFilters(t *testing.T) {
 	var warnings []string
 	for range r.After(t.Context(), Filter{}, "", places, &warnings) {
 	}
-	places = Places{}
+	places = ReadPositions{}
 	for range r.After(t.Context(), Filter{}, "", places, &warnings) {
 		break
 	}
@@ -114,7 +114,7 @@ func TestAfterDamage(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("rubbish"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	some, warnings := follow(t, r, Filter{}, Places{})
+	some, warnings := follow(t, r, Filter{}, ReadPositions{})
 	if len(some) == 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "are left out") {
 		t.Fatal(len(some), warnings)
 	}
@@ -123,7 +123,7 @@ func TestAfterDamage(t *testing.T) {
 			stores[0].rows[chain] = slices.Clone(rows[:len(rows)-5])
 		}
 	})
-	places := Places{"c1": 100_000}
+	places := ReadPositions{"c1": 100_000}
 	if _, warnings = follow(t, r, Filter{Chain: "c1"}, places); len(warnings) != 1 || !strings.Contains(warnings[0], "was cut off") {
 		t.Fatal(warnings)
 	}

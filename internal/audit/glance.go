@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Glance has what is known about an audit log without reading its entries.
-type Glance struct {
+// QuickCheck has what is known about an audit log without reading its entries.
+type QuickCheck struct {
 	Chains   int
 	Entries  int64 // as the chains count them, archives too
 	Newest   time.Time
-	Findings []Finding // chains that end before a checkpoint, or are nowhere
+	Findings []VerifyFinding // chains that end before a checkpoint, or are nowhere
 }
 
-// Glance compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries, which
+// QuickCheck compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries, which
 // takes longer.
-func (r *Record) Glance(ctx context.Context) (Glance, error) {
-	v := &verifier{record: r}
-	_, v.signer, _ = r.signer(nil)
+func (r *Record) QuickCheck(ctx context.Context) (QuickCheck, error) {
+	v := &recordVerifier{record: r}
+	_, v.signer, _ = r.signerKey(nil)
 	if err := v.readMarks(); err != nil {
-		return Glance{}, err
+		return QuickCheck{}, err
 	}
-	chains, err := r.chains(ctx) // after the checkpoints: it is at least as long as they say
+	chains, err := r.listChains(ctx) // after the checkpoints: it is at least as long as they say
 	if err != nil {
-		return Glance{}, err
+		return QuickCheck{}, err
 	}
-	g := Glance{Chains: len(chains)}
+	g := QuickCheck{Chains: len(chains)}
 	for _, c := range chains {
 		m := v.marks[c.Chain]
 		delete(v.marks, c.Chain)
@@ -33,11 +33,11 @@ func (r *Record) Glance(ctx context.Context) (Glance, error) {
 			continue
 		}
 		g.Entries += c.Seq
-		if m != nil && m.last().seq > c.Seq {
-			v.find(Finding{c.Chain, c.Seq + 1, Truncated, "the end of chain " + c.Chain + " was cut off: a checkpoint has more entries"})
+		if m != nil && m.lastMark().seq > c.Seq {
+			v.addFinding(VerifyFinding{c.Chain, c.Seq + 1, Truncated, "the end of chain " + c.Chain + " was cut off: a checkpoint has more entries"})
 		}
-		at, err := newest(ctx, c.store, c.Chain)
-		if err != nil && r.passes(ctx, err) {
+		at, err := newestTime(ctx, c.store, c.Chain)
+		if err != nil && r.skipsStore(ctx, err) {
 			continue
 		}
 		if err != nil {
@@ -47,14 +47,14 @@ func (r *Record) Glance(ctx context.Context) (Glance, error) {
 			g.Newest = at
 		}
 	}
-	v.missing()
-	v.damages()
+	v.findMissingChains()
+	v.reportDamage()
 	g.Findings = v.out.Findings
 	return g, nil
 }
 
-// Behind returns how far a clock that shows now is behind the newest entry, or 0.
-func (g Glance) Behind(now time.Time) time.Duration {
+// ClockLag returns how far a clock that shows now is behind the newest entry, or 0.
+func (g QuickCheck) ClockLag(now time.Time) time.Duration {
 	if late := g.Newest.Sub(now); late > tolerance {
 		return late
 	}

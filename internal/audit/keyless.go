@@ -23,14 +23,14 @@ type erasedKeys struct {
 // namedAtOnce sets how many keys one entry names.
 const namedAtOnce = 500
 
-// announce records the keys that are about to be destroyed. Without that entry their loss would look like keys that
+// recordErasure records the keys that are about to be destroyed. Without that entry their loss would look like keys that
 // somebody else destroyed. If the entry cannot be written, nothing is destroyed.
-func (r *Record) announce(ids []string) error {
+func (r *Record) recordErasure(ids []string) error {
 	if r.Erasing == nil {
 		return nil
 	}
 	for part := range slices.Chunk(ids, namedAtOnce) {
-		e := core.Event{Kind: core.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
+		e := core.AuditEvent{Kind: core.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
 		if err := r.Erasing(e); err != nil {
 			return fmt.Errorf("nothing was erased, since that could not be recorded: %w", err)
 		}
@@ -38,8 +38,8 @@ func (r *Record) announce(ids []string) error {
 	return nil
 }
 
-// keyless collects bodies that cannot be opened, and the erasures that account for them.
-type keyless struct {
+// keylessBodies collects bodies that cannot be opened, and the erasures that account for them.
+type keylessBodies struct {
 	lost   map[string]lostKey // by chain and id
 	erased map[string]int64   // when, by id
 }
@@ -55,15 +55,15 @@ type lostKey struct {
 // that of the command that erased.
 const grace = 2*reread + time.Minute
 
-// bodies notes which bodies of rows cannot be opened, and the keys that erasures name.
-func (k *checking) bodies(rows []Row) error {
+// collectKeyless notes which bodies of rows cannot be opened, and the keys that erasures name.
+func (k *chainCheck) collectKeyless(rows []Row) error {
 	for i := range rows {
-		k.erasure(&rows[i])
+		k.collectErasure(&rows[i])
 	}
 	if k.foreign || k.c.store == nil {
 		return nil
 	}
-	if err := k.opener.load(rows); err != nil {
+	if err := k.opener.loadKeys(rows); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -71,7 +71,7 @@ func (k *checking) bodies(rows []Row) error {
 		if len(r.Body) == 0 {
 			continue
 		}
-		if k.opener.opens(r) {
+		if k.opener.canOpen(r) {
 			k.keyOf(r)
 			continue
 		}
@@ -84,15 +84,15 @@ func (k *checking) bodies(rows []Row) error {
 }
 
 // keyOf compares the owner of a key, by which an erasure finds it, with the entry that it was made for.
-func (k *checking) keyOf(r *Row) {
+func (k *chainCheck) keyOf(r *Row) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
 	if made && of != [2]string{r.Session, r.Principal} {
-		k.bad(r.Seq, Edited, fmt.Sprintf("the table of keys says that the key of entry %d of chain %s is of another session or person than the entry", r.Seq, r.Chain))
+		k.addFault(r.Seq, Edited, fmt.Sprintf("the table of keys says that the key of entry %d of chain %s is of another session or person than the entry", r.Seq, r.Chain))
 	}
 }
 
-func (k *checking) erasure(r *Row) {
+func (k *chainCheck) collectErasure(r *Row) {
 	var named erasedKeys
 	if r.Kind != string(core.EventErasure) || r.Status != StatusKeys || json.Unmarshal(r.Facts, &named) != nil {
 		return
@@ -102,19 +102,19 @@ func (k *checking) erasure(r *Row) {
 	}
 }
 
-// opens reports whether a body can be opened, as far as the keys that are at hand tell: without the key that
+// canOpen reports whether a body can be opened, as far as the keys that are at hand tell: without the key that
 // wraps them, whether its own key is there.
-func (o *opener) opens(r *Row) bool {
+func (o *bodyOpener) canOpen(r *Row) bool {
 	id := keyIn(r.Chain, keyID(r))
 	if o.wrap == nil {
 		return o.there[id]
 	}
-	body, _ := o.body(r)
+	body, _ := o.openBody(r)
 	return body != nil
 }
 
-// unaccounted finds keys that are gone and that no erasure names.
-func (v *verifier) unaccounted() {
+// findUnaccountedKeys finds keys that are gone and that no erasure names.
+func (v *recordVerifier) findUnaccountedKeys() {
 	byChain := map[string][]lostKey{}
 	for _, l := range v.keyless.lost {
 		at, named := v.keyless.erased[l.id]
@@ -125,7 +125,7 @@ func (v *verifier) unaccounted() {
 	for _, chain := range slices.Sorted(maps.Keys(byChain)) {
 		all := byChain[chain]
 		slices.SortFunc(all, func(a, b lostKey) int { return int(max(-1, min(1, a.seq-b.seq))) })
-		v.find(Finding{chain, all[0].seq, Keyless, fmt.Sprintf("the body of entry %d of chain %s cannot be opened: its key was destroyed or replaced, and no erasure that is recorded names it (keys that are gone: %d)",
+		v.addFinding(VerifyFinding{chain, all[0].seq, Keyless, fmt.Sprintf("the body of entry %d of chain %s cannot be opened: its key was destroyed or replaced, and no erasure that is recorded names it (keys that are gone: %d)",
 			all[0].seq, chain, len(all))})
 	}
 }
@@ -139,55 +139,55 @@ type Checker interface {
 	Standing(ctx context.Context, chain string) (Head, []string, error)
 }
 
-// tables checks the stores' other tables against the entries.
-func (v *verifier) tables(ctx context.Context) error {
+// checkTables checks the stores' other tables against the entries.
+func (v *recordVerifier) checkTables(ctx context.Context) error {
 	for _, s := range v.record.Stores {
 		c, ok := s.(Checker)
 		if !ok {
 			continue
 		}
 		says, err := c.Check(ctx)
-		if err != nil && !v.record.passes(ctx, err) {
+		if err != nil && !v.record.skipsStore(ctx, err) {
 			return err
 		}
 		for _, text := range says {
-			v.find(Finding{"", 0, Damaged, text})
+			v.addFinding(VerifyFinding{"", 0, Damaged, text})
 		}
 	}
 	return nil
 }
 
-// standing compares the owner of a chain and its open executions, as the tables have them, with the entries.
-func (k *checking) standing(ctx context.Context) error {
+// checkChainTables compares the owner of a chain and its open executions, as the tables have them, with the entries.
+func (k *chainCheck) checkChainTables(ctx context.Context) error {
 	c, ok := k.c.store.(Checker)
 	if !ok || k.foreign || k.unread || k.found {
 		return nil
 	}
 	head, open, err := c.Standing(ctx, k.c.Chain)
-	if err != nil && k.record.passes(ctx, err) {
+	if err != nil && k.record.skipsStore(ctx, err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if k.verifier.out.Codes && k.out.Entries > 0 && head.Owner != k.codes.owner() {
-		k.bad(1, Edited, fmt.Sprintf("the table of chains says that chain %s is of another person than its entries are", k.c.Chain))
+	if k.recordVerifier.out.Codes && k.out.Entries > 0 && head.Owner != k.codes.ownerID() {
+		k.addFault(1, Edited, fmt.Sprintf("the table of chains says that chain %s is of another person than its entries are", k.c.Chain))
 	}
 	if head.Seq < k.next-1 {
-		k.bad(head.Seq+1, Edited, fmt.Sprintf("the table of chains says that chain %s ends at entry %d, and there are %d", k.c.Chain, head.Seq, k.next-1))
+		k.addFault(head.Seq+1, Edited, fmt.Sprintf("the table of chains says that chain %s ends at entry %d, and there are %d", k.c.Chain, head.Seq, k.next-1))
 	}
 	if head.Seq != k.next-1 || !k.stories.whole {
 		return nil // more was written meanwhile, or what began before is not known
 	}
 	told := slices.Sorted(maps.Keys(k.stories.open))
 	if slices.Sort(open); !slices.Equal(open, told) {
-		k.bad(k.next-1, Edited, fmt.Sprintf("the table of open executions of chain %s does not fit its entries: it has %s, and open are %s", k.c.Chain, some(open), some(told)))
+		k.addFault(k.next-1, Edited, fmt.Sprintf("the table of open executions of chain %s does not fit its entries: it has %s, and open are %s", k.c.Chain, firstNames(open), firstNames(told)))
 	}
 	return nil
 }
 
-// some lists the first of many names.
-func some(names []string) string {
+// firstNames lists the first of many names.
+func firstNames(names []string) string {
 	const most = 5
 	if len(names) == 0 {
 		return "none"

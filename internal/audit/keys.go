@@ -14,18 +14,18 @@ import (
 
 const keySize = 32
 
-func hexadecimal(b []byte) string { return hex.EncodeToString(b) }
+func encodeHex(b []byte) string { return hex.EncodeToString(b) }
 
-// derived returns a key for one use, from one for many.
-func derived(key []byte, use string) ([]byte, error) {
+// deriveKey returns a key for one use, from one for many.
+func deriveKey(key []byte, use string) ([]byte, error) {
 	if len(key) != keySize {
 		return nil, fmt.Errorf("a key has %d bytes and needs %d", len(key), keySize)
 	}
 	return hkdf.Key(sha256.New, key, nil, "retort audit "+use, keySize)
 }
 
-// aead returns AES-256-GCM.
-func aead(key []byte) (cipher.AEAD, error) {
+// newAEAD returns AES-256-GCM.
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func aead(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealed encrypts a text: a nonce, then AES-256-GCM.
-func sealed(c cipher.AEAD, plain []byte, place string) []byte {
+// sealText encrypts a text: a nonce, then AES-256-GCM.
+func sealText(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails
 	return c.Seal(out, out, plain, []byte(place))
 }
 
-func opened(c cipher.AEAD, text []byte, place string) ([]byte, error) {
+func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	n := c.NonceSize()
 	if len(text) < n {
 		return nil, errors.New("what is sealed is too short")
@@ -54,53 +54,53 @@ type Keys struct {
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
 }
 
-// wrap returns the cipher that keys of bodies are wrapped with.
-func (k Keys) wrap() (cipher.AEAD, error) {
+// wrapCipher returns the cipher that keys of bodies are wrapped with.
+func (k Keys) wrapCipher() (cipher.AEAD, error) {
 	master, err := k.Bodies()
 	if err != nil {
 		return nil, err
 	}
-	key, err := derived(master, "bodies")
+	key, err := deriveKey(master, "bodies")
 	if err != nil {
 		return nil, err
 	}
-	return aead(key)
+	return newAEAD(key)
 }
 
-// codes has the keys for MACs, for signing checkpoints and for digests.
-type codes struct {
+// signingKeys has the keys for MACs, for signing checkpoints and for digests.
+type signingKeys struct {
 	mac    []byte
 	sign   ed25519.PrivateKey
 	digest []byte
 }
 
-func (k Keys) codes() (codes, error) {
+func (k Keys) signingKeys() (signingKeys, error) {
 	key, err := k.Codes()
 	if err != nil {
-		return codes{}, err
+		return signingKeys{}, err
 	}
-	mac, err := derived(key, "codes")
+	mac, err := deriveKey(key, "codes")
 	if err != nil {
-		return codes{}, err
+		return signingKeys{}, err
 	}
-	seed, err := derived(key, "checkpoints")
+	seed, err := deriveKey(key, "checkpoints")
 	if err != nil {
-		return codes{}, err
+		return signingKeys{}, err
 	}
-	digest, err := derived(key, "digests")
-	return codes{mac, ed25519.NewKeyFromSeed(seed), digest}, err
+	digest, err := deriveKey(key, "digests")
+	return signingKeys{mac, ed25519.NewKeyFromSeed(seed), digest}, err
 }
 
-// public returns the public key that verifies signatures.
-func (c codes) public() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
+// publicKey returns the public key that verifies signatures.
+func (c signingKeys) publicKey() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
 // Owner names whose record it is, without telling a key.
 func (k Keys) Owner() (string, error) {
-	c, err := k.codes()
+	c, err := k.signingKeys()
 	if err != nil {
 		return "", err
 	}
-	return c.owner(), nil
+	return c.ownerID(), nil
 }
 
-func (c codes) owner() string { return hexadecimal(c.public()[:8]) }
+func (c signingKeys) ownerID() string { return encodeHex(c.publicKey()[:8]) }

@@ -34,7 +34,7 @@ type Options struct {
 	// Mask takes what must not be recorded out of a text of JSON; nil takes out nothing.
 	Mask func(json []byte) []byte
 	// Seen is called for each accepted event. It may be nil, and must not block.
-	Seen func(core.Event)
+	Seen func(core.AuditEvent)
 	Log  *slog.Logger
 	Now  func() time.Time // time.Now if nil
 }
@@ -53,7 +53,7 @@ const (
 // Log writes one chain. It is safe for concurrent use.
 type Log struct {
 	o      Options
-	codes  codes
+	codes  signingKeys
 	wrap   cipher.AEAD
 	ended  chan struct{}
 	close  func() error
@@ -61,33 +61,33 @@ type Log struct {
 	leaves atomic.Bool
 
 	// Only the writer uses these.
-	points checkpoints
-	unsure *sent
+	points checkpointWriter
+	unsure *unconfirmedBatch
 	lost   error   // why the store cannot be relied on any more
 	kept   []Store // that were given up and stay locked until the log is closed
 
 	mu      sync.Mutex
 	store   Store     // only the writer changes it
 	ready   sync.Cond // any of the following has changed
-	queue   []*item
+	queue   []*queuedRow
 	size    int  // of the queue
 	urgent  bool // somebody waits
 	failed  *core.Error
 	since   time.Time // when it failed
 	refused int       // events that were not taken in since then
 	closed  bool
-	over    bool            // nobody writes any more
-	keys    map[string]*key // of executions that go on, and of sessions
+	over    bool                // nobody writes any more
+	keys    map[string]*bodyKey // of executions that go on, and of sessions
 	head    Head
 	opened  int64     // Head.Seq then
 	last    time.Time // of the newest entry
 }
 
-// item represents a row on its way.
-type item struct {
+// queuedRow represents a row on its way.
+type queuedRow struct {
 	row     Row
-	key     *key // of its body, or of the execution that it opens
-	carries bool // the key is to be written with it
+	key     *bodyKey // of its body, or of the execution that it opens
+	carries bool     // the key is to be written with it
 	opens   bool
 	// continues lists executions that began in an earlier chain and are open in this one from now on.
 	continues []string
@@ -103,8 +103,8 @@ type item struct {
 // Open continues the chain of a store. It closes executions that a dead engine left open, as outcome_unknown. It
 // returns ErrCut, wrapped, if the chain contradicts its checkpoint; nothing was written then.
 func Open(ctx context.Context, store Store, o Options) (*Log, error) {
-	l := &Log{store: store, o: o, keys: map[string]*key{}, ended: make(chan struct{})}
-	l.ready.L, l.close = &l.mu, sync.OnceValue(l.end)
+	l := &Log{store: store, o: o, keys: map[string]*bodyKey{}, ended: make(chan struct{})}
+	l.ready.L, l.close = &l.mu, sync.OnceValue(l.closeChain)
 	if l.o.Now == nil {
 		l.o.Now = time.Now
 	}
@@ -115,87 +115,87 @@ func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 		l.o.Every = time.Minute
 	}
 	var err error
-	if l.codes, err = o.Keys.codes(); err != nil {
+	if l.codes, err = o.Keys.signingKeys(); err != nil {
 		return nil, err
 	}
-	if l.wrap, err = o.Keys.wrap(); err != nil {
+	if l.wrap, err = o.Keys.wrapCipher(); err != nil {
 		return nil, err
 	}
-	if err := l.resume(ctx); err != nil {
+	if err := l.resumeChain(ctx); err != nil {
 		return nil, err
 	}
-	go l.write()
-	l.recover(ctx)
+	go l.writeLoop()
+	l.closeOrphans(ctx)
 	return l, nil
 }
 
 // ErrCut means that a chain was changed since its last checkpoint.
 var ErrCut = errors.New("the record is not what it was when it was last written")
 
-// resume finds the head of the chain and compares it with the checkpoint.
-func (l *Log) resume(ctx context.Context) (err error) {
+// resumeChain finds the head of the chain and compares it with the checkpoint.
+func (l *Log) resumeChain(ctx context.Context) (err error) {
 	if l.head, err = l.store.Head(ctx); err != nil {
 		return err
 	}
 	l.opened, l.owner = l.head.Seq, l.head.Owner
-	l.points = l.checkpoints(l.head.Chain)
+	l.points = l.newCheckpointWriter(l.head.Chain)
 	noted, err := readHead(l.o.Checkpoints, l.head.Chain)
-	if err != nil || noted.Chain != "" && !(noted.Chain == l.head.Chain && noted.holds(l.codes.public())) {
+	if err != nil || noted.Chain != "" && !(noted.Chain == l.head.Chain && noted.isSignedBy(l.codes.publicKey())) {
 		l.o.Log.Warn("the newest checkpoint of the record cannot be read", "chain", l.head.Chain, "error", err)
 		noted = Checkpoint{}
 	}
 	if noted.Seq > l.head.Seq {
-		return cut(l.head, noted)
+		return truncatedError(l.head, noted)
 	}
-	if err := l.tail(ctx, noted); err != nil {
+	if err := l.verifyTail(ctx, noted); err != nil {
 		return err
 	}
-	l.last, err = newest(ctx, l.store, l.head.Chain)
+	l.last, err = newestTime(ctx, l.store, l.head.Chain)
 	return err
 }
 
-func (l *Log) checkpoints(chain string) checkpoints {
-	return checkpoints{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
+func (l *Log) newCheckpointWriter(chain string) checkpointWriter {
+	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 }
 
-// tail verifies the entries since the last checkpoint. Only this log can have added them.
-func (l *Log) tail(ctx context.Context, noted Checkpoint) error {
+// verifyTail verifies the entries since the last checkpoint. Only this log can have added them.
+func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 	var before []byte
 	for r, err := range l.store.Walk(ctx, l.head.Chain, max(noted.Seq, l.head.Base+1, 1)) {
 		if err != nil {
 			return err
 		}
 		first := before == nil && r.Seq > 1
-		if r.Seq == noted.Seq && hexadecimal(r.Hash) != noted.Hash || !first && !bytes.Equal(r.hash(before), r.Hash) || !hmac.Equal(code(l.codes.mac, r.Hash), r.Code) {
-			return cut(l.head, noted)
+		if r.Seq == noted.Seq && encodeHex(r.Hash) != noted.Hash || !first && !bytes.Equal(r.computeHash(before), r.Hash) || !hmac.Equal(hashMAC(l.codes.mac, r.Hash), r.Code) {
+			return truncatedError(l.head, noted)
 		}
 		before = r.Hash
 	}
 	if before != nil && !bytes.Equal(before, l.head.Hash) {
-		return cut(l.head, noted)
+		return truncatedError(l.head, noted)
 	}
 	return nil
 }
 
-func cut(h Head, noted Checkpoint) error {
+func truncatedError(h Head, noted Checkpoint) error {
 	return core.Errorf(core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut, h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq).
 		WithHint("retort audit verify says more")
 }
 
-// Record implements core.Recorder. An execution whose EventRequest was refused has no EventEnd.
-func (l *Log) Record(e core.Event, durable bool) *core.Error {
+// Record implements core.EventRecorder. An execution whose EventRequest was refused has no EventEnd.
+func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	if e.At.IsZero() {
 		e.At = l.o.Now()
 	}
-	it, err := l.item(e)
+	it, err := l.sealEvent(e)
 	if err != nil {
 		return core.Errorf(core.KindInternal, "audit.record", "what happens cannot be recorded: %w", err)
 	}
 	waits := durable || l.o.All && it.opens
 	it.waits = waits // the writer may change it from now on
-	refused := l.put(it)
+	refused := l.enqueueRow(it)
 	if refused == nil && waits {
-		refused = l.wait(it)
+		refused = l.waitWritten(it)
 	}
 	if refused == nil && l.o.Seen != nil {
 		l.o.Seen(e)
@@ -203,24 +203,24 @@ func (l *Log) Record(e core.Event, durable bool) *core.Error {
 	return refused
 }
 
-// retracted reports whether entries of a kind announce an action. The action does not happen if the entry cannot be
+// isRetractable reports whether entries of a kind announce an action. The action does not happen if the entry cannot be
 // written.
-func retracted(k core.EventKind) bool {
+func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
 
-// item returns an event as a row, sealed.
-func (l *Log) item(e core.Event) (*item, error) {
-	if l.o.User != "" && e.Principal == "" && named(e.Kind) {
-		e.Facts = with(e.Facts, "user", l.o.User)
+// sealEvent returns an event as a row, sealed.
+func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
+	if l.o.User != "" && e.Principal == "" && namesUser(e.Kind) {
+		e.Facts = withFact(e.Facts, "user", l.o.User)
 	}
 	row, err := rowOf(e)
 	if err != nil {
 		return nil, err
 	}
-	_, row.Chain = l.place()
+	_, row.Chain = l.currentStore()
 	l.maskNames(&row)
-	it := &item{opens: e.Kind == core.EventRequest, closes: e.Kind == core.EventEnd, retracts: retracted(e.Kind)}
+	it := &queuedRow{opens: e.Kind == core.EventRequest, closes: e.Kind == core.EventEnd, retracts: isRetractable(e.Kind)}
 	if l.o.Mask != nil && row.Facts != nil {
 		row.Facts = l.o.Mask(row.Facts)
 	}
@@ -234,7 +234,7 @@ func (l *Log) item(e core.Event) (*item, error) {
 		if l.o.Mask != nil {
 			body = l.o.Mask(body)
 		}
-		row.Body = sealed(it.key.aead, body, it.key.ID)
+		row.Body = sealText(it.key.aead, body, it.key.ID)
 	}
 	it.row, it.size = row, overhead+len(row.Facts)+len(row.Body)
 	return it, nil
@@ -252,47 +252,47 @@ func (l *Log) maskNames(row *Row) {
 	}
 }
 
-// put queues an item. Ends of executions are accepted as long as the log is open.
-func (l *Log) put(it *item) *core.Error {
+// enqueueRow queues an item. Ends of executions are accepted as long as the log is open.
+func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.refuses(it); err != nil {
+	if err := l.refusalOf(it); err != nil {
 		if l.failed != nil {
 			l.refused++
 		}
 		return err
 	}
-	l.adopt(it)
+	l.adoptEntry(it)
 	if k := it.key; k != nil && it.row.Body != nil && !k.kept {
 		it.carries, k.kept = true, true
 	}
-	l.add(it)
+	l.appendQueue(it)
 	l.urgent = l.urgent || it.waits || it.opens // while the program is looked at, the disk has time
 	l.ready.Broadcast()
 	return nil
 }
 
-// add appends an item to the queue. The lock is held.
-func (l *Log) add(it *item) {
+// appendQueue appends an item to the queue. The lock is held.
+func (l *Log) appendQueue(it *queuedRow) {
 	l.queue = append(l.queue, it)
 	l.size += it.size
 }
 
-func (l *Log) refuses(it *item) *core.Error {
+func (l *Log) refusalOf(it *queuedRow) *core.Error {
 	switch {
 	case l.over, l.closed && !it.closes:
 		return core.Errorf(core.KindCancelled, "audit.record", "the record is closed")
 	case it.closes:
 		return nil
 	case l.size > maxQueue:
-		return l.unwritten(l.failed)
+		return l.unwrittenError(l.failed)
 	case it.waits && it.retracts:
-		return l.behind()
+		return l.refuseClockBehind()
 	}
 	return nil
 }
 
-func (l *Log) unwritten(cause *core.Error) *core.Error {
+func (l *Log) unwrittenError(cause *core.Error) *core.Error {
 	if cause == nil {
 		cause = core.Errorf(core.KindInternal, "audit.record", "the disk is too slow")
 	}
@@ -300,9 +300,9 @@ func (l *Log) unwritten(cause *core.Error) *core.Error {
 		WithHint("make room or mend what is said; then it goes on by itself. retort doctor says where the record is")
 }
 
-// wait waits until an item is settled. It does not wait long for an end, which stays queued: the execution is over,
+// waitWritten waits until an item is settled. It does not wait long for an end, which stays queued: the execution is over,
 // and its answer must not wait for a store that does not answer.
-func (l *Log) wait(it *item) *core.Error {
+func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	late := false
 	if it.closes {
 		timer := time.AfterFunc(endPatience, func() {
@@ -328,23 +328,23 @@ func (l *Log) wait(it *item) *core.Error {
 // Close writes the queued entries and the end of the log.
 func (l *Log) Close() error { return l.close() }
 
-// Leave closes the log without an entry about the engine's end. It is for processes that only repaired the chain of
+// CloseQuietly closes the log without an entry about the engine's end. It is for processes that only repaired the chain of
 // another engine.
-func (l *Log) Leave() error {
+func (l *Log) CloseQuietly() error {
 	l.leaves.Store(true)
 	return l.close()
 }
 
-func (l *Log) end() error {
+func (l *Log) closeChain() error {
 	if !l.leaves.Load() {
-		_ = l.Record(core.Event{Kind: core.EventStop}, false)
+		_ = l.Record(core.AuditEvent{Kind: core.EventStop}, false)
 	}
 	l.mu.Lock()
 	l.closed = true
 	l.ready.Broadcast()
 	l.mu.Unlock()
 	<-l.ended
-	l.points.close()
+	l.points.closeFiles()
 	var failed error
 	if l.failed != nil {
 		failed = l.failed
@@ -359,5 +359,5 @@ func (l *Log) end() error {
 func (l *Log) Digest(text []byte) string {
 	h := hmac.New(sha256.New, l.codes.digest)
 	h.Write(text)
-	return hexadecimal(h.Sum(nil)[:12])
+	return encodeHex(h.Sum(nil)[:12])
 }

@@ -30,25 +30,25 @@ func opening(t *testing.T, s Store, o Options) *Log {
 	return l
 }
 
-func request(id string) core.Event {
-	return core.Event{Kind: core.EventRequest, Execution: id, Session: "s", Body: json.RawMessage(`{"code":"` + id + `"}`)}
+func request(id string) core.AuditEvent {
+	return core.AuditEvent{Kind: core.EventRequest, Execution: id, Session: "s", Body: json.RawMessage(`{"code":"` + id + `"}`)}
 }
 
-func call(id string) core.Event {
-	return core.Event{Kind: core.EventCall, Execution: id, Session: "s", Server: "crm", Tool: "update", Body: json.RawMessage(`{"arguments":"` + id + `"}`)}
+func call(id string) core.AuditEvent {
+	return core.AuditEvent{Kind: core.EventCall, Execution: id, Session: "s", Server: "crm", Tool: "update", Body: json.RawMessage(`{"arguments":"` + id + `"}`)}
 }
 
-func end(id string) core.Event {
-	return core.Event{Kind: core.EventEnd, Execution: id, Session: "s", Status: "ok"}
+func end(id string) core.AuditEvent {
+	return core.AuditEvent{Kind: core.EventEnd, Execution: id, Session: "s", Status: "ok"}
 }
 
 // chained fails the test if rows are no chain from the first on.
 func chained(t *testing.T, rows []Row) {
 	t.Helper()
-	keys, _ := testKeys().codes()
+	keys, _ := testKeys().signingKeys()
 	var before []byte
 	for i, r := range rows {
-		if r.Seq != int64(i+1) || string(r.hash(before)) != string(r.Hash) || string(code(keys.mac, r.Hash)) != string(r.Code) {
+		if r.Seq != int64(i+1) || string(r.computeHash(before)) != string(r.Hash) || string(hashMAC(keys.mac, r.Hash)) != string(r.Code) {
 			t.Fatalf("row %d (%s) does not follow", i+1, r.Kind)
 		}
 		before = r.Hash
@@ -58,7 +58,7 @@ func chained(t *testing.T, rows []Row) {
 // readable fails the test unless each body can be opened.
 func readable(t *testing.T, m *memory) {
 	t.Helper()
-	wrap, _ := testKeys().wrap()
+	wrap, _ := testKeys().wrapCipher()
 	for _, r := range m.all() {
 		if r.Body == nil {
 			continue
@@ -67,9 +67,9 @@ func readable(t *testing.T, m *memory) {
 		if !ok {
 			t.Fatalf("the key of entry %d (%s of %s) is nowhere", r.Seq, r.Kind, r.Execution)
 		}
-		c, err := unwrapped(wrap, k)
+		c, err := unwrapKey(wrap, k)
 		if err == nil {
-			_, err = opened(c, r.Body, k.ID)
+			_, err = openText(c, r.Body, k.ID)
 		}
 		if err != nil {
 			t.Fatalf("entry %d (%s of %s): %v", r.Seq, r.Kind, r.Execution, err)
@@ -201,7 +201,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	reads := 0
-	big := core.Event{Kind: core.EventCall, Execution: "x", Session: "s", Effect: "read", Body: json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`)}
+	big := core.AuditEvent{Kind: core.EventCall, Execution: "x", Session: "s", Effect: "read", Body: json.RawMessage(`"` + strings.Repeat("a", 1<<20) + `"`)}
 	for ; reads < 100; reads++ {
 		if err := l.Record(big, false); err != nil {
 			break
@@ -244,12 +244,12 @@ func TestFull(t *testing.T) {
 func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
-	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
 	m.set(func() { m.fails = func(Batch) error { return errFull } })
 	if l.Record(call("x"), true) == nil {
 		t.Fatal("it was recorded")
 	}
-	_ = l.Record(core.Event{Kind: core.EventVerdict, Execution: "x", Session: "s"}, false)
+	_ = l.Record(core.AuditEvent{Kind: core.EventVerdict, Execution: "x", Session: "s"}, false)
 	m.set(func() { m.fails = nil })
 	for l.Record(call("x"), true) != nil {
 	}
@@ -261,7 +261,7 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
-	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	m.set(func() {
 		m.slow = sync.OnceFunc(func() { close(writes); <-goOn })
@@ -270,7 +270,7 @@ func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	refused := make(chan *core.Error)
 	go func() { refused <- l.Record(call("x"), true) }()
 	<-writes
-	_ = l.Record(core.Event{Kind: core.EventVerdict, Execution: "x", Session: "s", Body: json.RawMessage(`"queued"`)}, false)
+	_ = l.Record(core.AuditEvent{Kind: core.EventVerdict, Execution: "x", Session: "s", Body: json.RawMessage(`"queued"`)}, false)
 	close(goOn)
 	if <-refused == nil {
 		t.Fatal("it was recorded")
@@ -415,7 +415,7 @@ func TestClosed(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, e := range []core.Event{end("x"), call("x")} {
+	for _, e := range []core.AuditEvent{end("x"), call("x")} {
 		done := make(chan *core.Error, 1)
 		go func() { done <- l.Record(e, true) }()
 		if err := testenv.Receive(t, done, "an answer"); err == nil || err.Kind != core.KindCancelled {
@@ -485,7 +485,7 @@ func TestClock(t *testing.T) {
 	_ = l.Close()
 	for range 2 { // a start does not forget it, and neither do entries since
 		l = opening(t, m, o)
-		_ = l.Record(core.Event{Kind: core.EventStart}, true)
+		_ = l.Record(core.AuditEvent{Kind: core.EventStart}, true)
 		refused(l)
 		_ = l.Close()
 	}
@@ -536,7 +536,7 @@ func TestCut(t *testing.T) {
 		"empty": func(m *memory, rows []Row) { m.rows["c1"] = nil },
 		"added": func(m *memory, rows []Row) {
 			r := Row{Chain: "c1", Seq: int64(len(rows) + 1), Kind: "end"}
-			r.Hash = r.hash(rows[len(rows)-1].Hash)
+			r.Hash = r.computeHash(rows[len(rows)-1].Hash)
 			m.rows["c1"] = append(rows, r)
 		},
 		"anew": func(m *memory, rows []Row) {
@@ -544,7 +544,7 @@ func TestCut(t *testing.T) {
 			var before []byte
 			for i := range rows {
 				rows[i].Status = "anew"
-				rows[i].Hash = rows[i].hash(before)
+				rows[i].Hash = rows[i].computeHash(before)
 				before = rows[i].Hash
 			}
 			m.rows["c1"] = rows
@@ -577,19 +577,19 @@ func TestErasedWhileItGoesOn(t *testing.T) {
 	o.Now = c.now
 	l := opening(t, m, o)
 	_ = l.Record(request("x"), true)
-	_ = l.Record(core.Event{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"of the session"`)}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"of the session"`)}, true)
 	ids, _ := m.KeysOf(t.Context(), "", "s")
 	if n, _ := m.Forget(t.Context(), ids); n != 2 {
 		t.Fatalf("%d keys: %v", n, ids)
 	}
 	_ = l.Record(call("x"), true)
 	_ = l.Record(end("x"), true)
-	_ = l.Record(core.Event{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"after the end"`)}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"after the end"`)}, true)
 	if len(m.keys) != 0 {
 		t.Errorf("keys: %v", m.keys)
 	}
 	c.add(2 * reread)
-	_ = l.Record(core.Event{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"later"`)}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"later"`)}, true)
 	if len(m.keys) != 1 {
 		t.Errorf("the session has no new key: %v", m.keys)
 	}
@@ -608,8 +608,8 @@ func TestAfterTheEnd(t *testing.T) {
 	l := opening(t, m, options(t))
 	_ = l.Record(request("x"), false)
 	_ = l.Record(end("x"), false)
-	_ = l.Record(core.Event{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"soon"`)}, true)
-	_ = l.Record(core.Event{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"later"`)}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"soon"`)}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventReveal, Execution: "x", Session: "s", Body: json.RawMessage(`"later"`)}, true)
 	readable(t, m)
 }
 
@@ -691,7 +691,7 @@ func told(t *testing.T, rows []Row, acknowledged *sync.Map) {
 func TestSeen(t *testing.T) {
 	m, o := newMemory("c1"), options(t)
 	var seen []string
-	o.Seen = func(e core.Event) { seen = append(seen, string(e.Kind)) }
+	o.Seen = func(e core.AuditEvent) { seen = append(seen, string(e.Kind)) }
 	l := opening(t, m, o)
 	_ = l.Record(request("x"), true)
 	m.set(func() { m.fails = func(Batch) error { return errFull } })

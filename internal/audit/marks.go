@@ -11,42 +11,42 @@ import (
 	"slices"
 )
 
-// mark describes what a checkpoint saw.
-type mark struct {
+// checkpointMark describes what a checkpoint saw.
+type checkpointMark struct {
 	seq  int64
 	hash [32]byte
 }
 
-// marks holds the checkpoints of a chain by position.
-type marks struct {
+// checkpointIndex holds the checkpoints of a chain by position.
+type checkpointIndex struct {
 	chain string
 	here  bool // the chain is of this home
-	all   []mark
+	all   []checkpointMark
 	at    int // those before it were passed
 }
 
-func (m *marks) last() mark {
+func (m *checkpointIndex) lastMark() checkpointMark {
 	if len(m.all) == 0 {
-		return mark{}
+		return checkpointMark{}
 	}
 	return m.all[len(m.all)-1]
 }
 
-// differs reports whether a checkpoint contradicts a row. Rows must come in order.
-func (m *marks) differs(r *Row) (yes bool) {
+// contradictsRow reports whether a checkpoint contradicts a row. Rows must come in order.
+func (m *checkpointIndex) contradictsRow(r *Row) (yes bool) {
 	for ; m.at < len(m.all) && m.all[m.at].seq <= r.Seq; m.at++ {
 		yes = yes || m.all[m.at].seq == r.Seq && string(m.all[m.at].hash[:]) != string(r.Hash)
 	}
 	return yes
 }
 
-func sortedMarks(all map[string]*marks) []*marks {
-	return slices.SortedFunc(maps.Values(all), func(a, b *marks) int { return cmp.Compare(a.chain, b.chain) })
+func sortedMarks(all map[string]*checkpointIndex) []*checkpointIndex {
+	return slices.SortedFunc(maps.Values(all), func(a, b *checkpointIndex) int { return cmp.Compare(a.chain, b.chain) })
 }
 
 // readMarks reads the checkpoints of this machine, and those that were kept elsewhere.
-func (v *verifier) readMarks() error {
-	v.marks = map[string]*marks{}
+func (v *recordVerifier) readMarks() error {
+	v.marks = map[string]*checkpointIndex{}
 	if v.record.Checkpoints != "" {
 		v.markAll("", eachCheckpoint(v.record.Checkpoints))
 	}
@@ -56,37 +56,37 @@ func (v *verifier) readMarks() error {
 			if err != nil && read == 0 {
 				return fmt.Errorf("no checkpoints can be read: %w", err)
 			}
-			v.mark(path, c, err)
+			v.addCheckpoint(path, c, err)
 			read++
 		}
 	}
 	for _, m := range v.marks {
-		slices.SortFunc(m.all, func(a, b mark) int { return cmp.Compare(a.seq, b.seq) })
+		slices.SortFunc(m.all, func(a, b checkpointMark) int { return cmp.Compare(a.seq, b.seq) })
 		m.all = slices.Compact(m.all)
 	}
 	return nil
 }
 
-func (v *verifier) markAll(path string, all iter.Seq2[Checkpoint, error]) {
+func (v *recordVerifier) markAll(path string, all iter.Seq2[Checkpoint, error]) {
 	for c, err := range all {
-		v.mark(path, c, err)
+		v.addCheckpoint(path, c, err)
 	}
 }
 
-// mark adds a checkpoint if it is valid.
-func (v *verifier) mark(path string, c Checkpoint, err error) {
+// addCheckpoint adds a checkpoint if it is valid.
+func (v *recordVerifier) addCheckpoint(path string, c Checkpoint, err error) {
 	of := ""
 	if path != "" {
 		of = " of " + path
 	}
 	if err != nil {
-		v.find(Finding{"", 0, Forged, fmt.Sprintf("a checkpoint%s cannot be read: %v", of, err)})
+		v.addFinding(VerifyFinding{"", 0, Forged, fmt.Sprintf("a checkpoint%s cannot be read: %v", of, err)})
 		return
 	}
-	at := mark{seq: c.Seq}
+	at := checkpointMark{seq: c.Seq}
 	n, err := hex.Decode(at.hash[:], []byte(c.Hash[:min(len(c.Hash), 2*len(at.hash))]))
-	if err != nil || n != len(at.hash) || c.Seq < 1 || c.Chain == "" || !c.holds(v.signer) {
-		v.find(Finding{c.Chain, max(c.Seq, 0), Forged, fmt.Sprintf("the checkpoint%s of entry %d of chain %.40q is not signed by the key of this record", of, c.Seq, c.Chain)})
+	if err != nil || n != len(at.hash) || c.Seq < 1 || c.Chain == "" || !c.isSignedBy(v.signer) {
+		v.addFinding(VerifyFinding{c.Chain, max(c.Seq, 0), Forged, fmt.Sprintf("the checkpoint%s of entry %d of chain %.40q is not signed by the key of this record", of, c.Seq, c.Chain)})
 		return
 	}
 	if v.signer == nil { // all that follow are by the same one
@@ -95,7 +95,7 @@ func (v *verifier) mark(path string, c Checkpoint, err error) {
 	}
 	m := v.marks[c.Chain]
 	if m == nil {
-		m = &marks{chain: c.Chain}
+		m = &checkpointIndex{chain: c.Chain}
 		v.marks[c.Chain] = m
 	}
 	m.here = m.here || c.Home == "" || c.Home == v.record.Home

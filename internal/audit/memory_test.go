@@ -133,12 +133,12 @@ func (m *memory) Find(_ context.Context, f Filter) iter.Seq2[Row, error] {
 	var all []Row
 	for _, rows := range m.rows {
 		for _, r := range rows {
-			if f.fits(&r) {
+			if f.matchesRow(&r) {
 				all = append(all, r)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Row) int { return placeOf(&b).compare(placeOf(&a)) })
+	slices.SortFunc(all, func(a, b Row) int { return placeOf(&b).compareTo(placeOf(&a)) })
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
 	}

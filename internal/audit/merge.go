@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// source gives rows, newest first. It is not opened before it is its turn.
-type source struct {
+// rowSource gives rows, newest first. It is not opened before it is its turn.
+type rowSource struct {
 	newest Place // none of its rows is newer
 	open   func() iter.Seq2[Row, error]
 
@@ -19,8 +19,8 @@ type source struct {
 	err  error
 }
 
-// advance moves to the next row. It returns false at the end.
-func (s *source) advance() bool {
+// nextRow moves to the next row. It returns false at the end.
+func (s *rowSource) nextRow() bool {
 	if s.next == nil {
 		s.next, s.stop = iter.Pull2(s.open())
 	}
@@ -30,10 +30,10 @@ func (s *source) advance() bool {
 	return ok
 }
 
-// merged gives the rows of all stores and archives, newest first, each once.
-func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+// mergedRows gives the rows of all stores and archives, newest first, each once.
+func (r *Record) mergedRows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		sources, err := r.sources(ctx, f)
+		sources, err := r.openSources(ctx, f)
 		if err != nil {
 			yield(Row{}, err)
 			return
@@ -56,7 +56,7 @@ func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 				last = s.newest
 				given++
 			}
-			if more := s.advance(); s.err != nil && r.passes(ctx, s.err) {
+			if more := s.nextRow(); s.err != nil && r.skipsStore(ctx, s.err) {
 				s.stop()
 				sources = slices.Delete(sources, i, i+1)
 			} else if s.err != nil {
@@ -71,10 +71,10 @@ func (r *Record) merged(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 }
 
 // newestOf returns the source to read next: of those that may have the newest row, an unopened one comes first.
-func newestOf(sources []*source) int {
+func newestOf(sources []*rowSource) int {
 	best := 0
 	for i, s := range sources {
-		order := s.newest.compare(sources[best].newest)
+		order := s.newest.compareTo(sources[best].newest)
 		if order > 0 || order == 0 && s.next == nil {
 			best = i
 		}
@@ -82,30 +82,30 @@ func newestOf(sources []*source) int {
 	return best
 }
 
-func (r *Record) sources(ctx context.Context, f Filter) ([]*source, error) {
+func (r *Record) openSources(ctx context.Context, f Filter) ([]*rowSource, error) {
 	end := Place{At: 1<<63 - 1, Chain: "\xff"}
-	var all []*source
-	for _, s := range r.sound(ctx) {
-		all = append(all, &source{newest: end, open: func() iter.Seq2[Row, error] { return s.Find(ctx, f) }})
+	var all []*rowSource
+	for _, s := range r.soundStores(ctx) {
+		all = append(all, &rowSource{newest: end, open: func() iter.Seq2[Row, error] { return s.Find(ctx, f) }})
 	}
-	kept, err := archives(r.Archives)
+	kept, err := listArchives(r.Archives)
 	for _, a := range kept {
 		if a.gone || f.Chain != "" && f.Chain != a.chain {
 			continue
 		}
-		from, to := a.span()
+		from, to := a.timeSpan()
 		if !f.From.IsZero() && to < f.From.UnixNano() || !f.To.IsZero() && from >= f.To.UnixNano() || f.Before != nil && from > f.Before.At {
 			continue
 		}
-		all = append(all, &source{newest: Place{At: to, Chain: "\xff"}, open: func() iter.Seq2[Row, error] { return a.find(f) }})
+		all = append(all, &rowSource{newest: Place{At: to, Chain: "\xff"}, open: func() iter.Seq2[Row, error] { return a.findRows(f) }})
 	}
 	return all, err
 }
 
-// find gives the rows of an archive that fit, newest first.
-func (a archive) find(f Filter) iter.Seq2[Row, error] {
+// findRows gives the rows of an archive that fit, newest first.
+func (a archiveFile) findRows(f Filter) iter.Seq2[Row, error] {
 	return newestFirst(func(yield func(Row, error) bool) {
-		for r, err := range a.rows(nil) {
+		for r, err := range a.readRows(nil) {
 			if err != nil {
 				err = fmt.Errorf("the archive %s: %w", filepath.Base(a.path), err)
 			}

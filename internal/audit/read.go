@@ -51,7 +51,7 @@ func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
 			return page, err
 		}
 		if len(page.Entries) == q.Limit {
-			page.Cursor = last.cursor()
+			page.Cursor = last.encodeCursor()
 			break
 		}
 		page.Entries = append(page.Entries, e)
@@ -60,7 +60,7 @@ func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-func (p Place) cursor() string {
+func (p Place) encodeCursor() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.At, p.Seq, p.Chain))
 }
 
@@ -83,8 +83,8 @@ func placeFrom(cursor string) (*Place, error) {
 // Parts that could not be read are added to warnings once.
 func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		defer r.warn(warnings)
-		o := r.opener(ctx, warnings)
+		defer r.addWarnings(warnings)
+		o := r.newOpener(ctx, warnings)
 		text = strings.ToLower(text)
 		f.Limit = 0
 		size := openBatch
@@ -92,20 +92,20 @@ func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, wa
 			f.Limit = few + 1
 			size = min(size, few+1)
 		}
-		o.stream(r.merged(ctx, f), text, size, yield)
+		o.streamEntries(r.mergedRows(ctx, f), text, size, yield)
 	}
 }
 
-// stream yields the entries of rows, with their bodies. It returns false after an error, or if no more are wanted.
-func (o *opener) stream(rows iter.Seq2[Row, error], text string, size int, yield func(Entry, error) bool) bool {
+// streamEntries yields the entries of rows, with their bodies. It returns false after an error, or if no more are wanted.
+func (o *bodyOpener) streamEntries(rows iter.Seq2[Row, error], text string, size int, yield func(Entry, error) bool) bool {
 	give := func(rows []Row) bool {
-		entries, err := o.entries(rows)
+		entries, err := o.openEntries(rows)
 		if err != nil {
 			yield(Entry{}, err)
 			return false
 		}
 		for _, e := range entries {
-			if (text == "" || e.mentions(text)) && !yield(e, nil) {
+			if (text == "" || e.containsText(text)) && !yield(e, nil) {
 				return false
 			}
 		}
@@ -127,11 +127,11 @@ func (o *opener) stream(rows iter.Seq2[Row, error], text string, size int, yield
 	return give(batch)
 }
 
-// opener opens bodies.
-type opener struct {
+// bodyOpener opens bodies.
+type bodyOpener struct {
 	ctx    context.Context
 	record *Record
-	chains []*chain
+	chains []*recordChain
 	wrap   cipher.AEAD            // nil: bodies stay closed
 	keys   map[string]cipher.AEAD // by chain and id; nil: it was destroyed
 	there  map[string]bool        // keys that are there, whoever can open them
@@ -139,11 +139,11 @@ type opener struct {
 	shut   map[string]bool        // keys that are wrapped with another person's, or cannot be read
 }
 
-func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
-	o := &opener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{}, of: map[string][2]string{}}
+func (r *Record) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {
+	o := &bodyOpener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{}, of: map[string][2]string{}}
 	var err error
-	if o.chains, err = r.chains(ctx); err == nil && r.Keys.Bodies != nil {
-		o.wrap, err = r.Keys.wrap()
+	if o.chains, err = r.listChains(ctx); err == nil && r.Keys.Bodies != nil {
+		o.wrap, err = r.Keys.wrapCipher()
 	}
 	if o.wrap == nil && warnings != nil {
 		*warnings = append(*warnings, fmt.Sprintf("entries come without their bodies: the key cannot be read (%v)", err))
@@ -151,24 +151,24 @@ func (r *Record) opener(ctx context.Context, warnings *[]string) *opener {
 	return o
 }
 
-// entries returns rows with their bodies.
-func (o *opener) entries(rows []Row) ([]Entry, error) {
+// openEntries returns rows with their bodies.
+func (o *bodyOpener) openEntries(rows []Row) ([]Entry, error) {
 	if o.wrap != nil {
-		if err := o.load(rows); err != nil {
+		if err := o.loadKeys(rows); err != nil {
 			return nil, err
 		}
 	}
 	all := make([]Entry, len(rows))
 	for i := range rows {
-		all[i] = plain(rows[i])
-		all[i].Body, all[i].Erased = o.body(&rows[i])
+		all[i] = plainEntry(rows[i])
+		all[i].Body, all[i].Erased = o.openBody(&rows[i])
 	}
 	return all, nil
 }
 
-// body returns the decrypted body of a row. If a key does not fit, the original key was destroyed and this one came
+// openBody returns the decrypted body of a row. If a key does not fit, the original key was destroyed and this one came
 // later.
-func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
+func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false
 	}
@@ -177,7 +177,7 @@ func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 	if c == nil {
 		return nil, !o.shut[keyIn(r.Chain, id)]
 	}
-	text, err := opened(c, r.Body, id)
+	text, err := openText(c, r.Body, id)
 	if err != nil {
 		return nil, true
 	}
@@ -187,8 +187,8 @@ func (o *opener) body(r *Row) (body json.RawMessage, erased bool) {
 	return text, false
 }
 
-// load reads the keys that rows need and that are not known yet.
-func (o *opener) load(rows []Row) error {
+// loadKeys reads the keys that rows need and that are not known yet.
+func (o *bodyOpener) loadKeys(rows []Row) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
 		clear(o.shut)
@@ -206,7 +206,7 @@ func (o *opener) load(rows []Row) error {
 		need[r.Chain] = append(need[r.Chain], id)
 	}
 	for chain, ids := range need {
-		if err := o.read(chain, ids); err != nil {
+		if err := o.readKeys(chain, ids); err != nil {
 			return err
 		}
 	}
@@ -216,14 +216,14 @@ func (o *opener) load(rows []Row) error {
 // keyIn names a key of a chain. An execution that goes on in another chain has another key there.
 func keyIn(chain, id string) string { return chain + "\x00" + id }
 
-// read reads keys of a chain.
-func (o *opener) read(chain string, ids []string) error {
+// readKeys reads keys of a chain.
+func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	s := storeOf(o.chains, chain)
 	if s == nil {
 		return nil
 	}
 	found, err := s.Keys(o.ctx, ids)
-	if err != nil && o.record.passes(o.ctx, err) {
+	if err != nil && o.record.skipsStore(o.ctx, err) {
 		for _, id := range ids {
 			o.shut[keyIn(chain, id)] = true
 		}
@@ -235,7 +235,7 @@ func (o *opener) read(chain string, ids []string) error {
 		if o.wrap == nil {
 			continue
 		}
-		c, err := unwrapped(o.wrap, k)
+		c, err := unwrapKey(o.wrap, k)
 		if o.keys[keyIn(chain, id)] = c; err != nil {
 			o.shut[keyIn(chain, id)] = true
 		}
@@ -243,8 +243,8 @@ func (o *opener) read(chain string, ids []string) error {
 	return err
 }
 
-// mentions reports whether an entry has a text, which is in lower case.
-func (e *Entry) mentions(text string) bool {
+// containsText reports whether an entry has a text, which is in lower case.
+func (e *Entry) containsText(text string) bool {
 	for _, s := range [...]string{string(e.Kind), e.Execution, e.Session, e.Principal, e.Server, e.Tool, e.Status, e.Chain} {
 		if strings.Contains(strings.ToLower(s), text) {
 			return true

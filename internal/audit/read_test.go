@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	sorted := slices.IsSortedFunc(all, func(a, b Entry) int {
-		return (Place{b.At.UnixNano(), b.Chain, b.Seq}).compare(Place{a.At.UnixNano(), a.Chain, a.Seq})
+		return (Place{b.At.UnixNano(), b.Chain, b.Seq}).compareTo(Place{a.At.UnixNano(), a.Chain, a.Seq})
 	})
 	if len(all) != 600+3 || !sorted {
 		t.Fatalf("%d entries, sorted %v", len(all), sorted)
@@ -112,7 +112,7 @@ func TestFindWithoutKey(t *testing.T) {
 func erasing(t *testing.T, r *Record) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})
-	r.Erasing = func(e core.Event) error {
+	r.Erasing = func(e core.AuditEvent) error {
 		if refused := l.Record(e, true); refused != nil {
 			return refused
 		}
@@ -185,7 +185,7 @@ func TestEraseWhatIsOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Record(call("x"), true)
-	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "y", Session: "s", Body: json.RawMessage(`"after"`)}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "y", Session: "s", Body: json.RawMessage(`"after"`)}, true)
 	page, err := r.Find(t.Context(), Query{})
 	if err != nil || len(page.Entries) != 3 || page.Entries[0].Erased || !page.Entries[1].Erased || !page.Entries[2].Erased {
 		t.Errorf("%+v, %v", page.Entries, err)

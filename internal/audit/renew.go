@@ -24,8 +24,8 @@ var (
 // StatusLost is the Status of an EventGap that begins a chain in place of one whose file is unreliable.
 const StatusLost = "lost"
 
-// continued holds the facts of an EventGap with StatusLost.
-type continued struct {
+// continuationFacts holds the facts of an EventGap with StatusLost.
+type continuationFacts struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued
 	Entries    int64    `json:"entries"`    // of that chain that are known to be written
@@ -35,22 +35,22 @@ type continued struct {
 // isLost reports whether a store can no longer be relied on.
 func isLost(err error) bool { return errors.Is(err, ErrUnsynced) || errors.Is(err, ErrGone) }
 
-// place returns the store and the chain that are written now.
-func (l *Log) place() (Store, string) {
+// currentStore returns the store and the chain that are written now.
+func (l *Log) currentStore() (Store, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store, l.head.Chain
 }
 
-// renew continues in a new chain of another store, and moves the queue there. On error nothing has changed, and
+// startNewChain continues in a new chain of another store, and moves the queue there. On error nothing has changed, and
 // nothing is written until a later attempt succeeds.
-func (l *Log) renew() *core.Error {
+func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	store, head, err := l.another(ctx)
+	store, head, err := l.openEmptyStore(ctx)
 	if err != nil {
 		return core.Errorf(core.KindInternal, "audit.write", "%w; another file could not be begun: %w", l.lost, err).
 			WithHint("check the disk and the folder that the error names, then restart Retort")
@@ -58,10 +58,10 @@ func (l *Log) renew() *core.Error {
 	cause, was := l.lost, l.head
 	l.o.Log.Error("the file of the audit log cannot be relied on any more; the audit log goes on in a new chain",
 		"chain", was.Chain, "entries", was.Seq, "new", head.Chain, "error", cause)
-	l.points.close()
-	l.points = l.checkpoints(head.Chain)
+	l.points.closeFiles()
+	l.points = l.newCheckpointWriter(head.Chain)
 	l.lost, l.unsure = nil, nil
-	old := l.move(store, head, cause)
+	old := l.switchStore(store, head, cause)
 	if errors.Is(cause, ErrGone) {
 		_ = old.Close() // nobody can find what it holds
 		return nil
@@ -70,8 +70,8 @@ func (l *Log) renew() *core.Error {
 	return nil
 }
 
-// another opens a store that has an empty chain.
-func (l *Log) another(ctx context.Context) (Store, Head, error) {
+// openEmptyStore opens a store that has an empty chain.
+func (l *Log) openEmptyStore(ctx context.Context) (Store, Head, error) {
 	store, err := l.o.Renew(ctx)
 	if err != nil {
 		return nil, Head{}, err
@@ -86,16 +86,16 @@ func (l *Log) another(ctx context.Context) (Store, Head, error) {
 	return store, head, nil
 }
 
-// move writes everything to a new chain from now on, and returns the store of the old one.
-func (l *Log) move(store Store, head Head, cause error) (old Store) {
+// switchStore writes everything to a new chain from now on, and returns the store of the old one.
+func (l *Log) switchStore(store Store, head Head, cause error) (old Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := l.underWay()
-	gap := l.gap(continued{Cause: messageOf(cause), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
+	gap := l.newGapEntry(continuationFacts{Cause: messageOf(cause), Chain: l.head.Chain, Entries: l.head.Seq, Executions: open})
 	old, l.store, l.head, l.opened = l.store, store, head, 0
 	clear(l.keys)
 	for _, it := range l.queue {
-		l.adopt(it)
+		l.adoptEntry(it)
 	}
 	if gap != nil {
 		gap.row.Chain = head.Chain
@@ -105,22 +105,22 @@ func (l *Log) move(store Store, head Head, cause error) (old Store) {
 	return old
 }
 
-// gap returns the entry that begins a chain in the place of another.
-func (l *Log) gap(c continued) *item {
-	row, err := rowOf(core.Event{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
+// newGapEntry returns the entry that begins a chain in the place of another.
+func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
+	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
 	}})
 	if err != nil { // it is made of strings and numbers
 		return nil
 	}
-	return &item{row: row, continues: c.Executions, size: overhead + len(row.Facts)}
+	return &queuedRow{row: row, continues: c.Executions, size: overhead + len(row.Facts)}
 }
 
 // underWay lists the executions whose beginning is written and whose end is not. The lock is held.
 func (l *Log) underWay() []string {
 	open := []string{}
 	for id := range l.keys {
-		begins := slices.ContainsFunc(l.queue, func(it *item) bool { return it.opens && it.row.Execution == id })
+		begins := slices.ContainsFunc(l.queue, func(it *queuedRow) bool { return it.opens && it.row.Execution == id })
 		if id != l.head.Chain && !strings.HasPrefix(id, l.head.Chain+":") && !begins {
 			open = append(open, id)
 		}
@@ -129,9 +129,9 @@ func (l *Log) underWay() []string {
 	return open
 }
 
-// adopt moves an entry from an earlier chain to the current one. It encrypts the body again, with a key
+// adoptEntry moves an entry from an earlier chain to the current one. It encrypts the body again, with a key
 // that the current store keeps. The caller holds l.mu.
-func (l *Log) adopt(it *item) {
+func (l *Log) adoptEntry(it *queuedRow) {
 	if it.row.Chain == l.head.Chain {
 		return
 	}
@@ -153,8 +153,8 @@ func (l *Log) adopt(it *item) {
 	if it.row.Body == nil {
 		return
 	}
-	if body, err := opened(was.aead, it.row.Body, was.ID); err == nil {
-		it.row.Body = sealed(k.aead, body, k.ID)
+	if body, err := openText(was.aead, it.row.Body, was.ID); err == nil {
+		it.row.Body = sealText(k.aead, body, k.ID)
 	}
 	if !k.kept {
 		it.carries, k.kept = true, true

@@ -37,14 +37,14 @@ func (m *memory) gives(err error) {
 func TestRenew(t *testing.T) {
 	for _, cause := range []error{ErrGone, ErrUnsynced} {
 		l, first, second, o := renewing(t)
-		for _, e := range []core.Event{request("x"), call("x"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":1}`)}} {
+		for _, e := range []core.AuditEvent{request("x"), call("x"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":1}`)}} {
 			if err := l.Record(e, true); err != nil {
 				t.Fatal(err)
 			}
 		}
 		first.gives(cause)
-		answer := core.Event{Kind: core.EventAnswer, Execution: "x", Session: "s", Server: "crm", Tool: "update", Status: "ok", Body: json.RawMessage(`{"value":1}`)}
-		events := []core.Event{answer, call("x"), request("y"), call("y"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":2}`)}, end("x")}
+		answer := core.AuditEvent{Kind: core.EventAnswer, Execution: "x", Session: "s", Server: "crm", Tool: "update", Status: "ok", Body: json.RawMessage(`{"value":1}`)}
+		events := []core.AuditEvent{answer, call("x"), request("y"), call("y"), {Kind: core.EventDecision, Session: "s", Body: json.RawMessage(`{"n":2}`)}, end("x")}
 		for _, e := range events {
 			if err := l.Record(e, true); err != nil {
 				t.Errorf("%v: %s is refused: %v", cause, e.Kind, err)
@@ -78,13 +78,13 @@ func TestRenew(t *testing.T) {
 // kept what the disk did not confirm. What is open in the old chain and nowhere else counts.
 func TestUsageAfterRenew(t *testing.T) {
 	l, first, second, o := renewing(t)
-	record := func(l *Log, e core.Event) {
+	record := func(l *Log, e core.AuditEvent) {
 		t.Helper()
 		if err := l.Record(e, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, e := range []core.Event{request("before"), end("before"), request("x"), call("x"), request("z")} {
+	for _, e := range []core.AuditEvent{request("before"), end("before"), request("x"), call("x"), request("z")} {
 		record(l, e)
 	}
 	first.set(func() {
@@ -92,7 +92,7 @@ func TestUsageAfterRenew(t *testing.T) {
 		first.blind = func() error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
 	})
 	record(l, call("x")) // is in both files
-	for _, e := range []core.Event{end("x"), request("y"), end("y")} {
+	for _, e := range []core.AuditEvent{end("x"), request("y"), end("y")} {
 		record(l, e)
 	}
 	// z does not end: its engine dies.
@@ -106,7 +106,7 @@ func TestUsageAfterRenew(t *testing.T) {
 	if err := later.Close(); err != nil {
 		t.Fatal(err)
 	}
-	check := func(stores []Store, s Span, want map[string]int64, calls int64) {
+	check := func(stores []Store, s UsageSpan, want map[string]int64, calls int64) {
 		t.Helper()
 		for _, ends := range []bool{false, true} {
 			u, err := Add(t.Context(), stores, s, ends)
@@ -122,10 +122,10 @@ func TestUsageAfterRenew(t *testing.T) {
 			}
 		}
 	}
-	check([]Store{first, second}, Span{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
-	check([]Store{second, first}, Span{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
-	check([]Store{first, second}, Span{Session: "another"}, map[string]int64{}, 0)
-	check([]Store{first}, Span{}, map[string]int64{"ok": 2, "outcome_unknown": 2}, 2) // all that this one knows
+	check([]Store{first, second}, UsageSpan{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
+	check([]Store{second, first}, UsageSpan{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
+	check([]Store{first, second}, UsageSpan{Session: "another"}, map[string]int64{}, 0)
+	check([]Store{first}, UsageSpan{}, map[string]int64{"ok": 2, "outcome_unknown": 2}, 2) // all that this one knows
 	_ = l.Close()
 }
 
@@ -210,7 +210,7 @@ func TestUnreadStore(t *testing.T) {
 	}
 	var warnings []string
 	n := 0
-	for _, err := range r.After(t.Context(), Filter{}, "", Places{}, &warnings) {
+	for _, err := range r.After(t.Context(), Filter{}, "", ReadPositions{}, &warnings) {
 		if n++; err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestUnreadStore(t *testing.T) {
 	if n != 41 || len(warnings) != 1 {
 		t.Errorf("%d entries, %v", n, warnings)
 	}
-	if _, err := r.Usage(t.Context(), Span{}, true); err != nil {
+	if _, err := r.Usage(t.Context(), UsageSpan{}, true); err != nil {
 		t.Error(err)
 	}
 	v := verified(t, r, VerifyOptions{})

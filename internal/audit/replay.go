@@ -15,53 +15,53 @@ import (
 // stores, no more than the newest most of each, in order of time, without bodies. Of the own
 // chain it gives what was there before it was opened. Each is held against the one before it and its code: where that does not fit, the
 // error is ErrCut, wrapped, and the rest of its chain is left out.
-func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[core.Event, error] {
-	return func(yield func(core.Event, error) bool) {
-		var heads []*replayed
-		own, chain := l.place()
+func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[core.AuditEvent, error] {
+	return func(yield func(core.AuditEvent, error) bool) {
+		var heads []*replayedChain
+		own, chain := l.currentStore()
 		for _, s := range append([]Store{own}, others...) {
 			chains, err := s.Chains(ctx)
 			if err != nil {
-				yield(core.Event{}, err)
+				yield(core.AuditEvent{}, err)
 				return
 			}
 			for _, c := range chains {
 				if c.Owner != l.owner || c.Chain == chain && s != own {
 					continue
 				}
-				r := l.replay(ctx, s, c, since, most)
+				r := l.replayChain(ctx, s, c, since, most)
 				defer r.stop()
-				if r.next() {
+				if r.nextEvent() {
 					heads = append(heads, r)
 				}
 			}
 		}
 		for len(heads) > 0 {
-			i := earliest(heads)
+			i := earliestHead(heads)
 			if !yield(heads[i].event, heads[i].err) {
 				return
 			}
-			if !heads[i].next() {
+			if !heads[i].nextEvent() {
 				heads = append(heads[:i], heads[i+1:]...)
 			}
 		}
 	}
 }
 
-// replayed represents a chain on its way.
-type replayed struct {
-	event core.Event
+// replayedChain represents a chain on its way.
+type replayedChain struct {
+	event core.AuditEvent
 	err   error
-	pull  func() (core.Event, error, bool)
+	pull  func() (core.AuditEvent, error, bool)
 	stop  func()
 }
 
-func (r *replayed) next() (ok bool) {
+func (r *replayedChain) nextEvent() (ok bool) {
 	r.event, r.err, ok = r.pull()
 	return ok
 }
 
-func earliest(heads []*replayed) (first int) {
+func earliestHead(heads []*replayedChain) (first int) {
 	for i, h := range heads {
 		if h.event.At.Before(heads[first].event.At) {
 			first = i
@@ -70,24 +70,24 @@ func earliest(heads []*replayed) (first int) {
 	return first
 }
 
-func (l *Log) replay(ctx context.Context, s Store, h Head, since time.Time, most int64) *replayed {
+func (l *Log) replayChain(ctx context.Context, s Store, h Head, since time.Time, most int64) *replayedChain {
 	last := h.Seq
 	l.mu.Lock()
 	if h.Chain == l.head.Chain {
 		last = l.opened
 	}
 	l.mu.Unlock()
-	r := &replayed{}
-	r.pull, r.stop = iter.Pull2(l.events(ctx, s, h, last, since, most))
+	r := &replayedChain{}
+	r.pull, r.stop = iter.Pull2(l.chainEvents(ctx, s, h, last, since, most))
 	return r
 }
 
-// events returns those of a chain up to its entry last.
-func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[core.Event, error] {
-	return func(yield func(core.Event, error) bool) {
-		from, err := first(ctx, s, h, last, since, most)
+// chainEvents returns those of a chain up to its entry last.
+func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
+	return func(yield func(core.AuditEvent, error) bool) {
+		from, err := firstSequence(ctx, s, h, last, since, most)
 		if err != nil {
-			yield(core.Event{}, err)
+			yield(core.AuditEvent{}, err)
 			return
 		}
 		var before []byte
@@ -95,11 +95,11 @@ func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since tim
 			if err == nil && r.Seq > last {
 				return
 			}
-			if err == nil && !(hmac.Equal(code(l.codes.mac, r.Hash), r.Code) && (before == nil && r.Seq > 1 || bytes.Equal(r.hash(before), r.Hash))) {
-				err = cut(h, Checkpoint{Chain: h.Chain, Seq: r.Seq, At: time.Unix(0, r.At)})
+			if err == nil && !(hmac.Equal(hashMAC(l.codes.mac, r.Hash), r.Code) && (before == nil && r.Seq > 1 || bytes.Equal(r.computeHash(before), r.Hash))) {
+				err = truncatedError(h, Checkpoint{Chain: h.Chain, Seq: r.Seq, At: time.Unix(0, r.At)})
 			}
 			if err != nil {
-				yield(core.Event{}, err)
+				yield(core.AuditEvent{}, err)
 				return
 			}
 			bare := before == nil && r.Seq > 1 // nothing says what it was before it
@@ -110,8 +110,8 @@ func (l *Log) events(ctx context.Context, s Store, h Head, last int64, since tim
 	}
 }
 
-// first returns the entry of a chain before the first that is given.
-func first(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
+// firstSequence returns the entry of a chain before the first that is given.
+func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {
 		return from, nil
@@ -126,8 +126,8 @@ func first(ctx context.Context, s Store, h Head, last int64, since time.Time, mo
 }
 
 // eventOf returns what a row was made of, without its body.
-func eventOf(r *Row) core.Event {
-	e := core.Event{
+func eventOf(r *Row) core.AuditEvent {
+	e := core.AuditEvent{
 		Kind: core.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,
 		Server: r.Server, Tool: r.Tool, Status: r.Status, Duration: time.Duration(r.Micros) * time.Microsecond, Bytes: r.Bytes,
 	}

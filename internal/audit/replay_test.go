@@ -27,7 +27,7 @@ func past(t *testing.T, m *memory, o Options, n int, at time.Time) {
 	}
 }
 
-func calls(t *testing.T, l *Log, since time.Time, most int64) (all []core.Event, failed error) {
+func calls(t *testing.T, l *Log, since time.Time, most int64) (all []core.AuditEvent, failed error) {
 	t.Helper()
 	for e, err := range l.Replay(t.Context(), since, most) {
 		if err != nil {

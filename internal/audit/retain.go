@@ -23,8 +23,8 @@ type Policy struct {
 	Archives time.Duration // from the newest entry of one on; then it is deleted
 }
 
-// Retained counts what happened to old entries.
-type Retained struct {
+// RetainResult counts what happened to old entries.
+type RetainResult struct {
 	Archived int64 // entries
 	Deleted  int64 // entries, in archives that were deleted
 	Keys     int   // that nothing needs any more
@@ -39,18 +39,18 @@ const (
 // Retain moves old entries of the log's chain into archives, and deletes old archives. If the clock has jumped since
 // the last run, it treats nothing as old. If it is killed, the next run continues; nothing is lost or duplicated. It
 // may run while entries are written.
-func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
-	k := &keeper{Log: l, p: p, now: l.o.Now()}
-	k.store, k.chain = l.place()
-	if p.Dir == "" || !seal.Steady(k.stamp(), k.now) {
+func (l *Log) Retain(ctx context.Context, p Policy) (RetainResult, error) {
+	k := &retentionRun{Log: l, p: p, now: l.o.Now()}
+	k.store, k.chain = l.currentStore()
+	if p.Dir == "" || !seal.Steady(k.stampPath(), k.now) {
 		k.p.Keep, k.p.Archives = 0, 0
 	}
 	err := k.archiveOld(ctx)
 	if err == nil {
 		err = k.deleteOld(ctx)
 	}
-	if k.out != (Retained{}) {
-		_ = l.Record(core.Event{Kind: core.EventKept, Status: "ok", Facts: map[string]any{
+	if k.out != (RetainResult{}) {
+		_ = l.Record(core.AuditEvent{Kind: core.EventKept, Status: "ok", Facts: map[string]any{
 			"archived": k.out.Archived, "deleted": k.out.Deleted, "keys": k.out.Keys,
 		}}, false)
 	}
@@ -60,44 +60,44 @@ func (l *Log) Retain(ctx context.Context, p Policy) (Retained, error) {
 	return k.out, nil
 }
 
-// keeper represents at work for a policy.
-type keeper struct {
+// retentionRun represents at work for a policy.
+type retentionRun struct {
 	*Log
 	store Store // and chain: those of the log when the work began
 	chain string
 	p     Policy
 	now   time.Time
-	out   Retained
+	out   RetainResult
 }
 
-// stamp returns the file that tells when this was done the last time.
-func (k *keeper) stamp() string { return filepath.Join(k.p.Dir, "."+k.chain) }
+// stampPath returns the file that tells when this was done the last time.
+func (k *retentionRun) stampPath() string { return filepath.Join(k.p.Dir, "."+k.chain) }
 
 // archiveOld moves rows in portions.
-func (k *keeper) archiveOld(ctx context.Context) error {
+func (k *retentionRun) archiveOld(ctx context.Context) error {
 	if k.p.Dir == "" {
 		return nil
 	}
-	k.clean()
+	k.removeLeftovers()
 	for {
-		head, err := k.own(ctx)
+		head, err := k.ownHead(ctx)
 		if err != nil {
 			return err
 		}
-		a, there, err := k.after(head)
+		a, there, err := k.nextArchive(head)
 		if err != nil {
 			return err
 		}
 		if !there { // else a run that was killed has left it
-			s, n, err := k.portion(ctx, head)
+			s, n, err := k.selectPortion(ctx, head)
 			if err != nil || n == 0 {
 				return err
 			}
-			if a, err = s.write(k.p.Dir, k.store.Walk(ctx, head.Chain, s.First), k.codes.sign); err != nil {
+			if a, err = s.writeArchive(k.p.Dir, k.store.Walk(ctx, head.Chain, s.First), k.codes.sign); err != nil {
 				return err
 			}
 		}
-		if err := k.whole(ctx, a); err != nil {
+		if err := k.verifyArchive(ctx, a); err != nil {
 			return err
 		}
 		if err := k.store.Drop(ctx, head.Chain, a.last); err != nil {
@@ -107,8 +107,8 @@ func (k *keeper) archiveOld(ctx context.Context) error {
 	}
 }
 
-// clean removes what a run that was killed did not finish.
-func (k *keeper) clean() {
+// removeLeftovers removes what a run that was killed did not finish.
+func (k *retentionRun) removeLeftovers() {
 	left, _ := filepath.Glob(filepath.Join(k.p.Dir, temporary+"*"))
 	for _, path := range left {
 		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > time.Hour {
@@ -117,8 +117,8 @@ func (k *keeper) clean() {
 	}
 }
 
-// own returns the head of the log's own chain.
-func (k *keeper) own(ctx context.Context) (Head, error) {
+// ownHead returns the head of the log's own chain.
+func (k *retentionRun) ownHead(ctx context.Context) (Head, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {
 		if h.Chain == k.chain {
@@ -128,19 +128,19 @@ func (k *keeper) own(ctx context.Context) (Head, error) {
 	return Head{Chain: k.chain}, err
 }
 
-// after returns the archive that has the first row of the store.
-func (k *keeper) after(head Head) (archive, bool, error) {
+// nextArchive returns the archive that has the first row of the store.
+func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
 	r := Record{Archives: k.p.Dir}
-	a, there, err := r.covering(head.Chain, head.Base+1)
+	a, there, err := r.archiveWith(head.Chain, head.Base+1)
 	if there && a.gone {
 		return a, false, fmt.Errorf("the entries %d to %d of the store were deleted already: %s", a.first, a.last, filepath.Base(a.path))
 	}
 	return a, there, err
 }
 
-// portion finds the oldest rows that are to go, and how many they are.
-func (k *keeper) portion(ctx context.Context, head Head) (s Seal, n int64, err error) {
-	surplus, err := k.surplus(ctx)
+// selectPortion finds the oldest rows that are to go, and how many they are.
+func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n int64, err error) {
+	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
 		return s, 0, err
 	}
@@ -160,7 +160,7 @@ func (k *keeper) portion(ctx context.Context, head Head) (s Seal, n int64, err e
 			}
 			s = Seal{Chain: head.Chain, First: r.Seq, Before: before}
 		}
-		s.add(&r)
+		s.countRow(&r)
 		s.Last = r.Seq
 		size += sizeOf(&r)
 		n++
@@ -171,29 +171,29 @@ func (k *keeper) portion(ctx context.Context, head Head) (s Seal, n int64, err e
 }
 
 // hashBefore returns the hash that the first row of the store follows: that of the archive before it.
-func (k *keeper) hashBefore(head Head, first *Row) (string, error) {
+func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
 	var before []byte
 	if head.Base > 0 {
-		a, there, err := (&Record{Archives: k.p.Dir}).covering(head.Chain, head.Base)
+		a, there, err := (&Record{Archives: k.p.Dir}).archiveWith(head.Chain, head.Base)
 		if err != nil || !there {
 			return "", errors.Join(err, fmt.Errorf("the archive of entry %d of chain %s is not there", head.Base, head.Chain))
 		}
-		s, err := a.seal()
+		s, err := a.readSeal()
 		if err != nil {
 			return "", err
 		}
-		if before, err = unhex(s.Hash); err != nil {
+		if before, err = decodeHex(s.Hash); err != nil {
 			return "", err
 		}
 	}
-	if !bytes.Equal(first.hash(before), first.Hash) {
+	if !bytes.Equal(first.computeHash(before), first.Hash) {
 		return "", fmt.Errorf("%w: entry %d of chain %s does not follow what was archived", ErrCut, first.Seq, head.Chain)
 	}
-	return hexadecimal(before), nil
+	return encodeHex(before), nil
 }
 
-// surplus returns how many bytes the store has too many.
-func (k *keeper) surplus(ctx context.Context) (int64, error) {
+// surplusBytes returns how many bytes the store has too many.
+func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil
 	}
@@ -204,14 +204,14 @@ func (k *keeper) surplus(ctx context.Context) (int64, error) {
 	return size - k.p.Size*9/10, nil
 }
 
-// whole reads an archive back and holds it against the rows of the store: not before that
+// verifyArchive reads an archive back and holds it against the rows of the store: not before that
 // they may go.
-func (k *keeper) whole(ctx context.Context, a archive) error {
+func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 	var s Seal
-	next, stop := pull(k.store.Walk(ctx, a.chain, a.first))
+	next, stop := pullRows(k.store.Walk(ctx, a.chain, a.first))
 	defer stop()
 	kept, err := next()
-	for r, err2 := range a.rows(&s) {
+	for r, err2 := range a.readRows(&s) {
 		if err2 != nil {
 			return err2
 		}
@@ -219,24 +219,24 @@ func (k *keeper) whole(ctx context.Context, a archive) error {
 			return err
 		}
 		if kept != nil && kept.Seq == r.Seq { // else it was dropped, by a run that was killed then
-			if !bytes.Equal(kept.Hash, r.Hash) || !bytes.Equal(r.hash(nil), kept.hash(nil)) || !bytes.Equal(r.Code, kept.Code) {
+			if !bytes.Equal(kept.Hash, r.Hash) || !bytes.Equal(r.computeHash(nil), kept.computeHash(nil)) || !bytes.Equal(r.Code, kept.Code) {
 				return fmt.Errorf("%s: entry %d is not what it was in the store", filepath.Base(a.path), r.Seq)
 			}
 			kept, err = next()
 		}
 	}
-	if !s.holds(k.codes.public()) {
+	if !s.isSignedBy(k.codes.publicKey()) {
 		return fmt.Errorf("%s: it is not signed by the key of this record", filepath.Base(a.path))
 	}
 	return nil
 }
 
 // deleteOld deletes archives, the oldest first, with the keys that nothing else needs.
-func (k *keeper) deleteOld(ctx context.Context) error {
+func (k *retentionRun) deleteOld(ctx context.Context) error {
 	if k.p.Archives <= 0 {
 		return nil
 	}
-	all, err := archives(k.p.Dir)
+	all, err := listArchives(k.p.Dir)
 	if err != nil {
 		return err
 	}
@@ -244,22 +244,22 @@ func (k *keeper) deleteOld(ctx context.Context) error {
 		if a.chain != k.chain || a.gone {
 			continue
 		}
-		_, to := a.span()
+		_, to := a.timeSpan()
 		if k.now.Sub(time.Unix(0, to)) <= k.p.Archives {
 			return nil // nor are those that follow
 		}
-		if err := k.delete(ctx, a); err != nil {
+		if err := k.deleteArchive(ctx, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// delete writes the seal first and removes the archive last, so that an interrupted deletion is repeated.
-func (k *keeper) delete(ctx context.Context, a archive) error {
+// deleteArchive writes the seal first and removes the archive last, so that an interrupted deletion is repeated.
+func (k *retentionRun) deleteArchive(ctx context.Context, a archiveFile) error {
 	var s Seal
 	var ended []string
-	for r, err := range a.rows(&s) {
+	for r, err := range a.readRows(&s) {
 		if err != nil {
 			return err
 		}
@@ -267,17 +267,17 @@ func (k *keeper) delete(ctx context.Context, a archive) error {
 			ended = append(ended, r.Execution)
 		}
 	}
-	if !s.holds(k.codes.public()) || k.now.Sub(s.To) <= k.p.Archives {
+	if !s.isSignedBy(k.codes.publicKey()) || k.now.Sub(s.To) <= k.p.Archives {
 		return fmt.Errorf("%s: it is not what its seal says", filepath.Base(a.path))
 	}
-	if err := s.leave(k.p.Dir, k.now, k.codes.sign); err != nil {
+	if err := s.writeLeftover(k.p.Dir, k.now, k.codes.sign); err != nil {
 		return err
 	}
-	ended, err := k.unneeded(ctx, ended)
+	ended, err := k.unneededExecutions(ctx, ended)
 	if err != nil {
 		return err
 	}
-	n, err := forget(ctx, k.store, ended)
+	n, err := forgetKeys(ctx, k.store, ended)
 	if k.out.Keys += n; err != nil {
 		return err
 	}
@@ -288,8 +288,8 @@ func (k *keeper) delete(ctx context.Context, a archive) error {
 	return syncFolder(k.p.Dir)
 }
 
-// unneeded returns the executions that have no entries in the store.
-func (k *keeper) unneeded(ctx context.Context, ended []string) (ids []string, err error) {
+// unneededExecutions returns the executions that have no entries in the store.
+func (k *retentionRun) unneededExecutions(ctx context.Context, ended []string) (ids []string, err error) {
 	for len(ended) > 0 {
 		part := ended[:min(len(ended), 200)]
 		ended = ended[len(part):]

@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-func retained(t *testing.T, m *memory, o Options, p Policy) (Retained, error) {
+func retained(t *testing.T, m *memory, o Options, p Policy) (RetainResult, error) {
 	t.Helper()
 	l, err := Open(t.Context(), m, o)
 	if err != nil {
@@ -28,8 +28,8 @@ func retained(t *testing.T, m *memory, o Options, p Policy) (Retained, error) {
 }
 
 // retain is Retain with a clock that has not jumped.
-func (l *Log) retain(t testing.TB, p Policy) (Retained, error) {
-	seal.Steady((&keeper{Log: l, chain: l.head.Chain, p: p}).stamp(), l.o.Now().Add(-time.Hour))
+func (l *Log) retain(t testing.TB, p Policy) (RetainResult, error) {
+	seal.Steady((&retentionRun{Log: l, chain: l.head.Chain, p: p}).stampPath(), l.o.Now().Add(-time.Hour))
 	return l.Retain(context.Background(), p)
 }
 
@@ -43,7 +43,7 @@ func TestRetainAfterJump(t *testing.T) {
 	}
 	base := m.bases["c1"]
 	c.add(3 * 365 * 24 * time.Hour)
-	if out, err := l.Retain(t.Context(), p); err != nil || out != (Retained{}) || m.bases["c1"] != base {
+	if out, err := l.Retain(t.Context(), p); err != nil || out != (RetainResult{}) || m.bases["c1"] != base {
 		t.Errorf("%+v, %v", out, err)
 	}
 	c.add(time.Hour)
@@ -175,13 +175,13 @@ func TestDeletionKilled(t *testing.T) {
 	if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	list, _ := archives(r.Archives)
-	s, err := list[0].seal()
+	list, _ := listArchives(r.Archives)
+	s, err := list[0].readSeal()
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	keys, _ := testKeys().codes()
-	if err := s.leave(r.Archives, c.now(), keys.sign); err != nil { // and then it was killed
+	keys, _ := testKeys().signingKeys()
+	if err := s.writeLeftover(r.Archives, c.now(), keys.sign); err != nil { // and then it was killed
 		t.Fatal(err)
 	}
 	complete(t, r, 1, m.head("c1").Seq)
@@ -206,7 +206,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 200 {
-				if err := l.Record(core.Event{Kind: core.EventVerdict}, true); err != nil {
+				if err := l.Record(core.AuditEvent{Kind: core.EventVerdict}, true); err != nil {
 					t.Error(err)
 				}
 			}
@@ -232,12 +232,12 @@ func TestWalkWhileRowsMove(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	chains, err := r.chains(t.Context())
+	chains, err := r.listChains(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := int64(1)
-	for row, err := range r.walk(t.Context(), chains[0], 1, nil) {
+	for row, err := range r.walkChain(t.Context(), chains[0], 1, nil) {
 		if err != nil || row.Seq != next {
 			t.Fatalf("entry %d in the place of %d: %v", row.Seq, next, err)
 		}
@@ -255,25 +255,25 @@ func TestTamperingWithArchives(t *testing.T) {
 	if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	list, _ := archives(r.Archives)
+	list, _ := listArchives(r.Archives)
 	path := list[0].path
 	whole, _ := os.ReadFile(path)
-	s, _ := list[0].seal()
+	s, _ := list[0].readSeal()
 	var rows []Row
-	for row := range list[0].rows(nil) {
+	for row := range list[0].readRows(nil) {
 		rows = append(rows, row)
 	}
-	keys, _ := testKeys().codes()
+	keys, _ := testKeys().signingKeys()
 	rewrite := func(change func(rows []Row), sign bool) {
 		copied := slices.Clone(rows)
 		change(copied)
 		key := keys.sign
 		if !sign {
 			other := Keys{Bodies: testKeys().Bodies, Codes: testKeys().Bodies}
-			forger, _ := other.codes()
+			forger, _ := other.signingKeys()
 			key = forger.sign
 		}
-		if _, err := (Seal{Chain: s.Chain, First: s.First, Last: s.Last, From: s.From, To: s.To}).write(r.Archives, func(yield func(Row, error) bool) {
+		if _, err := (Seal{Chain: s.Chain, First: s.First, Last: s.Last, From: s.From, To: s.To}).writeArchive(r.Archives, func(yield func(Row, error) bool) {
 			for _, row := range copied {
 				if !yield(row, nil) {
 					return
@@ -328,7 +328,7 @@ func TestTamperingWithArchives(t *testing.T) {
 
 // Rows of whatever bytes come back as they were.
 func TestArchivedRows(t *testing.T) {
-	keys, _ := testKeys().codes()
+	keys, _ := testKeys().signingKeys()
 	odd := "\xff\x00<é\u2028\"\\"
 	var rows []Row
 	for seq := range int64(3) {
@@ -337,7 +337,7 @@ func TestArchivedRows(t *testing.T) {
 		rows = append(rows, r)
 	}
 	rows[2].Facts, rows[2].Body = nil, nil
-	a, err := Seal{Chain: "c1", First: 7, Last: 9}.write(t.TempDir(), func(yield func(Row, error) bool) {
+	a, err := Seal{Chain: "c1", First: 7, Last: 9}.writeArchive(t.TempDir(), func(yield func(Row, error) bool) {
 		for _, r := range rows {
 			if !yield(r, nil) {
 				return
@@ -348,11 +348,11 @@ func TestArchivedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := 0
-	for r, err := range a.rows(nil) {
+	for r, err := range a.readRows(nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(r.hash(nil), rows[i].hash(nil)) || !bytes.Equal(r.Hash, rows[i].Hash) || !bytes.Equal(r.Code, rows[i].Code) {
+		if !bytes.Equal(r.computeHash(nil), rows[i].computeHash(nil)) || !bytes.Equal(r.Hash, rows[i].Hash) || !bytes.Equal(r.Code, rows[i].Code) {
 			t.Errorf("%+v", r)
 		}
 		i++
@@ -372,7 +372,7 @@ func FuzzArchive(f *testing.F) {
 		f.Fatal(err)
 	}
 	_ = l.Close()
-	list, _ := archives(r.Archives)
+	list, _ := listArchives(r.Archives)
 	if len(list) == 0 {
 		f.Fatal("no archive")
 	}
@@ -381,25 +381,25 @@ func FuzzArchive(f *testing.F) {
 	f.Add(whole[:len(whole)/2])
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		a := archive{path: filepath.Join(dir, "c1-1-5"+archiveEnd), chain: "c1", first: 1, last: 5}
+		a := archiveFile{path: filepath.Join(dir, "c1-1-5"+archiveEnd), chain: "c1", first: 1, last: 5}
 		if err := os.WriteFile(a.path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a.span()
+		a.timeSpan()
 		n := 0
-		for range a.rows(nil) {
+		for range a.readRows(nil) {
 			n++
 		}
 		if n > 6 {
 			t.Errorf("%d rows", n)
 		}
-		_, _ = a.leftover()
+		_, _ = a.readLeftoverSeal()
 	})
 }
 
 func FuzzCheckpoints(f *testing.F) {
-	keys, _ := testKeys().codes()
-	line, _ := json.Marshal(Checkpoint{Chain: "c1", Seq: 5, Hash: strings.Repeat("ab", 32)}.signed(keys.sign))
+	keys, _ := testKeys().signingKeys()
+	line, _ := json.Marshal(Checkpoint{Chain: "c1", Seq: 5, Hash: strings.Repeat("ab", 32)}.withSignature(keys.sign))
 	f.Add(append(line, '\n'))
 	f.Add([]byte("{}\n\n[]\n"))
 	f.Add([]byte(`{"chain":"c1","seq":9223372036854775807,"hash":"zz"}` + "\n"))
@@ -411,13 +411,13 @@ func FuzzCheckpoints(f *testing.F) {
 			}
 		}
 		for _, signer := range []bool{true, false} {
-			v := &verifier{record: &Record{Checkpoints: dir}}
+			v := &recordVerifier{record: &Record{Checkpoints: dir}}
 			if signer {
-				v.signer = keys.public()
+				v.signer = keys.publicKey()
 			}
 			_ = v.readMarks()
 			for _, m := range v.marks {
-				if !slices.IsSortedFunc(m.all, func(a, b mark) int { return int(a.seq - b.seq) }) || m.all[0].seq < 1 {
+				if !slices.IsSortedFunc(m.all, func(a, b checkpointMark) int { return int(a.seq - b.seq) }) || m.all[0].seq < 1 {
 					t.Errorf("%v", m.all)
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"retort/internal/core"
 )
 
-// key is a key for encrypting bodies. If it is destroyed in the store while its execution goes on, it is used until
+// bodyKey is a key for encrypting bodies. If it is destroyed in the store while its execution goes on, it is used until
 // the execution ends; those bodies can never be read.
-type key struct {
+type bodyKey struct {
 	Key
 	aead cipher.AEAD
 	read time.Time // when it was made, or seen in the store
@@ -33,17 +33,17 @@ func keyID(r *Row) string {
 	case r.Session == "" && r.Principal == "":
 		return r.Chain
 	}
-	sum := sha256.Sum256(text(text(nil, r.Principal), r.Session))
-	return r.Chain + ":" + hexadecimal(sum[:12])
+	sum := sha256.Sum256(appendText(appendText(nil, r.Principal), r.Session))
+	return r.Chain + ":" + encodeHex(sum[:12])
 }
 
 // keyOf returns the key for the body of a row.
-func (l *Log) keyOf(r *Row) (*key, error) {
+func (l *Log) keyOf(r *Row) (*bodyKey, error) {
 	id := keyID(r)
-	if k := l.known(id, r); k != nil {
+	if k := l.cachedKey(id, r); k != nil {
 		return k, nil
 	}
-	var made *key
+	var made *bodyKey
 	var err error
 	if core.EventKind(r.Kind) == core.EventRequest {
 		made, err = l.newKey(r, false)
@@ -62,62 +62,62 @@ func (l *Log) keyOf(r *Row) (*key, error) {
 		return k, nil // somebody else was as quick
 	}
 	l.keys[id] = made
-	l.sweep()
+	l.sweepKeys()
 	return made, nil
 }
 
-// known returns a key that is in memory.
-func (l *Log) known(id string, r *Row) *key {
+// cachedKey returns a key that is in memory.
+func (l *Log) cachedKey(id string, r *Row) *bodyKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.keys[id]
-	if k != nil && (r.Chain != l.head.Chain || r.Execution == "" && l.stale(k)) {
+	if k != nil && (r.Chain != l.head.Chain || r.Execution == "" && l.isStale(k)) {
 		return nil
 	}
 	return k
 }
 
-// stale reports whether it is to be asked again whether the key of a session is there.
-func (l *Log) stale(k *key) bool {
+// isStale reports whether it is to be asked again whether the key of a session is there.
+func (l *Log) isStale(k *bodyKey) bool {
 	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > reread
 }
 
-// sweep forgets keys of sessions that can be read again. The lock is held.
-func (l *Log) sweep() {
+// sweepKeys forgets keys of sessions that can be read again. The lock is held.
+func (l *Log) sweepKeys() {
 	if len(l.keys) < 4096 {
 		return
 	}
 	for id, k := range l.keys {
-		if strings.HasPrefix(id, l.head.Chain+":") && l.stale(k) {
+		if strings.HasPrefix(id, l.head.Chain+":") && l.isStale(k) {
 			delete(l.keys, id)
 		}
 	}
 }
 
-func (l *Log) newKey(r *Row, lost bool) (*key, error) {
-	k := &key{Key: Key{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost, lost: lost}
+func (l *Log) newKey(r *Row, lost bool) (*bodyKey, error) {
+	k := &bodyKey{Key: Key{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost, lost: lost}
 	secret := make([]byte, keySize)
 	_, _ = rand.Read(secret) // never fails
-	k.Wrapped = sealed(l.wrap, secret, k.ID)
+	k.Wrapped = sealText(l.wrap, secret, k.ID)
 	var err error
-	k.aead, err = aead(secret)
+	k.aead, err = newAEAD(secret)
 	return k, err
 }
 
 // foundKey returns one from the store; if it is not there, a new one. Of an execution that has entries, it was
 // destroyed: the new one is not kept.
-func (l *Log) foundKey(r *Row) (*key, error) {
+func (l *Log) foundKey(r *Row) (*bodyKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	id := keyID(r)
-	store, _ := l.place()
+	store, _ := l.currentStore()
 	kept, err := store.Keys(ctx, []string{id})
 	if err != nil {
 		return nil, err
 	}
 	if found, ok := kept[id]; ok {
-		k := &key{Key: found, read: l.o.Now(), kept: true}
-		k.aead, err = unwrapped(l.wrap, found)
+		k := &bodyKey{Key: found, read: l.o.Now(), kept: true}
+		k.aead, err = unwrapKey(l.wrap, found)
 		return k, err
 	}
 	lost := false
@@ -132,11 +132,11 @@ func (l *Log) foundKey(r *Row) (*key, error) {
 	return l.newKey(r, lost)
 }
 
-// unwrapped returns what opens bodies that were sealed with a key.
-func unwrapped(wrap cipher.AEAD, k Key) (cipher.AEAD, error) {
-	secret, err := opened(wrap, k.Wrapped, k.ID)
+// unwrapKey returns what opens bodies that were sealed with a key.
+func unwrapKey(wrap cipher.AEAD, k Key) (cipher.AEAD, error) {
+	secret, err := openText(wrap, k.Wrapped, k.ID)
 	if err != nil {
 		return nil, err
 	}
-	return aead(secret)
+	return newAEAD(secret)
 }

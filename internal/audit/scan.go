@@ -13,14 +13,14 @@ type Indexed interface {
 	Indexes(ctx context.Context) error
 }
 
-// sound returns the stores, each as it is or, if its indexes cannot be relied on, with its entries read one by one.
-func (r *Record) sound(ctx context.Context) []Store {
+// soundStores returns the stores, each as it is or, if its indexes cannot be relied on, with its entries read one by one.
+func (r *Record) soundStores(ctx context.Context) []Store {
 	r.checked.Do(func() {
 		for _, s := range r.Stores {
 			if i, ok := s.(Indexed); ok {
 				if err := i.Indexes(ctx); err != nil && ctx.Err() == nil {
 					r.LeaveOut(err)
-					s = scanned{s}
+					s = scannedStore{s}
 				}
 			}
 			r.trusted = append(r.trusted, s)
@@ -29,10 +29,10 @@ func (r *Record) sound(ctx context.Context) []Store {
 	return r.trusted
 }
 
-// scanned represents a store without its indexes: all entries are read for each question.
-type scanned struct{ Store }
+// scannedStore represents a store without its indexes: all entries are read for each question.
+type scannedStore struct{ Store }
 
-func (s scanned) rows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+func (s scannedStore) scanRows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		chains, err := s.Chains(ctx)
 		if err != nil {
@@ -52,17 +52,17 @@ func (s scanned) rows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	}
 }
 
-func (s scanned) Find(ctx context.Context, f Filter) iter.Seq2[Row, error] {
-	return newestFirst(s.rows(ctx, f), f)
+func (s scannedStore) Find(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+	return newestFirst(s.scanRows(ctx, f), f)
 }
 
-func (s scanned) Groups(ctx context.Context, f Filter) ([]Group, error) {
+func (s scannedStore) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	sums := map[Group]*Group{}
-	for r, err := range s.rows(ctx, f) {
+	for r, err := range s.scanRows(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
-		if !f.fits(&r) {
+		if !f.matchesRow(&r) {
 			continue
 		}
 		key := Group{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
@@ -88,14 +88,14 @@ func (s scanned) Groups(ctx context.Context, f Filter) ([]Group, error) {
 // newestFirst yields matching rows, which may come in any order, newest first.
 func newestFirst(rows iter.Seq2[Row, error], f Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		order := func(a, b Row) int { return placeOf(&b).compare(placeOf(&a)) }
+		order := func(a, b Row) int { return placeOf(&b).compareTo(placeOf(&a)) }
 		var all []Row
 		for r, err := range rows {
 			if err != nil {
 				yield(Row{}, err)
 				return
 			}
-			if !f.fits(&r) {
+			if !f.matchesRow(&r) {
 				continue
 			}
 			if f.Bare {

@@ -1,7 +1,7 @@
 package audit
 
-// Standing returns how many entries are not on disk yet, and whether writing fails.
-func (l *Log) Standing() (queued int, failed bool) {
+// Backlog returns how many entries are not on disk yet, and whether writing fails.
+func (l *Log) Backlog() (queued int, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.queue), l.failed != nil

@@ -6,20 +6,20 @@ import (
 	"retort/internal/core"
 )
 
-// stories holds the executions of a chain that have begun and not ended.
-type stories struct {
+// openExecutions holds the executions of a chain that have begun and not ended.
+type openExecutions struct {
 	whole bool // the chain was read from its beginning
-	open  map[string]*story
+	open  map[string]*executionState
 }
 
-// story describes what has been told of an execution.
-type story struct {
+// executionState describes what has been told of an execution.
+type executionState struct {
 	loose bool           // it began in another chain, so that answers may come without their calls
 	calls map[string]int // those that have no answer, by tool
 }
 
-// tell takes the next row and returns what is wrong with it, or "".
-func (s *stories) tell(r *Row) string {
+// applyRow takes the next row and returns what is wrong with it, or "".
+func (s *openExecutions) applyRow(r *Row) string {
 	if r.Execution == "" {
 		return ""
 	}
@@ -29,30 +29,30 @@ func (s *stories) tell(r *Row) string {
 		return fmt.Sprintf("execution %s is asked for a second time", r.Execution)
 	case kind == core.EventRequest:
 		if s.open == nil {
-			s.open = map[string]*story{}
+			s.open = map[string]*executionState{}
 		}
-		s.open[r.Execution] = &story{}
+		s.open[r.Execution] = &executionState{}
 	case kind == core.EventEnd && known != nil:
 		delete(s.open, r.Execution)
 	case kind == core.EventEnd && s.whole:
 		return fmt.Sprintf("execution %s ends, and had not begun or has ended already", r.Execution)
 	case known != nil:
-		return known.tell(r)
+		return known.applyRow(r)
 	}
 	return ""
 }
 
 // goOn takes in executions that began in another chain.
-func (s *stories) goOn(executions []string) {
+func (s *openExecutions) goOn(executions []string) {
 	if s.open == nil {
-		s.open = map[string]*story{}
+		s.open = map[string]*executionState{}
 	}
 	for _, id := range executions {
-		s.open[id] = &story{loose: true}
+		s.open[id] = &executionState{loose: true}
 	}
 }
 
-func (s *story) tell(r *Row) string {
+func (s *executionState) applyRow(r *Row) string {
 	tool := r.Server + "." + r.Tool
 	switch core.EventKind(r.Kind) {
 	case core.EventCall:

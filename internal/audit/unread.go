@@ -14,13 +14,13 @@ import (
 // was full when it was created.
 var ErrEmpty = errors.New("it has no entries and no tables")
 
-// unread collects what of an audit log could not be read. It is safe for concurrent use.
-type unread struct {
+// unreadFiles collects what of an audit log could not be read. It is safe for concurrent use.
+type unreadFiles struct {
 	mu  sync.Mutex
 	all []error
 }
 
-func (u *unread) add(err error) {
+func (u *unreadFiles) addError(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !slices.ContainsFunc(u.all, func(known error) bool { return known.Error() == err.Error() }) {
@@ -30,7 +30,7 @@ func (u *unread) add(err error) {
 
 // LeaveOut records that a file of the audit log could not be opened. The other files are still read, and every reader
 // reports what is missing.
-func (r *Record) LeaveOut(err error) { r.unread.add(err) }
+func (r *Record) LeaveOut(err error) { r.unread.addError(err) }
 
 // Unread returns why files of the audit log, or parts of them, could not be read so far.
 func (r *Record) Unread() []error {
@@ -47,8 +47,8 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// passes records an error of a store, and reports whether reading goes on without it.
-func (r *Record) passes(ctx context.Context, err error) bool {
+// skipsStore records an error of a store, and reports whether reading goes on without it.
+func (r *Record) skipsStore(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -56,8 +56,8 @@ func (r *Record) passes(ctx context.Context, err error) bool {
 	return true
 }
 
-// warn adds to warnings, unless they are nil, what could not be read.
-func (r *Record) warn(warnings *[]string) {
+// addWarnings adds to warnings, unless they are nil, what could not be read.
+func (r *Record) addWarnings(warnings *[]string) {
 	if warnings == nil {
 		return
 	}
@@ -68,8 +68,8 @@ func (r *Record) warn(warnings *[]string) {
 	}
 }
 
-// damages returns an error if more than empty files could not be read.
-func (r *Record) damages() error {
+// damageError returns an error if more than empty files could not be read.
+func (r *Record) damageError() error {
 	var all []error
 	for _, err := range r.Unread() {
 		if !errors.Is(err, ErrEmpty) {
@@ -80,25 +80,25 @@ func (r *Record) damages() error {
 }
 
 // Usage returns Add for all stores that can be read.
-func (r *Record) Usage(ctx context.Context, s Span, ends bool) (Usage, error) {
-	u, err := Add(ctx, r.sound(ctx), s, ends)
+func (r *Record) Usage(ctx context.Context, s UsageSpan, ends bool) (Usage, error) {
+	u, err := Add(ctx, r.soundStores(ctx), s, ends)
 	if err == nil || ctx.Err() != nil {
 		return u, err
 	}
-	sound := slices.DeleteFunc(slices.Clone(r.sound(ctx)), func(one Store) bool {
+	sound := slices.DeleteFunc(slices.Clone(r.soundStores(ctx)), func(one Store) bool {
 		_, err := Add(ctx, []Store{one}, s, ends)
-		return err != nil && r.passes(ctx, err)
+		return err != nil && r.skipsStore(ctx, err)
 	})
 	return Add(ctx, sound, s, ends)
 }
 
-// damages reports files that could not be read.
-func (v *verifier) damages() {
+// reportDamage reports files that could not be read.
+func (v *recordVerifier) reportDamage() {
 	for _, err := range v.record.Unread() {
 		if errors.Is(err, ErrEmpty) {
-			v.note("%s", messageOf(err))
+			v.addNote("%s", messageOf(err))
 			continue
 		}
-		v.find(Finding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %s", messageOf(err))})
+		v.addFinding(VerifyFinding{"", 0, Damaged, fmt.Sprintf("not all of the audit log can be read: %s", messageOf(err))})
 	}
 }

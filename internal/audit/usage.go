@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// Span describes what usage is about. Zero fields say nothing.
-type Span struct {
+// UsageSpan describes what usage is about. Zero fields say nothing.
+type UsageSpan struct {
 	From, To           time.Time
 	Session, Principal string
 }
@@ -88,8 +88,8 @@ const (
 
 // Add adds up what stores have. Without ends none of the single executions is looked at, and
 // what only they tell is left out.
-func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) {
-	a := adding{twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}}, days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{}}
+func Add(ctx context.Context, stores []Store, s UsageSpan, ends bool) (Usage, error) {
+	a := usageSum{twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}}, days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{}}
 	f := Filter{From: s.From, To: s.To, Session: s.Session, Principal: s.Principal}
 	for _, store := range stores {
 		groups, err := store.Groups(ctx, f)
@@ -97,30 +97,30 @@ func Add(ctx context.Context, stores []Store, s Span, ends bool) (Usage, error) 
 			return Usage{}, err
 		}
 		for _, g := range groups {
-			a.add(g)
+			a.addGroup(g)
 		}
 	}
-	twice, err := doubled(ctx, stores, f)
+	twice, err := doubledRows(ctx, stores, f)
 	if err != nil {
 		return Usage{}, err
 	}
 	for i := range twice {
-		a.add(less(&twice[i]))
+		a.addGroup(negatedGroup(&twice[i]))
 		a.twice[rowPlace{twice[i].At, twice[i].Seq}] = true
 	}
 	if ends {
-		if err := a.ends(ctx, stores, f); err != nil {
+		if err := a.addNewestEnds(ctx, stores, f); err != nil {
 			return Usage{}, err
 		}
 	}
-	return a.sum(), nil
+	return a.totalUsage(), nil
 }
 
 // rowPlace describes where a row is, as a Brief store tells it.
 type rowPlace struct{ at, seq int64 }
 
-// adding represents usage while it is added up.
-type adding struct {
+// usageSum represents usage while it is added up.
+type usageSum struct {
 	twice   map[rowPlace]bool // rows that are not counted: what they tell is counted elsewhere
 	usage   Usage
 	days    map[string]*DayUsage
@@ -129,7 +129,7 @@ type adding struct {
 	facts   int // executions whose facts were read
 }
 
-func (a *adding) add(g Group) {
+func (a *usageSum) addGroup(g Group) {
 	u, day := &a.usage, entryOf(a.days, g.Day, DayUsage{Day: g.Day})
 	u.Entries += g.Count
 	switch kind := core.EventKind(g.Kind); kind {
@@ -139,7 +139,7 @@ func (a *adding) add(g Group) {
 		u.Returned, u.Avoided = u.Returned+g.Returned, u.Avoided+g.Avoided
 		day.Executions, day.Returned, day.Avoided = day.Executions+g.Count, day.Returned+g.Returned, day.Avoided+g.Avoided
 	case core.EventCall, core.EventAnswer:
-		a.call(g, day)
+		a.addCall(g, day)
 	case core.EventRefusal:
 		u.Refusals += g.Count
 	case core.EventDecision:
@@ -149,30 +149,30 @@ func (a *adding) add(g Group) {
 	}
 }
 
-// call adds calls. One that may have effects has an entry of either kind, and its status is
+// addCall adds calls. One that may have effects has an entry of either kind, and its status is
 // that of the answer; one that reads has an EventCall with both.
-func (a *adding) call(g Group, day *DayUsage) {
-	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).add(g)
-	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).add(g)
+func (a *usageSum) addCall(g Group, day *DayUsage) {
+	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
+	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
 	if g.Kind == string(core.EventCall) {
 		a.usage.Calls, day.Calls = a.usage.Calls+g.Count, day.Calls+g.Count
 	}
-	if failed(g) {
+	if isFailed(g) {
 		a.usage.Errors, day.Errors = a.usage.Errors+g.Count, day.Errors+g.Count
 	}
 }
 
-// failed reports whether calls returned errors. Calls without a status are still in progress.
-func failed(g Group) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
+// isFailed reports whether calls returned errors. Calls without a status are still in progress.
+func isFailed(g Group) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
-func (t *ToolUsage) add(g Group) {
+func (t *ToolUsage) addGroup(g Group) {
 	if g.Kind == string(core.EventCall) {
 		t.Calls += g.Count
 	}
 	if g.Status != "" {
 		t.back, t.micros, t.Bytes = t.back+g.Count, t.micros+g.Micros, t.Bytes+g.Bytes
 	}
-	if failed(g) {
+	if isFailed(g) {
 		t.Errors += g.Count
 	}
 }
@@ -184,22 +184,22 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 	return m[key]
 }
 
-// ends looks at the newest executions one by one.
-func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
+// addNewestEnds looks at the newest executions one by one.
+func (a *usageSum) addNewestEnds(ctx context.Context, stores []Store, f Filter) error {
 	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
 	var all []Row
 	for _, store := range stores {
-		rows, err := briefly(ctx, store, f)
+		rows, err := briefRows(ctx, store, f)
 		if err != nil {
 			return err
 		}
 		all = append(all, slices.DeleteFunc(rows, func(r Row) bool { return a.twice[rowPlace{r.At, r.Seq}] })...)
-		if err := a.hits(ctx, store, f); err != nil {
+		if err := a.addCacheHits(ctx, store, f); err != nil {
 			return err
 		}
 	}
 	if len(all) > newestEnds {
-		slices.SortFunc(all, func(p, q Row) int { return placeOf(&q).compare(placeOf(&p)) })
+		slices.SortFunc(all, func(p, q Row) int { return placeOf(&q).compareTo(placeOf(&p)) })
 		all = all[:newestEnds]
 	}
 	if int64(len(all)) < a.usage.Executions {
@@ -208,12 +208,12 @@ func (a *adding) ends(ctx context.Context, stores []Store, f Filter) error {
 	if int64(a.facts) < a.usage.Executions {
 		a.usage.HitsOf = a.facts
 	}
-	a.each(all)
+	a.addEachEnd(all)
 	return nil
 }
 
-// briefly returns the rows that match f, only with the columns that usage needs.
-func briefly(ctx context.Context, store Store, f Filter) ([]Row, error) {
+// briefRows returns the rows that match f, only with the columns that usage needs.
+func briefRows(ctx context.Context, store Store, f Filter) ([]Row, error) {
 	if b, ok := store.(Brief); ok {
 		return b.Brief(ctx, f)
 	}
@@ -228,8 +228,8 @@ func briefly(ctx context.Context, store Store, f Filter) ([]Row, error) {
 	return all, nil
 }
 
-// hits adds the answers that the newest executions were given again.
-func (a *adding) hits(ctx context.Context, store Store, f Filter) error {
+// addCacheHits adds the answers that the newest executions were given again.
+func (a *usageSum) addCacheHits(ctx context.Context, store Store, f Filter) error {
 	f.Limit = newestFacts
 	n := 0
 	for r, err := range store.Find(ctx, f) {
@@ -246,7 +246,7 @@ func (a *adding) hits(ctx context.Context, store Store, f Filter) error {
 	return nil
 }
 
-func (a *adding) each(ends []Row) {
+func (a *usageSum) addEachEnd(ends []Row) {
 	persons := map[string]*PersonUsage{}
 	var took []int64
 	for _, r := range ends {
@@ -262,7 +262,7 @@ func (a *adding) each(ends []Row) {
 	for _, name := range slices.Sorted(maps.Keys(persons)) {
 		a.usage.Principals = append(a.usage.Principals, *persons[name])
 	}
-	a.usage.Duration = quantiles(took)
+	a.usage.Duration = computeQuantiles(took)
 }
 
 func hitsOf(facts []byte) int64 {
@@ -275,7 +275,7 @@ func hitsOf(facts []byte) int64 {
 	return f.Hits
 }
 
-func quantiles(micros []int64) *Quantiles {
+func computeQuantiles(micros []int64) *Quantiles {
 	if len(micros) == 0 {
 		return nil
 	}
@@ -284,21 +284,21 @@ func quantiles(micros []int64) *Quantiles {
 	return &Quantiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: at(1)}
 }
 
-// sum orders days by time, and tools by how often they were called.
-func (a *adding) sum() Usage {
+// totalUsage orders days by time, and tools by how often they were called.
+func (a *usageSum) totalUsage() Usage {
 	u := a.usage
 	for _, counts := range []map[string]int64{u.ByStatus, u.Approvals} {
 		maps.DeleteFunc(counts, func(_ string, n int64) bool { return n == 0 })
 	}
-	u.Days, u.Tools, u.Servers = []DayUsage{}, busiest(maps.Values(a.tools)), busiest(maps.Values(a.servers))
+	u.Days, u.Tools, u.Servers = []DayUsage{}, busiestTools(maps.Values(a.tools)), busiestTools(maps.Values(a.servers))
 	for _, day := range slices.Sorted(maps.Keys(a.days)) {
 		u.Days = append(u.Days, *a.days[day])
 	}
 	return u
 }
 
-// busiest returns the tools, the most frequently called first.
-func busiest(usage iter.Seq[*ToolUsage]) []ToolUsage {
+// busiestTools returns the tools, the most frequently called first.
+func busiestTools(usage iter.Seq[*ToolUsage]) []ToolUsage {
 	all := []ToolUsage{}
 	for t := range usage {
 		if t.back > 0 {

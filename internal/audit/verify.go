@@ -28,24 +28,24 @@ const (
 	Told      = "story"     // an execution is not told once, from its beginning to its end
 )
 
-// Finding represents something wrong.
-type Finding struct {
+// VerifyFinding represents something wrong.
+type VerifyFinding struct {
 	Chain string `json:"chain,omitempty"`
 	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
 	What  string `json:"what"`          // one of the words above
 	Says  string `json:"says"`
 }
 
-// Verdict is the result of verifying an audit log.
-type Verdict struct {
-	OK          bool           `json:"ok"`
-	Entries     int64          `json:"entries"`
-	Checkpoints int64          `json:"checkpoints"`
-	Codes       bool           `json:"codes_checked"`
-	First       *Finding       `json:"first,omitempty"`
-	Findings    []Finding      `json:"findings,omitempty"` // the first of each chain, and some of the rest
-	Chains      []ChainVerdict `json:"chains"`
-	Notes       []string       `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
+// VerifyResult is the result of verifying an audit log.
+type VerifyResult struct {
+	OK          bool            `json:"ok"`
+	Entries     int64           `json:"entries"`
+	Checkpoints int64           `json:"checkpoints"`
+	Codes       bool            `json:"codes_checked"`
+	First       *VerifyFinding  `json:"first,omitempty"`
+	Findings    []VerifyFinding `json:"findings,omitempty"` // the first of each chain, and some of the rest
+	Chains      []ChainVerdict  `json:"chains"`
+	Notes       []string        `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
 }
 
 // ChainVerdict represents about one chain.
@@ -74,66 +74,66 @@ const (
 
 // Verify recomputes everything that can be proved about the audit log. The error means that it could not be read.
 // What is wrong with it is in the verdict.
-func (r *Record) Verify(ctx context.Context, o VerifyOptions) (Verdict, error) {
-	v := &verifier{record: r, o: o, keyless: keyless{lost: map[string]lostKey{}, erased: map[string]int64{}}}
+func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
+	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
-	if v.codes, v.signer, err = r.signer(o.Key); err != nil {
-		v.note("codes were not checked: the key cannot be read (%v)", err)
+	if v.codes, v.signer, err = r.signerKey(o.Key); err != nil {
+		v.addNote("codes were not checked: the key cannot be read (%v)", err)
 	}
 	v.out.Codes = err == nil
 	if v.signer == nil {
-		v.note("nobody said with which key checkpoints are signed: any that signed all of them counts")
+		v.addNote("nobody said with which key checkpoints are signed: any that signed all of them counts")
 	}
 	if err := v.readMarks(); err != nil {
 		return v.out, err
 	}
-	chains, err := r.chains(ctx) // after the checkpoints: it is at least as long as they say
+	chains, err := r.listChains(ctx) // after the checkpoints: it is at least as long as they say
 	if err != nil {
 		return v.out, err
 	}
-	v.opener = r.opener(ctx, nil)
+	v.opener = r.newOpener(ctx, nil)
 	v.opener.chains = chains
 	if !v.out.Codes {
 		v.opener.wrap = nil // whoever looks is not the person whose keys these are
 	}
 	if v.opener.wrap == nil && r.Keys.Bodies != nil {
-		v.note("bodies were not opened: their key cannot be read; that each has its own key was looked at")
+		v.addNote("bodies were not opened: their key cannot be read; that each has its own key was looked at")
 	}
 	for _, c := range chains {
-		if err := v.chain(ctx, c); err != nil {
+		if err := v.verifyChain(ctx, c); err != nil {
 			return v.out, err
 		}
 		delete(v.marks, c.Chain)
 	}
-	v.missing()
-	v.unaccounted()
-	if err := v.tables(ctx); err != nil {
+	v.findMissingChains()
+	v.findUnaccountedKeys()
+	if err := v.checkTables(ctx); err != nil {
 		return v.out, err
 	}
-	v.damages()
+	v.reportDamage()
 	v.out.OK = len(v.out.Findings) == 0
 	return v.out, nil
 }
 
-// verifier represents at work on a record.
-type verifier struct {
+// recordVerifier represents at work on a record.
+type recordVerifier struct {
 	record  *Record
 	o       VerifyOptions
-	codes   codes
+	codes   signingKeys
 	signer  ed25519.PublicKey
-	marks   map[string]*marks // by chain
-	opener  *opener
-	keyless keyless
-	out     Verdict
+	marks   map[string]*checkpointIndex // by chain
+	opener  *bodyOpener
+	keyless keylessBodies
+	out     VerifyResult
 }
 
-func (v *verifier) note(format string, args ...any) {
+func (v *recordVerifier) addNote(format string, args ...any) {
 	if len(v.out.Notes) < maxFindings {
 		v.out.Notes = append(v.out.Notes, fmt.Sprintf(format, args...))
 	}
 }
 
-func (v *verifier) find(f Finding) {
+func (v *recordVerifier) addFinding(f VerifyFinding) {
 	if v.out.First == nil {
 		v.out.First = &f
 	}
@@ -142,73 +142,73 @@ func (v *verifier) find(f Finding) {
 	}
 }
 
-// missing finds chains that checkpoints of this home name and that are nowhere.
-func (v *verifier) missing() {
+// findMissingChains finds chains that checkpoints of this home name and that are nowhere.
+func (v *recordVerifier) findMissingChains() {
 	for _, m := range sortedMarks(v.marks) {
-		if !m.here || m.last().seq == 0 {
+		if !m.here || m.lastMark().seq == 0 {
 			continue
 		}
-		v.find(Finding{m.chain, 1, Missing, fmt.Sprintf("chain %s had %d entries, as a checkpoint says, and is nowhere", m.chain, m.last().seq)})
+		v.addFinding(VerifyFinding{m.chain, 1, Missing, fmt.Sprintf("chain %s had %d entries, as a checkpoint says, and is nowhere", m.chain, m.lastMark().seq)})
 	}
 }
 
-// checking represents at work on a chain.
-type checking struct {
-	*verifier
-	c       *chain
+// chainCheck represents at work on a chain.
+type chainCheck struct {
+	*recordVerifier
+	c       *recordChain
 	out     ChainVerdict
-	marks   *marks
+	marks   *checkpointIndex
 	next    int64  // sequence number
 	before  []byte // the hash of the entry before; nil if it is not known
 	known   bool   // it is
-	stories stories
+	stories openExecutions
 	found   bool
 	unread  bool // the rest of it cannot be read
 	foreign bool // it was written with another person's key
 }
 
-func (v *verifier) chain(ctx context.Context, c *chain) error {
-	k := &checking{verifier: v, c: c, out: ChainVerdict{Chain: c.Chain}, marks: v.marks[c.Chain], next: 1, known: true, stories: stories{whole: true}}
+func (v *recordVerifier) verifyChain(ctx context.Context, c *recordChain) error {
+	k := &chainCheck{recordVerifier: v, c: c, out: ChainVerdict{Chain: c.Chain}, marks: v.marks[c.Chain], next: 1, known: true, stories: openExecutions{whole: true}}
 	if k.marks == nil {
-		k.marks = &marks{chain: c.Chain}
+		k.marks = &checkpointIndex{chain: c.Chain}
 	}
 	if c.copies > 1 {
-		k.bad(1, Inserted, fmt.Sprintf("chain %s is in %d stores", c.Chain, c.copies))
+		k.addFault(1, Inserted, fmt.Sprintf("chain %s is in %d stores", c.Chain, c.copies))
 	}
-	if err := k.walk(ctx); err != nil {
+	if err := k.verifyRows(ctx); err != nil {
 		return err
 	}
-	k.end()
-	if err := k.standing(ctx); err != nil {
+	k.checkEnd()
+	if err := k.checkChainTables(ctx); err != nil {
 		return err
 	}
 	k.out.Open = len(k.stories.open)
-	k.verifier.out.Chains = append(k.verifier.out.Chains, k.out)
+	k.recordVerifier.out.Chains = append(k.recordVerifier.out.Chains, k.out)
 	return nil
 }
 
-// walk has batches of rows hashed in parallel, and judges the results in order.
-func (k *checking) walk(ctx context.Context) error {
+// verifyRows has batches of rows hashed in parallel, and judges the results in order.
+func (k *chainCheck) verifyRows(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	work, ordered := make(chan *job, 4), make(chan *job, 8)
+	work, ordered := make(chan *verifyJob, 4), make(chan *verifyJob, 8)
 	for range runtime.GOMAXPROCS(0) {
 		go func() {
 			for j := range work {
-				j.look(k.codes.mac)
+				j.verifyHashes(k.codes.mac)
 				close(j.done)
 			}
 		}()
 	}
-	go k.read(ctx, work, ordered)
+	go k.readJobs(ctx, work, ordered)
 	var failed error
 	for j := range ordered {
 		<-j.done
 		if failed == nil && j.err == nil {
-			failed = k.take(ctx, j)
+			failed = k.applyJob(ctx, j)
 		}
 		if failed == nil {
-			failed = k.broken(ctx, j.err)
+			failed = k.reportReadError(ctx, j.err)
 		}
 		if failed != nil {
 			stop()
@@ -217,8 +217,8 @@ func (k *checking) walk(ctx context.Context) error {
 	return failed
 }
 
-// job is a batch of rows, each of which is compared with the one before.
-type job struct {
+// verifyJob is a batch of rows, each of which is compared with the one before.
+type verifyJob struct {
 	rows   []Row
 	before []byte // the hash before the first
 	loose  []bool // the hash does not follow from the one before
@@ -228,31 +228,31 @@ type job struct {
 	done   chan struct{}
 }
 
-func (j *job) look(mac []byte) {
+func (j *verifyJob) verifyHashes(mac []byte) {
 	j.loose, j.forged = make([]bool, len(j.rows)), make([]bool, len(j.rows))
 	before := j.before
 	for i := range j.rows {
 		r := &j.rows[i]
-		j.loose[i] = string(r.hash(before)) != string(r.Hash)
-		j.forged[i] = mac != nil && string(code(mac, r.Hash)) != string(r.Code)
+		j.loose[i] = string(r.computeHash(before)) != string(r.Hash)
+		j.forged[i] = mac != nil && string(hashMAC(mac, r.Hash)) != string(r.Code)
 		before = r.Hash
 	}
 }
 
-// read makes jobs of a chain.
-func (k *checking) read(ctx context.Context, work, ordered chan<- *job) {
+// readJobs makes jobs of a chain.
+func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJob) {
 	defer close(ordered)
 	defer close(work)
 	var before []byte
 	var seal *Seal
 	rows := make([]Row, 0, jobRows)
 	send := func(err error) bool {
-		j := &job{rows: rows, before: before, seal: seal, err: err, done: make(chan struct{})}
+		j := &verifyJob{rows: rows, before: before, seal: seal, err: err, done: make(chan struct{})}
 		if len(rows) > 0 {
 			before = rows[len(rows)-1].Hash
 		}
 		rows, seal = make([]Row, 0, jobRows), nil
-		for _, to := range []chan<- *job{work, ordered} {
+		for _, to := range []chan<- *verifyJob{work, ordered} {
 			select {
 			case to <- j:
 			case <-ctx.Done():
@@ -270,7 +270,7 @@ func (k *checking) read(ctx context.Context, work, ordered chan<- *job) {
 			before, _ = hex.DecodeString(s.Hash)
 		}
 	}
-	for r, err := range k.record.walk(ctx, k.c, 1, seals) {
+	for r, err := range k.record.walkChain(ctx, k.c, 1, seals) {
 		if err != nil {
 			if !send(nil) || !send(err) {
 				return
@@ -284,73 +284,73 @@ func (k *checking) read(ctx context.Context, work, ordered chan<- *job) {
 	send(nil)
 }
 
-// broken handles an error that occurred in place of rows.
-func (k *checking) broken(ctx context.Context, err error) error {
-	var d *damaged
+// reportReadError handles an error that occurred in place of rows.
+func (k *chainCheck) reportReadError(ctx context.Context, err error) error {
+	var d *damagedArchiveError
 	if !errors.As(err, &d) {
-		if err != nil && k.record.passes(ctx, err) {
+		if err != nil && k.record.skipsStore(ctx, err) {
 			k.known, k.stories.whole, k.unread = false, false, true
 			return nil
 		}
 		return err
 	}
-	k.bad(max(k.next, d.first), Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s: %v", d.first, d.last, k.c.Chain, err))
+	k.addFault(max(k.next, d.first), Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s: %v", d.first, d.last, k.c.Chain, err))
 	k.next, k.known, k.stories.whole = d.last+1, false, false
 	return nil
 }
 
-// take judges the rows of a batch in order.
-func (k *checking) take(ctx context.Context, j *job) error {
+// applyJob judges the rows of a batch in order.
+func (k *chainCheck) applyJob(ctx context.Context, j *verifyJob) error {
 	if j.seal != nil {
-		k.seal(*j.seal)
+		k.checkSeal(*j.seal)
 	}
 	for i := range j.rows {
 		r := &j.rows[i]
-		if err := k.row(ctx, r, j.loose[i], j.forged[i]); err != nil {
+		if err := k.checkRow(ctx, r, j.loose[i], j.forged[i]); err != nil {
 			return err
 		}
 		k.known, k.before, k.next = true, r.Hash, r.Seq+1
 	}
-	if err := k.bodies(j.rows); err != nil {
+	if err := k.collectKeyless(j.rows); err != nil {
 		return err
 	}
-	k.verifier.out.Entries += int64(len(j.rows))
+	k.recordVerifier.out.Entries += int64(len(j.rows))
 	k.out.Entries += int64(len(j.rows))
 	if k.o.Progress != nil {
-		k.o.Progress(k.verifier.out.Entries)
+		k.o.Progress(k.recordVerifier.out.Entries)
 	}
 	return nil
 }
 
-func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
+func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) error {
 	switch {
 	case r.Seq != k.next:
-		k.gap(r.Seq)
+		k.reportGap(r.Seq)
 	case loose && k.known:
 		k.out.Bad++
 		if !k.found {
-			f, err := k.diagnose(ctx, r)
+			f, err := k.diagnoseRow(ctx, r)
 			if err != nil {
 				return err
 			}
-			k.bad(f.Seq, f.What, f.Says)
+			k.addFault(f.Seq, f.What, f.Says)
 		}
-	case forged && k.strange(r):
+	case forged && k.isForeignChain(r):
 	case forged:
 		k.out.Bad++
-		if err := k.forged(ctx, r); err != nil {
+		if err := k.reportForged(ctx, r); err != nil {
 			return err
 		}
 	}
-	if k.marks.differs(r) {
+	if k.marks.contradictsRow(r) {
 		k.out.Bad++
-		k.bad(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew", r.Seq, r.Chain))
+		k.addFault(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew", r.Seq, r.Chain))
 	}
 	if r.Kind == string(core.EventGap) && r.Status == StatusLost {
 		k.goesOn(r)
 	}
-	if says := k.stories.tell(r); says != "" {
-		k.find(Finding{r.Chain, r.Seq, Told, fmt.Sprintf("entry %d of chain %s: %s", r.Seq, r.Chain, says)})
+	if says := k.stories.applyRow(r); says != "" {
+		k.addFinding(VerifyFinding{r.Chain, r.Seq, Told, fmt.Sprintf("entry %d of chain %s: %s", r.Seq, r.Chain, says)})
 	}
 	at := time.Unix(0, r.At).UTC()
 	if k.out.Entries == 0 && k.out.From.IsZero() {
@@ -361,94 +361,94 @@ func (k *checking) row(ctx context.Context, r *Row, loose, forged bool) error {
 }
 
 // goesOn reads the entry that begins a chain in the place of another.
-func (k *checking) goesOn(r *Row) {
-	var c continued
+func (k *chainCheck) goesOn(r *Row) {
+	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {
 		return
 	}
 	k.stories.goOn(c.Executions)
-	k.note("chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent", r.Chain, c.Chain, c.Cause, c.Entries)
+	k.addNote("chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent", r.Chain, c.Chain, c.Cause, c.Entries)
 }
 
-// strange reports whether a chain of a shared store belongs to another owner: no checkpoint of this owner names it,
+// isForeignChain reports whether a chain of a shared store belongs to another owner: no checkpoint of this owner names it,
 // and none of its MACs was made with this owner's key.
-func (k *checking) strange(r *Row) bool {
+func (k *chainCheck) isForeignChain(r *Row) bool {
 	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
 		k.foreign = true
 		k.out.Foreign = true
-		k.note("chain %s was written with the key of another person: its codes were not checked", r.Chain)
+		k.addNote("chain %s was written with the key of another person: its codes were not checked", r.Chain)
 	}
 	return k.foreign
 }
 
-// bad records a fault. Only the first of a chain counts, because later faults may follow from it.
-func (k *checking) bad(seq int64, what, says string) {
+// addFault records a fault. Only the first of a chain counts, because later faults may follow from it.
+func (k *chainCheck) addFault(seq int64, what, says string) {
 	if k.found {
 		return
 	}
 	k.found = true
-	k.find(Finding{k.c.Chain, seq, what, says})
+	k.addFinding(VerifyFinding{k.c.Chain, seq, what, says})
 }
 
-func (k *checking) gap(seq int64) {
+func (k *chainCheck) reportGap(seq int64) {
 	k.out.Bad++
 	k.stories.whole = false
-	k.bad(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
+	k.addFault(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// forged handles an entry that follows the one before but whose MAC was not made with the key.
-func (k *checking) forged(ctx context.Context, r *Row) error {
+// reportForged handles an entry that follows the one before but whose MAC was not made with the key.
+func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 	switch {
 	case k.found:
-	case r.Seq > k.marks.last().seq:
-		k.bad(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was added by somebody without the key, or it and those before it since the last checkpoint were hashed anew", r.Seq, r.Chain))
+	case r.Seq > k.marks.lastMark().seq:
+		k.addFault(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was added by somebody without the key, or it and those before it since the last checkpoint were hashed anew", r.Seq, r.Chain))
 	default:
 		d, err := k.lookAround(ctx, r)
 		if err != nil {
 			return err
 		}
 		if d.belongs != nil {
-			k.bad(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was put in by somebody without the key: the one that belongs there is now number %d", r.Seq, r.Chain, d.belongs.Seq))
+			k.addFault(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was put in by somebody without the key: the one that belongs there is now number %d", r.Seq, r.Chain, d.belongs.Seq))
 		}
-		k.bad(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s was changed and hashed anew by somebody without the key, perhaps with those that follow", r.Seq, r.Chain))
+		k.addFault(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s was changed and hashed anew by somebody without the key, perhaps with those that follow", r.Seq, r.Chain))
 	}
 	return nil
 }
 
-// seal compares the seal of an archive, or of a deleted one, with its rows and the key.
-func (k *checking) seal(s Seal) {
-	switch before := hexadecimal(k.before); {
-	case !s.holds(k.signer):
-		k.bad(s.First, Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this record", s.First, s.Last, s.Chain))
+// checkSeal compares the seal of an archive, or of a deleted one, with its rows and the key.
+func (k *chainCheck) checkSeal(s Seal) {
+	switch before := encodeHex(k.before); {
+	case !s.isSignedBy(k.signer):
+		k.addFault(s.First, Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this record", s.First, s.Last, s.Chain))
 	case s.Deleted != nil && s.First != k.next:
-		k.gap(s.First)
+		k.reportGap(s.First)
 	case s.Deleted != nil && k.known && s.Before != before:
-		k.bad(s.First, Rehashed, fmt.Sprintf("the deleted entries %d to %d of chain %s did not follow what is before them", s.First, s.Last, s.Chain))
+		k.addFault(s.First, Rehashed, fmt.Sprintf("the deleted entries %d to %d of chain %s did not follow what is before them", s.First, s.Last, s.Chain))
 	}
 	if s.Deleted == nil {
 		return
 	}
-	k.note("entries %d to %d of chain %s were deleted on %s, as the settings say; that they were there is signed", s.First, s.Last, s.Chain, s.Deleted.Format(time.DateOnly))
+	k.addNote("entries %d to %d of chain %s were deleted on %s, as the settings say; that they were there is signed", s.First, s.Last, s.Chain, s.Deleted.Format(time.DateOnly))
 	k.before, _ = hex.DecodeString(s.Hash)
 	k.next, k.known, k.stories.whole = s.Last+1, true, false
 	k.out.Last = s.Last
 }
 
-// end looks at whether the chain ends where it should.
-func (k *checking) end() {
+// checkEnd looks at whether the chain ends where it should.
+func (k *chainCheck) checkEnd() {
 	if k.unread {
 		return // damages tells of it
 	}
 	last := k.next - 1
-	if m := k.marks.last(); m.seq > last {
-		k.truncated(m.seq, "a checkpoint")
+	if m := k.marks.lastMark(); m.seq > last {
+		k.reportTruncated(m.seq, "a checkpoint")
 	}
 	if k.c.Seq > last {
-		k.truncated(k.c.Seq, "its head")
+		k.reportTruncated(k.c.Seq, "its head")
 	}
 }
 
-func (k *checking) truncated(seq int64, who string) {
+func (k *chainCheck) reportTruncated(seq int64, who string) {
 	k.out.Bad++
-	k.bad(k.next, Truncated, fmt.Sprintf("chain %s ends at entry %d, and %s says that it had %d: the end was cut off", k.c.Chain, k.next-1, who, seq))
+	k.addFault(k.next, Truncated, fmt.Sprintf("chain %s ends at entry %d, and %s says that it had %d: the end was cut off", k.c.Chain, k.next-1, who, seq))
 }

@@ -28,7 +28,7 @@ func written(t testing.TB, executions int) (*memory, *Record, Options, *clock) {
 		id := fmt.Sprintf("x%d", i)
 		_ = l.Record(request(id), false)
 		_ = l.Record(call(id), i%50 == 0)
-		_ = l.Record(core.Event{Kind: core.EventAnswer, Execution: id, Session: "s", Server: "crm", Tool: "update", Status: "ok"}, false)
+		_ = l.Record(core.AuditEvent{Kind: core.EventAnswer, Execution: id, Session: "s", Server: "crm", Tool: "update", Status: "ok"}, false)
 		_ = l.Record(end(id), false)
 		c.add(time.Minute)
 	}
@@ -38,7 +38,7 @@ func written(t testing.TB, executions int) (*memory, *Record, Options, *clock) {
 	return m, &Record{Stores: []Store{m}, Archives: filepath.Join(t.TempDir(), "archive"), Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, o, c
 }
 
-func verified(t *testing.T, r *Record, o VerifyOptions) Verdict {
+func verified(t *testing.T, r *Record, o VerifyOptions) VerifyResult {
 	t.Helper()
 	v, err := r.Verify(t.Context(), o)
 	if err != nil {
@@ -54,9 +54,9 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	// An auditor who has not the key, but its public half.
-	keys, _ := testKeys().codes()
+	keys, _ := testKeys().signingKeys()
 	r.Keys = Keys{}
-	if v := verified(t, r, VerifyOptions{Key: keys.public()}); !v.OK || v.Codes || len(v.Notes) == 0 {
+	if v := verified(t, r, VerifyOptions{Key: keys.publicKey()}); !v.OK || v.Codes || len(v.Notes) == 0 {
 		t.Errorf("%+v", v)
 	}
 	if v := verified(t, r, VerifyOptions{}); !v.OK || len(v.Notes) != 2 {
@@ -79,7 +79,7 @@ func anew(rows []Row, from int) []Row {
 		before = rows[from-1].Hash
 	}
 	for i := from; i < len(rows); i++ {
-		rows[i].Hash = rows[i].hash(before)
+		rows[i].Hash = rows[i].computeHash(before)
 		before = rows[i].Hash
 	}
 	return rows
@@ -127,7 +127,7 @@ func tampers() map[string]struct {
 		"inserted":   {Inserted, 100, func(rows []Row) []Row { return numbered(slices.Insert(rows, 99, fake(100))) }},
 		"inserted well": {Inserted, 100, func(rows []Row) []Row {
 			f := fake(100)
-			f.Hash = f.hash(rows[98].Hash)
+			f.Hash = f.computeHash(rows[98].Hash)
 			return numbered(slices.Insert(rows, 99, f))
 		}},
 		"appended":      {Inserted, 802, func(rows []Row) []Row { return anew(append(rows, fake(802)), 801) }},
@@ -135,7 +135,7 @@ func tampers() map[string]struct {
 		"anew, deleted": {Rehashed, 100, func(rows []Row) []Row { return anew(numbered(slices.Delete(rows, 99, 102)), 99) }},
 		"anew, one": {Rehashed, 100, func(rows []Row) []Row {
 			rows[99].Status = "x"
-			rows[99].Hash = rows[99].hash(rows[98].Hash)
+			rows[99].Hash = rows[99].computeHash(rows[98].Hash)
 			return rows
 		}},
 		"truncated":      {Truncated, 701, func(rows []Row) []Row { return rows[:700] }},
@@ -168,12 +168,12 @@ func TestTamperingWithTheKey(t *testing.T) {
 	if err != nil || os.WriteFile(away, text, 0o600) != nil {
 		t.Fatal(err)
 	}
-	keys, _ := testKeys().codes()
+	keys, _ := testKeys().signingKeys()
 	rows := m.all()
 	rows[99].Status = "x"
 	anew(rows, 99)
 	for i := range rows {
-		rows[i].Code = code(keys.mac, rows[i].Hash)
+		rows[i].Code = hashMAC(keys.mac, rows[i].Hash)
 	}
 	m.rows["c1"] = rows
 	v := verified(t, r, VerifyOptions{})
@@ -213,7 +213,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		t.Errorf("%+v", v.First)
 	}
 	_, other, _ := ed25519.GenerateKey(nil)
-	line, _ := json.Marshal(Checkpoint{Chain: "c1", Seq: 5, Hash: strings.Repeat("ab", 32), Home: "home"}.signed(other))
+	line, _ := json.Marshal(Checkpoint{Chain: "c1", Seq: 5, Hash: strings.Repeat("ab", 32), Home: "home"}.withSignature(other))
 	_ = os.WriteFile(path, append(line, '\n'), 0o600)
 	if v := verified(t, r, VerifyOptions{}); v.OK || v.First.What != Forged {
 		t.Errorf("%+v", v.First)
@@ -227,7 +227,7 @@ func TestForgedCheckpoint(t *testing.T) {
 
 // A story that is not told as it should is found, though the chain holds.
 func TestStories(t *testing.T) {
-	for want, events := range map[string][]core.Event{
+	for want, events := range map[string][]core.AuditEvent{
 		"second time":    {request("x"), request("x")},
 		"ended already":  {request("x"), end("x"), end("x")},
 		"had not begun":  {end("y")},
@@ -287,9 +287,9 @@ func BenchmarkVerify(b *testing.B) {
 		rows[i].Body = body
 	}
 	rows = anew(rows, 0)
-	keys, _ := testKeys().codes()
+	keys, _ := testKeys().signingKeys()
 	for i := range rows {
-		rows[i].Code = code(keys.mac, rows[i].Hash)
+		rows[i].Code = hashMAC(keys.mac, rows[i].Hash)
 	}
 	r.Checkpoints = b.TempDir()
 	for b.Loop() {

@@ -9,50 +9,50 @@ import (
 	"retort/internal/core"
 )
 
-// sent is a batch that may or may not have been written.
-type sent struct {
-	items []*item
+// unconfirmedBatch is a batch that may or may not have been written.
+type unconfirmedBatch struct {
+	items []*queuedRow
 	seq   int64 // of its last row
 	hash  []byte
 }
 
-// write is the writing goroutine: it writes everything in the queue at once, until the log is closed.
-func (l *Log) write() {
+// writeLoop is the writing goroutine: it writes everything in the queue at once, until the log is closed.
+func (l *Log) writeLoop() {
 	defer close(l.ended)
 	for {
-		var batch []*item
-		err := l.clear()
+		var batch []*queuedRow
+		err := l.resolveUnconfirmed()
 		if err == nil {
-			if batch = l.next(); batch == nil {
-				l.note(true)
+			if batch = l.nextBatch(); batch == nil {
+				l.writeCheckpoint(true)
 				return
 			}
-			if err = l.commit(batch); l.lost != nil {
-				err = l.renew()
+			if err = l.commitBatch(batch); l.lost != nil {
+				err = l.startNewChain()
 				batch = nil // it is still queued, and now for the new chain
 			}
 		}
 		if batch == nil && err == nil {
 			continue
 		}
-		l.settle(batch, err)
+		l.finishBatch(batch, err)
 		if err == nil {
-			l.note(false) // when nobody waits for it
-		} else if !l.rest(again) {
+			l.writeCheckpoint(false) // when nobody waits for it
+		} else if !l.backOff(again) {
 			return
 		}
 	}
 }
 
-// next waits for items, and a little longer for more if no caller waits for these.
-func (l *Log) next() []*item {
+// nextBatch waits for items, and a little longer for more if no caller waits for these.
+func (l *Log) nextBatch() []*queuedRow {
 	l.mu.Lock()
 	for len(l.queue) == 0 && !l.closed {
 		l.ready.Wait()
 	}
 	if !l.urgent && !l.closed {
 		l.mu.Unlock()
-		l.pause(linger)
+		l.waitForMore(linger)
 		l.mu.Lock()
 	}
 	defer l.mu.Unlock()
@@ -65,8 +65,8 @@ func (l *Log) next() []*item {
 	return batch
 }
 
-// pause waits for d, or less if a caller waits.
-func (l *Log) pause(d time.Duration) {
+// waitForMore waits for d, or less if a caller waits.
+func (l *Log) waitForMore(d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -81,35 +81,35 @@ func (l *Log) pause(d time.Duration) {
 	}
 }
 
-// rest waits after a failure, or less if a caller waits. It returns false if the log is closed; unwritten entries are
+// backOff waits after a failure, or less if a caller waits. It returns false if the log is closed; unwritten entries are
 // lost then.
-func (l *Log) rest(d time.Duration) bool {
+func (l *Log) backOff(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
 	if closed {
 		l.over = true
 		for _, it := range l.queue { // those that came since
-			it.err = l.unwritten(l.failed)
+			it.err = l.unwrittenError(l.failed)
 		}
 		l.ready.Broadcast()
 	}
 	l.mu.Unlock()
 	if !closed {
-		l.pause(d)
+		l.waitForMore(d)
 	}
 	return !closed
 }
 
-// commit gives items their places and writes them.
-func (l *Log) commit(items []*item) *core.Error {
+// commitBatch gives items their places and writes them.
+func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 	b := Batch{Rows: make([]Row, 0, len(items))}
 	seq, hash := l.head.Seq, l.head.Hash
 	for _, it := range items {
 		r := it.row
 		seq++
 		r.Chain, r.Seq = l.head.Chain, seq
-		hash = r.hash(hash)
-		r.Hash, r.Code = hash, code(l.codes.mac, hash)
+		hash = r.computeHash(hash)
+		r.Hash, r.Code = hash, hashMAC(l.codes.mac, hash)
 		b.Rows = append(b.Rows, r)
 		if it.carries {
 			b.Keys = append(b.Keys, it.key.Key)
@@ -131,17 +131,17 @@ func (l *Log) commit(items []*item) *core.Error {
 			l.lost = err
 			return core.AsError(err)
 		}
-		l.unsure = &sent{items, seq, hash}
-		if written, unknown := l.written(); unknown != nil || !written {
+		l.unsure = &unconfirmedBatch{items, seq, hash}
+		if written, unknown := l.isBatchWritten(); unknown != nil || !written {
 			return core.AsError(err)
 		}
 	}
-	l.reached(seq, hash)
+	l.advanceHead(seq, hash)
 	return nil
 }
 
-// written reports whether the batch is there whose writing has failed.
-func (l *Log) written() (bool, *core.Error) {
+// isBatchWritten reports whether the batch is there whose writing has failed.
+func (l *Log) isBatchWritten() (bool, *core.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	head, err := l.store.Head(ctx)
@@ -161,40 +161,40 @@ func (l *Log) written() (bool, *core.Error) {
 		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
 }
 
-// clear finds out whether an uncertain batch was written. Nothing can be written before: it might or might not follow
+// resolveUnconfirmed finds out whether an uncertain batch was written. Nothing can be written before: it might or might not follow
 // that batch.
-func (l *Log) clear() *core.Error {
+func (l *Log) resolveUnconfirmed() *core.Error {
 	if l.lost != nil {
-		return l.renew()
+		return l.startNewChain()
 	}
 	if l.unsure == nil {
 		return nil
 	}
 	was := l.unsure
-	written, err := l.written()
+	written, err := l.isBatchWritten()
 	if err != nil || !written {
 		return err
 	}
-	l.reached(was.seq, was.hash)
+	l.advanceHead(was.seq, was.hash)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var undone []*item
+	var undone []*queuedRow
 	for _, it := range was.items {
 		if it.gone {
-			undone = append(undone, undo(it))
+			undone = append(undone, retractionOf(it))
 			l.size += it.size
 		}
-		l.done(it)
+		l.markWritten(it)
 	}
-	l.queue = slices.Concat(undone, slices.DeleteFunc(slices.Clone(l.queue), func(it *item) bool { return it.settled }))
+	l.queue = slices.Concat(undone, slices.DeleteFunc(slices.Clone(l.queue), func(it *queuedRow) bool { return it.settled }))
 	l.size += len(undone) * overhead
-	l.healed()
+	l.recordRecovery()
 	return nil
 }
 
-// undo returns an entry which says that a recorded action did not happen.
-func undo(it *item) *item {
-	e := core.Event{
+// retractionOf returns an entry which says that a recorded action did not happen.
+func retractionOf(it *queuedRow) *queuedRow {
+	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
 		Server: it.row.Server, Tool: it.row.Tool, Status: "unrecorded", Facts: map[string]any{"cause": "it was not known to be recorded, so it did not happen", "of": it.row.Kind},
 	}
@@ -202,48 +202,48 @@ func undo(it *item) *item {
 		e.Kind, e.Status = core.EventEnd, string(core.StatusError)
 	}
 	row, _ := rowOf(e) // of strings
-	return &item{row: row, closes: it.opens, size: overhead}
+	return &queuedRow{row: row, closes: it.opens, size: overhead}
 }
 
-// reached moves the head.
-func (l *Log) reached(seq int64, hash []byte) {
+// advanceHead moves the head.
+func (l *Log) advanceHead(seq int64, hash []byte) {
 	l.unsure = nil
 	l.mu.Lock()
 	l.head.Seq, l.head.Hash = seq, hash
 	l.mu.Unlock()
 }
 
-// note writes a checkpoint of the chain's end.
-func (l *Log) note(end bool) {
+// writeCheckpoint writes a checkpoint of the chain's end.
+func (l *Log) writeCheckpoint(end bool) {
 	if l.head.Seq == 0 || l.o.Checkpoints == "" {
 		return
 	}
-	err := l.points.reached(l.head.Seq, l.head.Hash, l.o.Now(), end)
+	err := l.points.recordDurable(l.head.Seq, l.head.Hash, l.o.Now(), end)
 	if err != nil && !l.points.failed {
 		l.o.Log.Warn("a checkpoint of the record could not be written", "error", err)
 	}
 	l.points.failed = err != nil
 }
 
-// settle answers the callers that wait for a batch. Unwritten entries stay in the queue, except those of actions that
+// finishBatch answers the callers that wait for a batch. Unwritten entries stay in the queue, except those of actions that
 // must not happen now.
-func (l *Log) settle(batch []*item, err *core.Error) {
+func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.ready.Broadcast()
 	if err != nil {
-		l.fail(err)
+		l.failBatch(err)
 		return
 	}
 	l.queue = l.queue[len(batch):]
 	for _, it := range batch {
-		l.done(it)
+		l.markWritten(it)
 	}
-	l.healed()
+	l.recordRecovery()
 }
 
-// done handles an item that is durable.
-func (l *Log) done(it *item) {
+// markWritten handles an item that is durable.
+func (l *Log) markWritten(it *queuedRow) {
 	it.settled = true
 	l.size -= it.size
 	if at := time.Unix(0, it.row.At); at.After(l.last) {
@@ -254,18 +254,18 @@ func (l *Log) done(it *item) {
 	}
 }
 
-// fail answers all waiting callers with an error, and takes back the entries of actions that do not happen.
-func (l *Log) fail(err *core.Error) {
+// failBatch answers all waiting callers with an error, and takes back the entries of actions that do not happen.
+func (l *Log) failBatch(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
 		l.o.Log.Error("the record cannot be written", "error", err)
 	}
 	l.failed, l.urgent = err, false
-	left := make([]*item, 0, len(l.queue))
-	var loose []*key
+	left := make([]*queuedRow, 0, len(l.queue))
+	var loose []*bodyKey
 	for _, it := range l.queue {
 		if it.waits {
-			it.err = l.unwritten(err)
+			it.err = l.unwrittenError(err)
 		}
 		if it.waits && it.retracts {
 			it.gone = true
@@ -282,12 +282,12 @@ func (l *Log) fail(err *core.Error) {
 	}
 	l.queue = left
 	for _, k := range loose {
-		carry(left, k)
+		attachKey(left, k)
 	}
 }
 
-// carry attaches a key to the first queued item that needs it. If there is none, the next such item brings it.
-func carry(queue []*item, k *key) {
+// attachKey attaches a key to the first queued item that needs it. If there is none, the next such item brings it.
+func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
 			it.carries, k.kept = true, true
@@ -296,29 +296,29 @@ func carry(queue []*item, k *key) {
 	}
 }
 
-// healed records that writing works again.
-func (l *Log) healed() {
+// recordRecovery records that writing works again.
+func (l *Log) recordRecovery() {
 	if l.failed == nil {
 		return
 	}
 	l.o.Log.Info("the record is written again")
-	row, err := rowOf(core.Event{Kind: core.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)}})
+	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)}})
 	l.failed, l.refused = nil, 0
 	if err == nil {
-		l.add(&item{row: row, size: overhead})
+		l.appendQueue(&queuedRow{row: row, size: overhead})
 	}
 }
 
-// recover closes what an engine that has died left open.
-func (l *Log) recover(ctx context.Context) {
-	store, chain := l.place()
+// closeOrphans closes what an engine that has died left open.
+func (l *Log) closeOrphans(ctx context.Context) {
+	store, chain := l.currentStore()
 	open, err := store.Open(ctx)
 	if err != nil {
 		l.o.Log.Warn("what was open when the engine ended is not known", "error", err)
 		return
 	}
 	for _, id := range open {
-		end := core.Event{Kind: core.EventEnd, Execution: id, Status: string(core.StatusOutcomeUnknown), Facts: map[string]any{"cause": "the engine ended before the execution did"}}
+		end := core.AuditEvent{Kind: core.EventEnd, Execution: id, Status: string(core.StatusOutcomeUnknown), Facts: map[string]any{"cause": "the engine ended before the execution did"}}
 		sent := 0
 		for r, err := range store.Find(ctx, Filter{Chain: chain, Executions: []string{id}, Bare: true}) {
 			if err != nil {

@@ -35,12 +35,12 @@ const maxToken = 16 << 10
 
 // Guard authenticates callers. It is safe for concurrent use.
 type Guard struct {
-	tokens *Book     // nil: there are none
-	oauth  *Resource // nil: there is no authorization server
+	tokens *TokenStore  // nil: there are none
+	oauth  *JWTVerifier // nil: there is no authorization server
 }
 
 // NewGuard returns a Guard that accepts the tokens of both; either may be nil.
-func NewGuard(tokens *Book, oauth *Resource) *Guard { return &Guard{tokens, oauth} }
+func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tokens, oauth} }
 
 // Authenticate returns the principal of a token. The error is a *core.Error that wraps ErrToken,
 // ErrScope or ErrUnavailable.

@@ -38,50 +38,52 @@ type Token struct {
 // Expired reports whether the token is no longer valid at now.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// kept represents a token as the file stores it.
-type kept struct {
+// storedToken represents a token as the file stores it.
+type storedToken struct {
 	Token
 	Digest []byte `json:"sha256"`
 }
 
-// Book stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of
+// TokenStore stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of
 // its writes is stored next to the key. So a server that can write to the file can neither add a
 // token nor restore a revoked one. In a file that was tampered with, no token is valid. Book is
 // safe for concurrent use, and processes may share the file.
-type Book struct {
+type TokenStore struct {
 	path, key, aside string // aside: how often it was written; the lock is beside it
 	now              func() time.Time
 
 	mu    sync.Mutex // for the rest
-	state state
+	state storeState
 	used  map[string]string // id → day that is noted, or will be
 	dirty map[string]string // id → day that is to be noted
 	idle  sync.Cond         // signalled when nobody notes days any more
 	notes bool              // somebody does
 }
 
-// state represents the content of the file when it was last read.
-type state struct {
+// storeState represents the content of the file when it was last read.
+type storeState struct {
 	file, aside seal.Stamp
 	writes      uint64
-	tokens      []kept
+	tokens      []storedToken
 	err         error
 }
 
-// unchanged reports whether a file exists and has not changed since was. A missing file counts as
+// isUnchanged reports whether a file exists and has not changed since was. A missing file counts as
 // changed, so it is looked for again.
-func unchanged(was seal.Stamp, path string) bool { return was.Exists() && was.Same(seal.StampOf(path)) }
+func isUnchanged(was seal.Stamp, path string) bool {
+	return was.Exists() && was.Same(seal.StampOf(path))
+}
 
 // OpenBook returns the tokens in a file. key is the path of the key, which need not exist yet.
-func OpenBook(path, key string) *Book {
+func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
-	b := &Book{path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])), now: time.Now, used: map[string]string{}, dirty: map[string]string{}}
+	b := &TokenStore{path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])), now: time.Now, used: map[string]string{}, dirty: map[string]string{}}
 	b.idle.L = &b.mu
 	return b
 }
 
 // Close waits until pending notes of use are written.
-func (b *Book) Close() error {
+func (b *TokenStore) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.notes {
@@ -91,12 +93,12 @@ func (b *Book) Close() error {
 }
 
 // Tokens returns all tokens in the order of their creation.
-func (b *Book) Tokens() ([]Token, error) {
-	s := b.current()
-	return tellable(s.tokens), s.err
+func (b *TokenStore) Tokens() ([]Token, error) {
+	s := b.currentState()
+	return withoutSecrets(s.tokens), s.err
 }
 
-func tellable(all []kept) []Token {
+func withoutSecrets(all []storedToken) []Token {
 	tokens := make([]Token, len(all))
 	for i, k := range all {
 		tokens[i] = k.Token
@@ -106,7 +108,7 @@ func tellable(all []kept) []Token {
 
 // Create makes a token and returns its text, which is not stored. It calls permit right before the
 // token becomes valid. If permit fails, Create returns its error and makes no token.
-func (b *Book) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
+func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
 		return "", Token{}, core.Errorf(core.KindInvalidArguments, "token.create", "this is no name for a principal").WithHint("at most 128 characters, none of them invisible")
 	}
@@ -117,12 +119,12 @@ func (b *Book) Create(name string, life time.Duration, permit func(Token) error)
 	if life > 0 {
 		made.Expires = now.Add(life)
 	}
-	err = b.change(func(all []kept) ([]kept, error) {
-		all = slices.DeleteFunc(all, func(k kept) bool { return k.Expired(now.Add(-remembered)) })
+	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
+		all = slices.DeleteFunc(all, func(k storedToken) bool { return k.Expired(now.Add(-remembered)) })
 		if len(all) >= maxTokens {
 			return nil, core.Errorf(core.KindLimit, "token.create", "there are %d tokens already", len(all)).WithHint("retort token revoke removes one")
 		}
-		return append(all, kept{made, sum[:]}), permit(made)
+		return append(all, storedToken{made, sum[:]}), permit(made)
 	})
 	if err != nil {
 		return "", Token{}, err
@@ -132,9 +134,9 @@ func (b *Book) Create(name string, life time.Duration, permit func(Token) error)
 
 // Revoke removes the tokens of this name, or the one with this id. Running engines refuse their
 // next request, and end requests in progress within a second.
-func (b *Book) Revoke(which string) (gone []Token, err error) {
-	err = b.change(func(all []kept) ([]kept, error) {
-		left := slices.DeleteFunc(slices.Clone(all), func(k kept) bool {
+func (b *TokenStore) Revoke(which string) (gone []Token, err error) {
+	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
+		left := slices.DeleteFunc(slices.Clone(all), func(k storedToken) bool {
 			hit := k.Name == which || k.ID == which
 			if hit {
 				gone = append(gone, k.Token)
@@ -153,49 +155,49 @@ func (b *Book) Revoke(which string) (gone []Token, err error) {
 }
 
 // RevokeAll starts a new file without tokens, even if the old one is damaged.
-func (b *Book) RevokeAll() (gone []Token, err error) {
-	err = b.locked(func() error {
-		s := b.read()
-		gone = append([]Token{}, tellable(s.tokens)...)
-		return b.write(s.writes+1, nil)
+func (b *TokenStore) RevokeAll() (gone []Token, err error) {
+	err = b.runLocked(func() error {
+		s := b.readFile()
+		gone = append([]Token{}, withoutSecrets(s.tokens)...)
+		return b.writeFile(s.writes+1, nil)
 	})
 	return gone, err
 }
 
-func (b *Book) authenticate(text string) (Principal, error) {
+func (b *TokenStore) authenticate(text string) (Principal, error) {
 	sum, err := parseToken(text)
 	if err != nil {
 		return Principal{}, refused(ErrToken, "%w", err).WithHint("copy it whole: %s and %d letters and digits", prefix, encodedSize)
 	}
-	s := b.current()
+	s := b.currentState()
 	if s.err != nil {
 		return Principal{}, refused(ErrToken, "no token counts, since the file of tokens cannot be believed").WithHint("retort token list tells whoever sits at the machine why")
 	}
-	found, now := find(s.tokens, sum), b.now()
+	found, now := findToken(s.tokens, sum), b.now()
 	switch {
 	case found == nil:
 		return Principal{}, refused(ErrToken, "the token was revoked, or is of another server").WithHint("ask for a new one: retort token create")
 	case found.Expired(now):
 		return Principal{}, refused(ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly)).WithHint("ask for a new one: retort token create")
 	}
-	b.touch(found.Token, now)
+	b.noteUse(found.Token, now)
 	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
 }
 
 // Holds reports whether the token with this id is valid.
-func (b *Book) Holds(id string) bool {
+func (b *TokenStore) Holds(id string) bool {
 	now := b.now()
-	return slices.ContainsFunc(b.current().tokens, func(k kept) bool { return k.ID == id && !k.Expired(now) })
+	return slices.ContainsFunc(b.currentState().tokens, func(k storedToken) bool { return k.ID == id && !k.Expired(now) })
 }
 
 // Empty reports whether no token was ever created. After the first one, callers must have a token.
-func (b *Book) Empty() bool {
-	s := b.current()
+func (b *TokenStore) Empty() bool {
+	s := b.currentState()
 	return s.writes == 0 && s.err == nil
 }
 
-// find compares sum with all tokens, in a time that does not depend on which one matches.
-func find(all []kept, sum digest) (found *kept) {
+// findToken compares sum with all tokens, in a time that does not depend on which one matches.
+func findToken(all []storedToken, sum tokenDigest) (found *storedToken) {
 	for i := range all {
 		if subtle.ConstantTimeCompare(all[i].Digest, sum[:]) == 1 {
 			found = &all[i]
@@ -204,8 +206,8 @@ func find(all []kept, sum digest) (found *kept) {
 	return found
 }
 
-// touch has the day of a token's last use noted, once a day.
-func (b *Book) touch(t Token, now time.Time) {
+// noteUse has the day of a token's last use noted, once a day.
+func (b *TokenStore) noteUse(t Token, now time.Time) {
 	day := now.UTC().Format(time.DateOnly)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,19 +217,19 @@ func (b *Book) touch(t Token, now time.Time) {
 	b.used[t.ID], b.dirty[t.ID] = day, day
 	if !b.notes {
 		b.notes = true
-		go b.note()
+		go b.writeUses()
 	}
 }
 
-// note writes the pending days of use. If that fails, only a date is missing.
-func (b *Book) note() {
+// writeUses writes the pending days of use. If that fails, only a date is missing.
+func (b *TokenStore) writeUses() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.dirty) > 0 {
 		days := b.dirty
 		b.dirty = map[string]string{}
 		b.mu.Unlock()
-		_ = b.change(func(all []kept) ([]kept, error) {
+		_ = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
 			for i := range all {
 				if day := days[all[i].ID]; day > all[i].Used {
 					all[i].Used = day
@@ -241,20 +243,20 @@ func (b *Book) note() {
 	b.idle.Broadcast()
 }
 
-// current returns the content of the file, which it reads again if it has changed.
-func (b *Book) current() state {
+// currentState returns the content of the file, which it reads again if it has changed.
+func (b *TokenStore) currentState() storeState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state.err != nil || !unchanged(b.state.file, b.path) || !unchanged(b.state.aside, b.aside) {
-		b.state = b.read()
+	if b.state.err != nil || !isUnchanged(b.state.file, b.path) || !isUnchanged(b.state.aside, b.aside) {
+		b.state = b.readFile()
 	}
 	return b.state
 }
 
-// change applies f to the current tokens and writes the result.
-func (b *Book) change(f func([]kept) ([]kept, error)) error {
-	return b.locked(func() error {
-		s := b.read()
+// changeTokens applies f to the current tokens and writes the result.
+func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) error {
+	return b.runLocked(func() error {
+		s := b.readFile()
 		if s.err != nil {
 			return s.err
 		}
@@ -262,13 +264,13 @@ func (b *Book) change(f func([]kept) ([]kept, error)) error {
 		if err != nil {
 			return err
 		}
-		return b.write(s.writes+1, changed)
+		return b.writeFile(s.writes+1, changed)
 	})
 }
 
-// locked runs f while it holds a lock among processes. The lock is next to the key, where no server
+// runLocked runs f while it holds a lock among processes. The lock is next to the key, where no server
 // can hold it and so keep a person from revoking tokens.
-func (b *Book) locked(f func() error) error {
+func (b *TokenStore) runLocked(f func() error) error {
 	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
 	if err != nil {
 		return core.Errorf(core.KindInternal, "access.tokens", "another process has the lock on the tokens: %w", err)
@@ -277,22 +279,22 @@ func (b *Book) locked(f func() error) error {
 	return f()
 }
 
-// file represents the stored form of the tokens.
-type file struct {
+// tokensFile represents the stored form of the tokens.
+type tokensFile struct {
 	Writes uint64          `json:"writes"`
 	Tokens json.RawMessage `json:"tokens"`
 	Seal   []byte          `json:"seal"`
 }
 
-func (b *Book) sealed(f file) [][]byte {
+func (b *TokenStore) sealedParts(f tokensFile) [][]byte {
 	return [][]byte{[]byte("tokens"), []byte(b.path), strconv.AppendUint(nil, f.Writes, 10), f.Tokens}
 }
 
-func (b *Book) read() state {
-	s := state{file: seal.StampOf(b.path), aside: seal.StampOf(b.aside)}
-	seen, err := b.seen()
+func (b *TokenStore) readFile() storeState {
+	s := storeState{file: seal.StampOf(b.path), aside: seal.StampOf(b.aside)}
+	seen, err := b.writeCount()
 	if err == nil {
-		err = b.load(seen, &s)
+		err = b.loadFile(seen, &s)
 	}
 	if err != nil {
 		s.tokens, s.writes = nil, max(s.writes, seen)
@@ -302,8 +304,8 @@ func (b *Book) read() state {
 	return s
 }
 
-// seen returns how often the file was written, as noted next to the key.
-func (b *Book) seen() (uint64, error) {
+// writeCount returns how often the file was written, as noted next to the key.
+func (b *TokenStore) writeCount() (uint64, error) {
 	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -315,7 +317,7 @@ func (b *Book) seen() (uint64, error) {
 	return n, nil
 }
 
-func (b *Book) load(seen uint64, s *state) error {
+func (b *TokenStore) loadFile(seen uint64, s *storeState) error {
 	text, err := seal.ReadFile(b.path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && seen == 0:
@@ -329,8 +331,8 @@ func (b *Book) load(seen uint64, s *state) error {
 	if err != nil {
 		return errors.New("has no key: " + b.key + " can't be read")
 	}
-	var f file
-	if json.Unmarshal(text, &f) != nil || !seal.Holds(key, f.Seal, b.sealed(f)...) {
+	var f tokensFile
+	if json.Unmarshal(text, &f) != nil || !seal.VerifyMAC(key, f.Seal, b.sealedParts(f)...) {
 		return errors.New("was written by something else than Retort, or was moved: its seal is broken")
 	}
 	if s.writes = f.Writes; f.Writes < seen {
@@ -342,15 +344,15 @@ func (b *Book) load(seen uint64, s *state) error {
 	return nil
 }
 
-func (b *Book) write(writes uint64, tokens []kept) error {
-	f := file{Writes: writes}
+func (b *TokenStore) writeFile(writes uint64, tokens []storedToken) error {
+	f := tokensFile{Writes: writes}
 	var err error
-	if f.Tokens, err = json.Marshal(append([]kept{}, tokens...)); err != nil {
+	if f.Tokens, err = json.Marshal(append([]storedToken{}, tokens...)); err != nil {
 		return err
 	}
-	key, err := seal.Key(b.key)
+	key, err := seal.LoadOrCreateKey(b.key)
 	if err == nil {
-		f.Seal = seal.Code(key, b.sealed(f)...)
+		f.Seal = seal.ComputeMAC(key, b.sealedParts(f)...)
 		var text []byte
 		if text, err = json.Marshal(f); err == nil {
 			err = seal.Replace(b.path, append(text, '\n'))

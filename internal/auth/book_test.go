@@ -16,7 +16,7 @@ func permit(Token) error { return nil }
 
 // desk is a book with its files, and a clock.
 type desk struct {
-	*Book
+	*TokenStore
 	t   *testing.T
 	dir string
 	at  time.Time
@@ -25,12 +25,12 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	dir := t.TempDir()
 	d := &desk{t: t, dir: dir, at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}
-	d.Book = d.again()
+	d.TokenStore = d.again()
 	return d
 }
 
 // again is the book as another process has it.
-func (d *desk) again() *Book {
+func (d *desk) again() *TokenStore {
 	b := OpenBook(filepath.Join(d.dir, "home", "access", "tokens.json"), filepath.Join(d.dir, "keys", "key"))
 	b.now = func() time.Time { return d.at }
 	d.t.Cleanup(func() { _ = b.Close() })
@@ -112,8 +112,8 @@ func TestUsed(t *testing.T) {
 		}
 	}
 	_ = running.Close()
-	if all, err := d.Tokens(); err != nil || all[0].Used != "2026-05-04" || d.current().writes != 2 {
-		t.Errorf("%+v, %v, written %d times", all, err, d.current().writes)
+	if all, err := d.Tokens(); err != nil || all[0].Used != "2026-05-04" || d.currentState().writes != 2 {
+		t.Errorf("%+v, %v, written %d times", all, err, d.currentState().writes)
 	}
 	d.at = d.at.Add(24 * time.Hour)
 	if _, err := running.authenticate(text); err != nil {
@@ -165,7 +165,7 @@ func TestTampering(t *testing.T) {
 				t.Fatal(err)
 			}
 			tamper(d, old)
-			for _, b := range []*Book{running, d.again()} {
+			for _, b := range []*TokenStore{running, d.again()} {
 				if _, err := b.authenticate(kept); !errors.Is(err, ErrToken) {
 					t.Errorf("it counts: %v", err)
 				}
@@ -202,7 +202,7 @@ func TestAnotherKey(t *testing.T) {
 		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
 			t.Errorf("it counts: %v", err)
 		}
-		if _, err := seal.Key(d.key); err != nil {
+		if _, err := seal.LoadOrCreateKey(d.key); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {

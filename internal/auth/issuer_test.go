@@ -92,14 +92,14 @@ func (s *issuer) resource(change func(*OAuth)) *clocked {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c := &clocked{Resource: r}
+	c := &clocked{JWTVerifier: r}
 	c.set(noon)
 	r.now, r.keys.now = c.get, c.get
 	return c
 }
 
 type clocked struct {
-	*Resource
+	*JWTVerifier
 	at atomic.Pointer[time.Time]
 }
 

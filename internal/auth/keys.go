@@ -33,8 +33,8 @@ const (
 	minRSA    = 2048
 )
 
-// keys caches the keys of an issuer. It fetches them when a token needs them.
-type keys struct {
+// issuerKeys caches the keys of an issuer. It fetches them when a token needs them.
+type issuerKeys struct {
 	issuer, url string
 	client      *http.Client
 	log         *slog.Logger
@@ -48,10 +48,10 @@ type keys struct {
 	flight  chan struct{} // closed when the attempt that is under way has ended
 }
 
-func newKeys(issuer, jwks string, log *slog.Logger) *keys {
+func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = 64 << 10
-	return &keys{issuer: issuer, url: jwks, log: log, now: time.Now, client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin}}
+	return &issuerKeys{issuer: issuer, url: jwks, log: log, now: time.Now, client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin}}
 }
 
 // sameOrigin refuses redirects to another origin, which could supply any keys.
@@ -62,8 +62,8 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// trustworthy reports whether answers from an address can be trusted.
-func trustworthy(u *url.URL) bool {
+// isTrustworthy reports whether answers from an address can be trusted.
+func isTrustworthy(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
 
@@ -72,9 +72,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// find returns the keys that may have signed a token. Its errors are those of Authenticate.
-func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
-	found, age, flight := k.look(id, algorithm)
+// findKeys returns the keys that may have signed a token. Its errors are those of Authenticate.
+func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
+	found, age, flight := k.lookupKeys(id, algorithm)
 	if flight != nil {
 		wait := ctx
 		if len(found) > 0 {
@@ -86,27 +86,27 @@ func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKe
 		case <-flight:
 		case <-wait.Done():
 		}
-		found, age, _ = k.look(id, algorithm)
+		found, age, _ = k.lookupKeys(id, algorithm)
 	}
 	switch {
 	case len(found) > 0:
 		return found, nil
-	case age > lasting || k.down():
+	case age > lasting || k.isDown():
 		return nil, refused(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server says why")
 	}
 	return nil, refused(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
 }
 
-// down reports whether the last attempt to fetch has failed or has not ended.
-func (k *keys) down() bool {
+// isDown reports whether the last attempt to fetch has failed or has not ended.
+func (k *issuerKeys) isDown() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.failed || k.flight != nil
 }
 
-// look returns the cached keys that fit, and the age of the cache. If newer keys could help and may
+// lookupKeys returns the cached keys that fit, and the age of the cache. If newer keys could help and may
 // be fetched, flight is closed when the attempt ends.
-func (k *keys) look(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
+func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -115,23 +115,23 @@ func (k *keys) look(id, algorithm string) (found []jose.JSONWebKey, age time.Dur
 		age = now.Sub(k.fetched)
 	}
 	if age <= lasting {
-		found = fitting(k.set, id, algorithm)
+		found = fittingKeys(k.set, id, algorithm)
 	}
 	if len(found) > 0 && age <= fresh {
 		return found, age, nil
 	}
 	if k.flight == nil && (k.tried.IsZero() || now.Sub(k.tried) >= pause) {
 		k.flight, k.tried = make(chan struct{}), now
-		go k.fly(k.flight)
+		go k.fetchShared(k.flight)
 	}
 	return found, age, k.flight
 }
 
-// fly fetches the keys and closes flight when it has finished.
-func (k *keys) fly(flight chan struct{}) {
+// fetchShared fetches the keys and closes flight when it has finished.
+func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	set, err := k.fetch(ctx)
+	set, err := k.fetchKeys(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failed = err != nil; !k.failed {
@@ -143,19 +143,19 @@ func (k *keys) fly(flight chan struct{}) {
 	close(flight)
 }
 
-// fitting returns the keys with this id that can have signed with an algorithm. Without an id it
+// fittingKeys returns the keys with this id that can have signed with an algorithm. Without an id it
 // returns all of these.
-func fitting(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebKey) {
+func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebKey) {
 	for _, key := range set {
-		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) && signs(key, algorithm) {
+		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) && canSign(key, algorithm) {
 			found = append(found, key)
 		}
 	}
 	return found
 }
 
-// signs reports whether a public key is one for an algorithm.
-func signs(key jose.JSONWebKey, algorithm string) bool {
+// canSign reports whether a public key is one for an algorithm.
+func canSign(key jose.JSONWebKey, algorithm string) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:
 		return public.N.BitLen() >= minRSA && (strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS"))
@@ -167,18 +167,18 @@ func signs(key jose.JSONWebKey, algorithm string) bool {
 	return false
 }
 
-func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+func (k *issuerKeys) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	address := k.url
 	if address == "" {
 		var err error
-		if address, err = k.discover(ctx); err != nil {
+		if address, err = k.discoverAddress(ctx); err != nil {
 			return nil, err
 		}
 	}
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := k.get(ctx, address, &document); err != nil {
+	if err := k.getDocument(ctx, address, &document); err != nil {
 		return nil, err
 	}
 	if len(document.Keys) > maxKeys {
@@ -197,8 +197,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return set, nil
 }
 
-// discover asks the issuer where its keys are: RFC 8414, then OpenID Connect.
-func (k *keys) discover(ctx context.Context) (string, error) {
+// discoverAddress asks the issuer where its keys are: RFC 8414, then OpenID Connect.
+func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 	u, err := url.Parse(k.issuer)
 	if err != nil {
 		return "", err
@@ -211,7 +211,7 @@ func (k *keys) discover(ctx context.Context) (string, error) {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`
 		}
-		err := k.get(ctx, address, &document)
+		err := k.getDocument(ctx, address, &document)
 		switch {
 		case err != nil:
 		case document.Issuer != k.issuer:
@@ -226,8 +226,8 @@ func (k *keys) discover(ctx context.Context) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// get reads a JSON document of bounded size.
-func (k *keys) get(ctx context.Context, address string, v any) error {
+// getDocument reads a JSON document of bounded size.
+func (k *issuerKeys) getDocument(ctx context.Context, address string, v any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

@@ -37,11 +37,11 @@ type OAuth struct {
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
 }
 
-// Resource represents the side of OAuth 2.1 that tokens are shown to.
-type Resource struct {
+// JWTVerifier represents the side of OAuth 2.1 that tokens are shown to.
+type JWTVerifier struct {
 	o           OAuth
 	algorithms  []jose.SignatureAlgorithm
-	keys        *keys
+	keys        *issuerKeys
 	metadataURL string
 	metadata    []byte
 	path        string // of the metadata
@@ -50,7 +50,7 @@ type Resource struct {
 
 // NewResource checks o. Nothing is fetched before the first token comes. log is told why keys
 // can't be fetched, which is not for who shows a token.
-func NewResource(o OAuth, log *slog.Logger) (*Resource, error) {
+func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 	wrong := func(what, value, hint string) error {
 		return core.Errorf(core.KindInvalidArguments, "access.oauth", "http.oauth: %s %q %s", what, value, hint)
 	}
@@ -66,35 +66,35 @@ func NewResource(o OAuth, log *slog.Logger) (*Resource, error) {
 	if o.Audience == "" {
 		return nil, wrong("audience", "", "is missing: without it, tokens for others would count")
 	}
-	r := &Resource{o: o, now: time.Now, keys: newKeys(o.Issuer, o.JWKS, log)}
+	r := &JWTVerifier{o: o, now: time.Now, keys: newKeys(o.Issuer, o.JWKS, log)}
 	for _, name := range o.Algorithms {
 		if !slices.Contains(Algorithms(), name) {
 			return nil, wrong("algorithm", name, "is not one of "+strings.Join(Algorithms(), ", "))
 		}
 		r.algorithms = append(r.algorithms, jose.SignatureAlgorithm(name))
 	}
-	return r, r.describe()
+	return r, r.describeResource()
 }
 
 // Trustworthy reports whether what comes from an address can be believed: https, or this machine.
 func Trustworthy(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && trustworthy(u)
+	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && isTrustworthy(u)
 }
 
-// claims describes what is read of a token.
-type claims struct {
+// tokenClaims describes what is read of a token.
+type tokenClaims struct {
 	jwt.Claims
-	Scope        text            `json:"scope"`
-	Scp          text            `json:"scp"`
+	Scope        textOrList      `json:"scope"`
+	Scp          textOrList      `json:"scp"`
 	Confirmation json.RawMessage `json:"cnf"`
 	Verified     any             `json:"email_verified"`
 }
 
-// text represents one text or several; what is neither is none.
-type text []string
+// textOrList represents one text or several; what is neither is none.
+type textOrList []string
 
-func (t *text) UnmarshalJSON(data []byte) error {
+func (t *textOrList) UnmarshalJSON(data []byte) error {
 	var one string
 	var several []string
 	switch {
@@ -106,15 +106,15 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (r *Resource) authenticate(ctx context.Context, bearer string) (Principal, error) {
-	c, named, err := r.verify(ctx, bearer)
+func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principal, error) {
+	c, named, err := r.verifyToken(ctx, bearer)
 	if err != nil {
 		return Principal{}, err
 	}
-	if err := r.judge(c); err != nil {
+	if err := r.checkClaims(c); err != nil {
 		return Principal{}, err
 	}
-	name, err := r.name(c, named)
+	name, err := r.principalName(c, named)
 	if err != nil {
 		return Principal{}, err
 	}
@@ -127,10 +127,10 @@ func (r *Resource) authenticate(ctx context.Context, bearer string) (Principal, 
 	return Principal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
 }
 
-// verify reads a token and proves that the issuer has signed it. Of the token's header only
+// verifyToken reads a token and proves that the issuer has signed it. Of the token's header only
 // algorithm, type and the name of the key count: a key that it brings along does not. Before
 // anything is fetched, it must look like a token of this issuer.
-func (r *Resource) verify(ctx context.Context, bearer string) (c claims, named map[string]any, err error) {
+func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenClaims, named map[string]any, err error) {
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {
 		return c, nil, refused(ErrToken, "this is no token (JWT) that is signed with %s", strings.Join(r.o.Algorithms, ", ")).
@@ -144,7 +144,7 @@ func (r *Resource) verify(ctx context.Context, bearer string) (c claims, named m
 	if token.UnsafeClaimsWithoutVerification(&looks) != nil || looks.Issuer != r.o.Issuer {
 		return c, nil, refused(ErrToken, "the token is not of the issuer %s", r.o.Issuer)
 	}
-	candidates, err := r.keys.find(ctx, header.KeyID, header.Algorithm)
+	candidates, err := r.keys.findKeys(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return c, nil, err
 	}
@@ -152,7 +152,7 @@ func (r *Resource) verify(ctx context.Context, bearer string) (c claims, named m
 		if token.Claims(key, &c, &named) == nil {
 			return c, named, nil
 		}
-		c, named = claims{}, nil
+		c, named = tokenClaims{}, nil
 	}
 	return c, nil, refused(ErrToken, "the token's signature is wrong, or its claims can't be read")
 }
@@ -166,8 +166,8 @@ func isAccess(kind string) bool {
 	return false
 }
 
-// judge holds claims to what is expected of them.
-func (r *Resource) judge(c claims) error {
+// checkClaims holds claims to what is expected of them.
+func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {
 		return refused(ErrToken, "the token says not when it expires")
@@ -190,9 +190,9 @@ func (r *Resource) judge(c claims) error {
 
 func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
 
-// name returns that of the principal. An address that nobody has verified names nobody: many servers let users write
+// principalName returns that of the principal. An address that nobody has verified names nobody: many servers let users write
 // any.
-func (r *Resource) name(c claims, named map[string]any) (string, error) {
+func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
 	if !ok || !ValidName(name) {
 		return "", refused(ErrToken, "the token has no claim %s that can name a principal", r.o.Principal).WithHint("http.oauth.principal names another claim")
@@ -205,8 +205,8 @@ func (r *Resource) name(c claims, named map[string]any) (string, error) {
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// describe makes the metadata of RFC 9728.
-func (r *Resource) describe() (err error) {
+// describeResource makes the metadata of RFC 9728.
+func (r *JWTVerifier) describeResource() (err error) {
 	u, err := url.Parse(r.o.Resource)
 	if err != nil {
 		return err
@@ -229,10 +229,10 @@ func (g *Guard) Metadata() (paths []string, h http.Handler) {
 	if g.oauth == nil {
 		return nil, nil
 	}
-	return slices.Compact([]string{wellKnown, g.oauth.path}), http.HandlerFunc(g.oauth.tell)
+	return slices.Compact([]string{wellKnown, g.oauth.path}), http.HandlerFunc(g.oauth.serveMetadata)
 }
 
-func (r *Resource) tell(w http.ResponseWriter, req *http.Request) {
+func (r *JWTVerifier) serveMetadata(w http.ResponseWriter, req *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*") // it is public, and clients in browsers read it
 	h.Set("Access-Control-Allow-Methods", "GET")

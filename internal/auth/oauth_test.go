@@ -188,7 +188,7 @@ func TestMetadata(t *testing.T) {
 	for resource, path := range map[string]string{
 		"https://retort.example.com/mcp": wellKnown + "/mcp", "https://retort.example.com": wellKnown, "https://retort.example.com/": wellKnown, "https://retort.example.com:8443/a/b": wellKnown + "/a/b",
 	} {
-		g := NewGuard(nil, s.resource(func(o *OAuth) { o.Resource, o.Scopes = resource, []string{"mcp:tools"} }).Resource)
+		g := NewGuard(nil, s.resource(func(o *OAuth) { o.Resource, o.Scopes = resource, []string{"mcp:tools"} }).JWTVerifier)
 		paths, h := g.Metadata()
 		if paths[len(paths)-1] != path || paths[0] != wellKnown {
 			t.Errorf("%s: %v", resource, paths)
@@ -215,7 +215,7 @@ func TestRefuse(t *testing.T) {
 	d := newDesk(t)
 	text, _ := d.make("anna", 0)
 	r := s.resource(func(o *OAuth) { o.Scopes = []string{"mcp:tools"} })
-	g := NewGuard(d.Book, r.Resource)
+	g := NewGuard(d.TokenStore, r.JWTVerifier)
 	if p, err := g.Authenticate(t.Context(), text); err != nil || p.Name != "anna" {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -223,7 +223,7 @@ func TestRefuse(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	down := newIssuer(t)
-	far := NewGuard(nil, down.resource(nil).Resource)
+	far := NewGuard(nil, down.resource(nil).JWTVerifier)
 	token := down.good(down.claimed())
 	down.CloseClientConnections()
 	down.Close()
@@ -239,8 +239,8 @@ func TestRefuse(t *testing.T) {
 		{g, text[:20], 401, `error="invalid_token"`, "typo"},
 		{g, newToken(), 401, `error="invalid_token"`, "revoked"},
 		{g, s.good(s.with("scope", "openid")), 403, `scope="mcp:tools", error="insufficient_scope"`, "has not the scope mcp:tools"},
-		{NewGuard(d.Book, nil), s.good(s.claimed()), 401, `Bearer realm="retort", error="invalid_token"`, "no authorization server"},
-		{NewGuard(nil, r.Resource), text, 401, `error="invalid_token"`, "no tokens of its own"},
+		{NewGuard(d.TokenStore, nil), s.good(s.claimed()), 401, `Bearer realm="retort", error="invalid_token"`, "no authorization server"},
+		{NewGuard(nil, r.JWTVerifier), text, 401, `error="invalid_token"`, "no tokens of its own"},
 		{far, token, 503, "", "can't be fetched"},
 	} {
 		_, err := c.guard.Authenticate(t.Context(), c.token)
@@ -256,7 +256,7 @@ func TestRefuse(t *testing.T) {
 func TestHolds(t *testing.T) {
 	s, d := newIssuer(t), newDesk(t)
 	r := s.resource(nil)
-	g := NewGuard(d.Book, r.Resource)
+	g := NewGuard(d.TokenStore, r.JWTVerifier)
 	if !d.Empty() {
 		t.Error("there are tokens")
 	}

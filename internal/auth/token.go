@@ -19,9 +19,9 @@ const (
 
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// digest represents all that is kept of a token. It has 256 random bits, so nobody finds it by trying, however fast
+// tokenDigest represents all that is kept of a token. It has 256 random bits, so nobody finds it by trying, however fast
 // the hash.
-type digest [sha256.Size]byte
+type tokenDigest [sha256.Size]byte
 
 var errTypo = errors.New("the token is incomplete, or has a typo: its checksum is wrong")
 
@@ -29,30 +29,30 @@ var errTypo = errors.New("the token is incomplete, or has a typo: its checksum i
 func newToken() string {
 	var secret [randomSize + sumSize]byte
 	_, _ = rand.Read(secret[:randomSize]) // never fails
-	sum := checksum(secret[:randomSize])
+	sum := checksumOf(secret[:randomSize])
 	copy(secret[randomSize:], sum[:])
 	return prefix + encoding.EncodeToString(secret[:])
 }
 
 // parseToken tells a token that was mistyped from one that is unknown.
-func parseToken(text string) (digest, error) {
+func parseToken(text string) (tokenDigest, error) {
 	encoded, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(encoded) != encodedSize {
-		return digest{}, errTypo
+		return tokenDigest{}, errTypo
 	}
 	var secret [randomSize + sumSize]byte
 	if _, err := encoding.Decode(secret[:], []byte(encoded)); err != nil || encoding.EncodeToString(secret[:]) != encoded {
-		return digest{}, errTypo
+		return tokenDigest{}, errTypo
 	}
-	if checksum(secret[:randomSize]) != [sumSize]byte(secret[randomSize:]) {
-		return digest{}, errTypo
+	if checksumOf(secret[:randomSize]) != [sumSize]byte(secret[randomSize:]) {
+		return tokenDigest{}, errTypo
 	}
 	return digestOf(text), nil
 }
 
-func digestOf(token string) digest { return sha256.Sum256([]byte("retort token\x00" + token)) }
+func digestOf(token string) tokenDigest { return sha256.Sum256([]byte("retort token\x00" + token)) }
 
-func checksum(random []byte) [sumSize]byte {
+func checksumOf(random []byte) [sumSize]byte {
 	sum := sha256.Sum256(append([]byte("retort token checksum\x00"), random...))
 	return [sumSize]byte(sum[:])
 }

@@ -48,7 +48,7 @@ func BenchmarkColdStart(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if n := again.Toolset().Count(); n != 450 {
+		if n := again.Toolset().CountTools(); n != 450 {
 			b.Fatal(n)
 		}
 	}

@@ -27,11 +27,11 @@ const (
 	lockPatience = 5 * time.Second
 )
 
-// book stores the trusted definitions: a sealed file for each server, next to the server's definitions. A program
+// trustStore stores the trusted definitions: a sealed file for each server, next to the server's definitions. A program
 // that can write there can neither forge a file nor restore an old one, because the key and the write counts are
 // stored elsewhere. Several engines may share the files: each takes a lock and reads what the others wrote before it
 // writes.
-type book struct {
+type trustStore struct {
 	dir, key string // empty: memory only
 
 	mu sync.Mutex // for the lock is one of the process
@@ -46,21 +46,21 @@ type pinsHeader struct {
 	Seal   string `json:"seal"`
 }
 
-func (b *book) keeps() bool { return b.dir != "" && b.key != "" }
+func (b *trustStore) isPersistent() bool { return b.dir != "" && b.key != "" }
 
-func (b *book) path(server string) string {
-	return filepath.Join(b.dir, strings.TrimSuffix(fileName(server), suffix)+pinsSuffix)
+func (b *trustStore) filePath(server string) string {
+	return filepath.Join(b.dir, strings.TrimSuffix(fileName(server), toolsSuffix)+pinsSuffix)
 }
 
-// witness returns the path of the file that counts the writes of a server's file.
-func (b *book) witness(server string) string {
-	sum := sha256.Sum256([]byte(b.path(server)))
+// witnessPath returns the path of the file that counts the writes of a server's file.
+func (b *trustStore) witnessPath(server string) string {
+	sum := sha256.Sum256([]byte(b.filePath(server)))
 	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
 }
 
-// seen returns how often the server's file was written, as far as known.
-func (b *book) seen(server string) (uint64, error) {
-	text, err := seal.ReadFile(b.witness(server), 64)
+// readWriteCount returns how often the server's file was written, as far as known.
+func (b *trustStore) readWriteCount(server string) (uint64, error) {
+	text, err := seal.ReadFile(b.witnessPath(server), 64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -70,16 +70,16 @@ func (b *book) seen(server string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// read returns the trusted definitions of a server. If they cannot be read, nothing is trusted.
-func (b *book) read(server string) *trust {
-	if !b.keeps() {
-		return &trust{}
+// readTrust returns the trusted definitions of a server. If they cannot be read, nothing is trusted.
+func (b *trustStore) readTrust(server string) *serverTrust {
+	if !b.isPersistent() {
+		return &serverTrust{}
 	}
-	path := b.path(server)
-	t := &trust{file: seal.StampOf(path)}
-	seen, err := b.seen(server)
+	path := b.filePath(server)
+	t := &serverTrust{file: seal.StampOf(path)}
+	seen, err := b.readWriteCount(server)
 	if err == nil {
-		err = b.load(path, server, seen, t)
+		err = b.loadFile(path, server, seen, t)
 	}
 	if err != nil {
 		t.records, t.unknown, t.writes = nil, fmt.Sprintf("%s: %v", path, err), seen
@@ -87,7 +87,7 @@ func (b *book) read(server string) *trust {
 	return t
 }
 
-func (b *book) load(path, server string, seen uint64, t *trust) error {
+func (b *trustStore) loadFile(path, server string, seen uint64, t *serverTrust) error {
 	data, err := seal.ReadFile(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && seen == 0:
@@ -107,7 +107,7 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 		return fmt.Errorf("its key can't be read: %w", err)
 	}
 	code, err := base64.StdEncoding.Strict().DecodeString(h.Seal)
-	if err != nil || h.Server != server || !seal.Holds(key, code, sealed(path, h, rest)...) {
+	if err != nil || h.Server != server || !seal.VerifyMAC(key, code, sealedParts(path, h, rest)...) {
 		return errors.New("its seal is broken: something other than Retort wrote it, or it was moved")
 	}
 	if h.Writes < seen {
@@ -116,22 +116,22 @@ func (b *book) load(path, server string, seen uint64, t *trust) error {
 	t.writes = h.Writes
 	t.records, err = readRecords(rest)
 	if h.Format == 1 {
-		repin(t.records)
+		repinRecords(t.records)
 	}
 	return err
 }
 
-// sealed returns the parts that the seal covers.
-func sealed(path string, h pinsHeader, rest []byte) [][]byte {
+// sealedParts returns the parts that the seal covers.
+func sealedParts(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }
 
-// repin replaces the pins of format 1 by current ones. A record whose definition was not stored keeps its old pin. If
+// repinRecords replaces the pins of format 1 by current ones. A record whose definition was not stored keeps its old pin. If
 // the tool's old pin then differs, a person is asked about the tool.
-func repin(records map[string]record) {
+func repinRecords(records map[string]trustRecord) {
 	for name, r := range records {
-		if d := parse(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {
-			r.pin = pin(d)
+		if d := parseJSON(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {
+			r.pin = computePin(d)
 			records[name] = r
 		}
 	}
@@ -139,21 +139,21 @@ func repin(records map[string]record) {
 
 const recordFields = 7
 
-func readRecords(text []byte) (map[string]record, error) {
+func readRecords(text []byte) (map[string]trustRecord, error) {
 	bad := errors.New("its format differs from what this version writes")
-	whole := parse(text, 2)
-	tools, _ := whole.member("tools")
-	if tools.kind() != '[' || len(tools.items)%recordFields != 0 {
+	whole := parseJSON(text, 2)
+	tools, _ := whole.findMember("tools")
+	if tools.firstByte() != '[' || len(tools.items)%recordFields != 0 {
 		return nil, bad
 	}
-	records := make(map[string]record, len(tools.items)/recordFields)
+	records := make(map[string]trustRecord, len(tools.items)/recordFields)
 	for i := 0; i < len(tools.items); i += recordFields {
 		f := tools.items[i : i+recordFields]
-		var r record
-		name, named := unquote(f[0].raw)
+		var r trustRecord
+		name, named := unquoteJSON(f[0].raw)
 		var ok [2]bool
-		r.pin, ok[0] = unquote(f[1].raw)
-		r.other, ok[1] = unquote(f[4].raw)
+		r.pin, ok[0] = unquoteJSON(f[1].raw)
+		r.other, ok[1] = unquoteJSON(f[4].raw)
 		trusted, err1 := strconv.ParseInt(string(f[2].raw), 10, 64)
 		clean, err2 := strconv.Atoi(string(f[3].raw))
 		noticed, err3 := strconv.ParseInt(string(f[5].raw), 10, 64)
@@ -172,7 +172,7 @@ func readRecords(text []byte) (map[string]record, error) {
 	return records, nil
 }
 
-func appendRecords(records map[string]record) []byte {
+func appendRecords(records map[string]trustRecord) []byte {
 	text := []byte(`{"tools":[`)
 	for i, name := range slices.Sorted(maps.Keys(records)) {
 		r := records[name]
@@ -197,12 +197,12 @@ func appendRecords(records map[string]record) []byte {
 	return append(text, "]}\n"...)
 }
 
-// change calls f with the server's current trusted definitions and stores them if f returns true. It returns what f
+// updateTrust calls f with the server's current trusted definitions and stores them if f returns true. It returns what f
 // made of them even with an error. The error means they were not stored.
-func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust, error) {
+func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serverTrust) bool) (*serverTrust, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.keeps() {
+	if !b.isPersistent() {
 		t := known.clone()
 		f(t)
 		return t, nil
@@ -210,7 +210,7 @@ func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust,
 	unlock, locked := seal.Lock(filepath.Join(b.dir, lockFile), lockPatience)
 	if locked == nil {
 		defer unlock()
-		known = b.current(server, known)
+		known = b.currentTrust(server, known)
 	}
 	t := known.clone()
 	if !f(t) {
@@ -219,26 +219,26 @@ func (b *book) change(server string, known *trust, f func(*trust) bool) (*trust,
 	if locked != nil {
 		return t, fmt.Errorf("another engine has the lock: %w", locked)
 	}
-	return t, b.write(server, t)
+	return t, b.writeTrust(server, t)
 }
 
-// current returns known, or what the file contains if it has been written since.
-func (b *book) current(server string, known *trust) *trust {
-	if known == nil || b.keeps() && !known.file.Same(seal.StampOf(b.path(server))) {
-		return b.read(server)
+// currentTrust returns known, or what the file contains if it has been written since.
+func (b *trustStore) currentTrust(server string, known *serverTrust) *serverTrust {
+	if known == nil || b.isPersistent() && !known.file.Same(seal.StampOf(b.filePath(server))) {
+		return b.readTrust(server)
 	}
 	return known
 }
 
-func (b *book) write(server string, t *trust) error {
-	key, err := seal.Key(b.key)
+func (b *trustStore) writeTrust(server string, t *serverTrust) error {
+	key, err := seal.LoadOrCreateKey(b.key)
 	if err != nil {
 		return err
 	}
-	path, rest := b.path(server), appendRecords(t.records)
+	path, rest := b.filePath(server), appendRecords(t.records)
 	t.writes++
 	h := pinsHeader{Format: pinsFormat, Server: server, Writes: t.writes}
-	h.Seal = base64.StdEncoding.EncodeToString(seal.Code(key, sealed(path, h, rest)...))
+	h.Seal = base64.StdEncoding.EncodeToString(seal.ComputeMAC(key, sealedParts(path, h, rest)...))
 	first, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -247,5 +247,5 @@ func (b *book) write(server string, t *trust) error {
 		return err
 	}
 	t.file = seal.StampOf(path)
-	return seal.Replace(b.witness(server), strconv.AppendUint(nil, t.writes, 10))
+	return seal.Replace(b.witnessPath(server), strconv.AppendUint(nil, t.writes, 10))
 }

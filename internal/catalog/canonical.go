@@ -13,100 +13,100 @@ import (
 // 30.
 const maxDepth = 256
 
-// node holds one value of a JSON text. Its bytes are a slice of that text.
-type node struct {
+// jsonNode holds one value of a JSON text. Its bytes are a slice of that text.
+type jsonNode struct {
 	raw     []byte
-	items   []node   // of an array or object
-	keys    [][]byte // of an object, as written, parallel to items
-	tooDeep bool     // something inside was passed over
+	items   []jsonNode // of an array or object
+	keys    [][]byte   // of an object, as written, parallel to items
+	tooDeep bool       // something inside was passed over
 }
 
-// parse parses JSON that is known to be valid. It skips arrays and objects that are nested more than depth deep. For
+// parseJSON parses JSON that is known to be valid. It skips arrays and objects that are nested more than depth deep. For
 // invalid text the result is undefined, but it does not panic.
-func parse(text []byte, depth int) node {
-	p := parser{text: text}
-	return p.value(depth)
+func parseJSON(text []byte, depth int) jsonNode {
+	p := jsonParser{text: text}
+	return p.parseValue(depth)
 }
 
-type parser struct {
+type jsonParser struct {
 	text []byte
 	at   int
 }
 
-func (p *parser) value(depth int) node {
-	p.space()
+func (p *jsonParser) parseValue(depth int) jsonNode {
+	p.skipSpace()
 	start := p.at
-	n := node{}
-	switch p.peek() {
+	n := jsonNode{}
+	switch p.peekByte() {
 	case '{', '[':
 		if depth <= 0 {
-			p.skip()
+			p.skipNested()
 			n.tooDeep = true
 		} else {
-			p.members(&n, depth)
+			p.parseMembers(&n, depth)
 		}
 	case '"':
-		p.string()
+		p.parseString()
 	default:
-		p.literal()
+		p.parseLiteral()
 	}
 	n.raw = p.text[start:p.at]
 	return n
 }
 
-// members parses an object or array.
-func (p *parser) members(n *node, depth int) {
-	object := p.next() == '{'
+// parseMembers parses an object or array.
+func (p *jsonParser) parseMembers(n *jsonNode, depth int) {
+	object := p.nextByte() == '{'
 	for {
-		p.space()
-		switch p.peek() {
+		p.skipSpace()
+		switch p.peekByte() {
 		case '}', ']', 0:
-			p.next()
+			p.nextByte()
 			return
 		case ',':
-			p.next()
-			p.space()
+			p.nextByte()
+			p.skipSpace()
 		}
 		if object {
-			n.keys = append(n.keys, p.string())
-			p.space()
-			p.next() // :
+			n.keys = append(n.keys, p.parseString())
+			p.skipSpace()
+			p.nextByte() // :
 		}
-		item := p.value(depth - 1)
+		item := p.parseValue(depth - 1)
 		n.tooDeep = n.tooDeep || item.tooDeep
 		n.items = append(n.items, item)
 	}
 }
 
-// string parses a string, quotes included.
-func (p *parser) string() []byte {
+// parseString parses a string, quotes included.
+func (p *jsonParser) parseString() []byte {
 	start := p.at
-	for p.next(); ; {
-		switch p.next() {
+	for p.nextByte(); ; {
+		switch p.nextByte() {
 		case '\\':
-			p.next()
+			p.nextByte()
 		case '"', 0:
 			return p.text[start:p.at]
 		}
 	}
 }
 
-func (p *parser) literal() {
+func (p *jsonParser) parseLiteral() {
 	for {
-		switch p.peek() {
+		switch p.peekByte() {
 		case ',', ']', '}', ' ', '\t', '\r', '\n', 0:
 			return
 		}
-		p.next()
+		p.nextByte()
 	}
 }
 
-// skip skips an object or array without parsing it.
-func (p *parser) skip() {
+// skipNested skips an object or array without parsing it.
+func (p *jsonParser) skipNested() {
 	for open := 0; ; {
-		switch p.peek() {
+		switch p.peekByte() {
 		case '"':
-			p.string()
+			p.parseString()
 			continue
 		case '{', '[':
 			open++
@@ -115,57 +115,57 @@ func (p *parser) skip() {
 		case 0:
 			return
 		}
-		p.next()
+		p.nextByte()
 		if open == 0 {
 			return
 		}
 	}
 }
 
-// peek returns the current byte without consuming it, or 0 at the end.
-func (p *parser) peek() byte {
+// peekByte returns the current byte without consuming it, or 0 at the end.
+func (p *jsonParser) peekByte() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]
 	}
 	return 0
 }
 
-func (p *parser) next() byte {
-	c := p.peek()
+func (p *jsonParser) nextByte() byte {
+	c := p.peekByte()
 	if p.at < len(p.text) {
 		p.at++
 	}
 	return c
 }
 
-func (p *parser) space() {
+func (p *jsonParser) skipSpace() {
 	for p.at < len(p.text) && p.text[p.at] <= ' ' {
 		p.at++
 	}
 }
 
-// member returns the value of an object's key, the last one if there are several. It returns false for null.
-func (n node) member(key string) (node, bool) {
+// findMember returns the value of an object's key, the last one if there are several. It returns false for null.
+func (n jsonNode) findMember(key string) (jsonNode, bool) {
 	for i := len(n.keys) - 1; i >= 0; i-- {
-		if text, ok := unquote(n.keys[i]); ok && text == key {
+		if text, ok := unquoteJSON(n.keys[i]); ok && text == key {
 			return n.items[i], string(n.items[i].raw) != "null"
 		}
 	}
-	return node{}, false
+	return jsonNode{}, false
 }
 
-// kind returns the first byte of the value, which determines its JSON type.
-func (n node) kind() byte {
+// firstByte returns the first byte of the value, which determines its JSON type.
+func (n jsonNode) firstByte() byte {
 	if len(n.raw) == 0 {
 		return 0
 	}
 	return n.raw[0]
 }
 
-func (n node) isObject() bool { return n.kind() == '{' }
+func (n jsonNode) isObject() bool { return n.firstByte() == '{' }
 
-// unquote decodes a JSON string.
-func unquote(quoted []byte) (string, bool) {
+// unquoteJSON decodes a JSON string.
+func unquoteJSON(quoted []byte) (string, bool) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return "", false
 	}
@@ -176,9 +176,9 @@ func unquote(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// pinned returns the members of a definition that its pin covers: what models and programs rely on, and what clients
+// membersInPin returns the members of a definition that its pin covers: what models and programs rely on, and what clients
 // of exposed servers get. Other members are never passed on.
-func pinned() []string {
+func membersInPin() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
 
@@ -187,26 +187,26 @@ func pinnedBefore() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pin returns the hex SHA-256 of a definition's canonical form. That is a JSON object with the pinned members that
+// computePin returns the hex SHA-256 of a definition's canonical form. That is a JSON object with the pinned members that
 // are present and not null. It has no white space, keys in byte order, strings with the fewest possible escapes and
 // numbers as written. A repeated key is hashed each time, in the given order.
-func pin(definition node) string { return pinOver(definition, pinned()) }
+func computePin(definition jsonNode) string { return pinOver(definition, membersInPin()) }
 
 // pinOver returns the pin that covers these members, which must be sorted.
-func pinOver(definition node, members []string) string {
+func pinOver(definition jsonNode, members []string) string {
 	form := []byte{'{'}
 	for _, key := range members {
-		if value, ok := definition.member(key); ok {
+		if value, ok := definition.findMember(key); ok {
 			form = append(appendString(form, key), ':')
 			form = append(value.appendCanonical(form), ',')
 		}
 	}
-	sum := sha256.Sum256(end(form, '}'))
+	sum := sha256.Sum256(closeBracket(form, '}'))
 	return hex.EncodeToString(sum[:])
 }
 
-func (n node) appendCanonical(dst []byte) []byte {
-	switch n.kind() {
+func (n jsonNode) appendCanonical(dst []byte) []byte {
+	switch n.firstByte() {
 	case '{':
 		return n.appendObject(dst)
 	case '[':
@@ -214,17 +214,17 @@ func (n node) appendCanonical(dst []byte) []byte {
 		for _, item := range n.items {
 			dst = append(item.appendCanonical(dst), ',')
 		}
-		return end(dst, ']')
+		return closeBracket(dst, ']')
 	case '"':
 		return appendCanonicalString(dst, n.raw)
 	}
 	return append(dst, n.raw...)
 }
 
-func (n node) appendObject(dst []byte) []byte {
+func (n jsonNode) appendObject(dst []byte) []byte {
 	type member struct {
 		key   string
-		value node
+		value jsonNode
 	}
 	members := make([]member, len(n.keys))
 	for i := range n.keys {
@@ -236,11 +236,11 @@ func (n node) appendObject(dst []byte) []byte {
 		dst = append(append(dst, m.key...), ':')
 		dst = append(m.value.appendCanonical(dst), ',')
 	}
-	return end(dst, '}')
+	return closeBracket(dst, '}')
 }
 
-// end closes an array or object. The bracket replaces the last comma.
-func end(dst []byte, bracket byte) []byte {
+// closeBracket closes an array or object. The bracket replaces the last comma.
+func closeBracket(dst []byte, bracket byte) []byte {
 	if last := len(dst) - 1; dst[last] == ',' {
 		dst = dst[:last]
 	}
@@ -251,7 +251,7 @@ func appendCanonicalString(dst, quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return append(dst, quoted...)
 	}
-	text, _ := unquote(quoted)
+	text, _ := unquoteJSON(quoted)
 	return appendString(dst, text)
 }
 

@@ -14,7 +14,7 @@ func pinOf(t testing.TB, text string) string {
 	if !json.Valid([]byte(text)) {
 		t.Fatalf("not JSON: %s", text)
 	}
-	return pin(parse([]byte(text), maxDepth))
+	return computePin(parseJSON([]byte(text), maxDepth))
 }
 
 func TestPinIgnoresSpelling(t *testing.T) {
@@ -82,7 +82,7 @@ func FuzzCanonical(f *testing.F) {
 		if !json.Valid(text) {
 			return
 		}
-		n := parse(text, maxDepth)
+		n := parseJSON(text, maxDepth)
 		if n.tooDeep {
 			return
 		}
@@ -97,7 +97,7 @@ func FuzzCanonical(f *testing.F) {
 		if !reflect.DeepEqual(a, b) {
 			t.Fatalf("%s became %s", text, form)
 		}
-		if again := parse(form, maxDepth).appendCanonical(nil); string(again) != string(form) {
+		if again := parseJSON(form, maxDepth).appendCanonical(nil); string(again) != string(form) {
 			t.Fatalf("%s became %s", form, again)
 		}
 	})
@@ -109,11 +109,11 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, depth int) {
-		n := parse(text, depth%20)
+		n := parseJSON(text, depth%20)
 		n.appendCanonical(nil)
-		n.member("a")
+		n.findMember("a")
 		readBody(text)
-		recall("s", text, "")
+		recallTool("s", text, "")
 	})
 }
 
@@ -123,11 +123,11 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		tool, _, err := read("s", raw, scanner)
+		tool, _, err := readDefinition("s", raw, scanner)
 		if err != nil {
 			return
 		}
-		if tool.Name == "" || len(tool.Name) > maxName || !printable(tool.Name) || len(tool.Pin) != 64 {
+		if tool.Name == "" || len(tool.Name) > maxName || !isPrintable(tool.Name) || len(tool.Pin) != 64 {
 			t.Fatalf("tool %+v", tool)
 		}
 		if len(tool.InputSchema) > 0 && !json.Valid(tool.InputSchema) {
@@ -137,19 +137,19 @@ func FuzzRead(f *testing.F) {
 }
 
 func FuzzDecode(f *testing.F) {
-	whole, _ := encode("s", bodyOf(issue, `{"name":"b"}`))
+	whole, _ := encodeFile("s", bodyOf(issue, `{"name":"b"}`))
 	f.Add(whole)
 	f.Add([]byte("{}\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		server, b, err := decode(data)
+		server, b, err := decodeFile(data)
 		if err != nil {
 			return
 		}
-		again, err := encode(server, b)
+		again, err := encodeFile(server, b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, c, err := decode(again); err != nil || !reflect.DeepEqual(b, c) {
+		if _, c, err := decodeFile(again); err != nil || !reflect.DeepEqual(b, c) {
 			t.Fatalf("%v: %+v became %+v", err, b, c)
 		}
 	})

@@ -22,24 +22,24 @@ import (
 // Catalog holds all known servers and tools. It is safe for concurrent use.
 type Catalog struct {
 	dir     string // empty: memory only
-	counts  *counts
-	learner *learner // nil: nothing is learned
-	book    *book
-	changes func(server string) core.Changes
+	counts  *tokenCounts
+	learner *shapeLearner // nil: nothing is learned
+	book    *trustStore
+	changes func(server string) core.ChangePolicy
 	sealed  func(server, property string) string // nil: nothing is
 	scanner func() *sanitize.Scanner
 
 	writing sync.Mutex // held while a file follows a change, so that files change in the same order
 	telling sync.Mutex // held while listeners are called
 
-	current atomic.Pointer[core.Toolset] // nil when something has changed since
-	watched atomic.Pointer[[]watch]      // trust files of servers with changed tools
+	current atomic.Pointer[core.Toolset]  // nil when something has changed since
+	watched atomic.Pointer[[]watchedFile] // trust files of servers with changed tools
 
 	mu         sync.Mutex
-	servers    map[string]*source
-	static     map[string]*source
-	trusts     map[string]*trust // by server
-	kept       map[string]bool   // nil: all servers
+	servers    map[string]*serverSource
+	static     map[string]*serverSource
+	trusts     map[string]*serverTrust // by server
+	kept       map[string]bool         // nil: all servers
 	categories map[string]string
 	problems   map[string][]Problem // by server's name or file's path
 	listeners  map[int]func(*core.Toolset)
@@ -48,12 +48,12 @@ type Catalog struct {
 	staticProblems []Problem
 }
 
-// source holds one server's tools and where they came from.
-type source struct {
-	instructions string       // as received
-	shown        string       // the instructions without flags
-	flags        []core.Flag  // of the instructions
-	tools        []*core.Tool // with a category only if static
+// serverSource holds one server's tools and where they came from.
+type serverSource struct {
+	instructions string                // as received
+	shown        string                // the instructions without flags
+	flags        []core.DefinitionFlag // of the instructions
+	tools        []*core.Tool          // with a category only if static
 	cached       bool
 	static       bool
 
@@ -61,8 +61,8 @@ type source struct {
 	categorized []*core.Tool // tools with their categories; nil until needed
 }
 
-// Change lists the differences between a new listing of a server's tools and the previous one.
-type Change struct {
+// ListingChange lists the differences between a new listing of a server's tools and the previous one.
+type ListingChange struct {
 	Added, Removed []string  // names, in the order of the listing they are in
 	Changed        []string  // names of tools whose pin is another
 	Unchanged      int       // number of tools
@@ -77,7 +77,7 @@ type Options struct {
 	Key string
 	// Changes selects what happens to a server's tools whose definition differs from the trusted one. If nil, they
 	// are blocked.
-	Changes func(server string) core.Changes
+	Changes func(server string) core.ChangePolicy
 	// Sealed returns core.Tool.Sealed for a server's tools. If nil, nothing is hidden.
 	Sealed func(server, property string) string
 	// Learn makes the catalog infer the answer types of tools that do not declare them.
@@ -88,15 +88,15 @@ type Options struct {
 func Open(o Options) (*Catalog, error) {
 	dir := o.Dir
 	c := &Catalog{
-		dir: dir, counts: newCounts(), book: &book{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(sanitize.New),
-		servers: map[string]*source{}, static: map[string]*source{}, trusts: map[string]*trust{},
+		dir: dir, counts: newCounts(), book: &trustStore{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(sanitize.New),
+		servers: map[string]*serverSource{}, static: map[string]*serverSource{}, trusts: map[string]*serverTrust{},
 		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*core.Toolset){},
 	}
 	if o.Learn {
 		c.learner = newLearner(c)
 	}
 	if c.changes == nil {
-		c.changes = func(string) core.Changes { return core.ChangesBlock }
+		c.changes = func(string) core.ChangePolicy { return core.ChangesBlock }
 	}
 	if dir == "" {
 		return c, nil
@@ -104,22 +104,22 @@ func Open(o Options) (*Catalog, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot store tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
 	}
-	sweep(dir, time.Now())
-	if err := c.load(); err != nil {
+	removeLeftovers(dir, time.Now())
+	if err := c.loadServers(); err != nil {
 		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot read the stored tool definitions: %w", err)
 	}
-	c.learner.load()
+	c.learner.loadShapes()
 	c.counts.path = filepath.Join(dir, countsFile)
-	if err := c.counts.load(); err != nil {
-		c.problem(Problem{File: c.counts.path, Message: "it is ignored: " + err.Error()})
+	if err := c.counts.loadFile(); err != nil {
+		c.addProblem(Problem{File: c.counts.path, Message: "it is ignored: " + err.Error()})
 	}
 	return c, nil
 }
 
-// Broken lists the stored definition files below dir that cannot be read. The catalog ignores them and writes them
+// BrokenFiles lists the stored definition files below dir that cannot be read. The catalog ignores them and writes them
 // again when their server is listed.
-func Broken(dir string) (files []string) {
-	all, _ := filepath.Glob(filepath.Join(dir, "*"+suffix))
+func BrokenFiles(dir string) (files []string) {
+	all, _ := filepath.Glob(filepath.Join(dir, "*"+toolsSuffix))
 	for _, path := range all {
 		if _, _, err := readFile(path); err != nil {
 			files = append(files, path)
@@ -128,25 +128,25 @@ func Broken(dir string) (files []string) {
 	return files
 }
 
-// load reads the files of all servers.
-func (c *Catalog) load() error {
+// loadServers reads the files of all servers.
+func (c *Catalog) loadServers() error {
 	files, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), suffix) {
+		if !strings.HasSuffix(file.Name(), toolsSuffix) {
 			continue
 		}
 		path := filepath.Join(c.dir, file.Name())
 		server, body, err := readFile(path)
 		if err != nil {
-			c.problem(Problem{File: path, Message: "it is ignored: " + err.Error()})
+			c.addProblem(Problem{File: path, Message: "it is ignored: " + err.Error()})
 			continue
 		}
-		c.trusts[server] = c.book.read(server)
+		c.trusts[server] = c.book.readTrust(server)
 		tools, problems := recallAll(server, body, c.trusts[server], c.scanner)
-		c.servers[server] = c.source(body.Instructions, tools)
+		c.servers[server] = c.newSource(body.Instructions, tools)
 		c.servers[server].cached = true
 		c.problems[server] = problems
 	}
@@ -156,46 +156,46 @@ func (c *Catalog) load() error {
 // Close stores unsaved data.
 func (c *Catalog) Close() error {
 	c.learner.close()
-	return c.counts.save(c.pins())
+	return c.counts.saveFile(c.knownPins())
 }
 
 // Replace replaces what is known of a server by definitions as received from it. Broken definitions are skipped, and
 // the first of several with the same name is used. The Change and Problems report this. A failure to write the
 // definitions to disk is a Problem, not an error. An error means that nothing was changed.
-func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (Change, error) {
+func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (ListingChange, error) {
 	if server == "" {
-		return Change{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
+		return ListingChange{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
 	}
 	tools, problems := readAll(server, definitions, c.scanner())
-	next := c.source(instructions, tools)
+	next := c.newSource(instructions, tools)
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	c.settle(server, tools)
+	c.mergeListing(server, tools)
 	c.mu.Lock()
-	change := compare(c.servers[server], tools)
+	change := compareTools(c.servers[server], tools)
 	change.Problems = problems
 	c.servers[server] = next
 	c.problems[server] = problems
-	c.learner.listed(server, tools)
-	c.invalidate()
+	c.learner.dropOutdated(server, tools)
+	c.invalidateToolset()
 	c.mu.Unlock()
-	if err := c.write(server, next); err != nil {
-		c.problem(Problem{Server: server, Message: "its definitions are not kept for the next start: " + err.Error()})
+	if err := c.writeServer(server, next); err != nil {
+		c.addProblem(Problem{Server: server, Message: "its definitions are not kept for the next start: " + err.Error()})
 	}
-	c.tell()
+	c.notifyChange()
 	return change, nil
 }
 
-func (c *Catalog) source(instructions string, tools []*core.Tool) *source {
-	s := &source{instructions: instructions, tools: identify(tools)}
+func (c *Catalog) newSource(instructions string, tools []*core.Tool) *serverSource {
+	s := &serverSource{instructions: instructions, tools: assignIdentifiers(tools)}
 	if instructions != "" {
 		s.shown, s.flags = cleanText("instructions", instructions, c.scanner())
 	}
 	return s
 }
 
-// compare returns how tools differ from the known ones.
-func compare(known *source, tools []*core.Tool) (change Change) {
+// compareTools returns how tools differ from the known ones.
+func compareTools(known *serverSource, tools []*core.Tool) (change ListingChange) {
 	before := map[string]string{}
 	if known != nil {
 		for _, t := range known.tools {
@@ -223,36 +223,36 @@ func compare(known *source, tools []*core.Tool) (change Change) {
 	return change
 }
 
-func (c *Catalog) write(server string, s *source) error {
+func (c *Catalog) writeServer(server string, s *serverSource) error {
 	if c.dir == "" {
 		return nil
 	}
-	b := body{Instructions: s.instructions}
+	b := fileBody{Instructions: s.instructions}
 	for _, t := range s.tools {
 		b.Tools, b.Pins = append(b.Tools, t.Raw), append(b.Pins, t.Pin)
 	}
-	data, err := encode(server, b)
+	data, err := encodeFile(server, b)
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(c.dir, fileName(server))
-	if same(path, data) {
+	if hasContents(path, data) {
 		return nil
 	}
 	return writeFile(path, data)
 }
 
-// Forget removes everything known of a server, also from disk.
-func (c *Catalog) Forget(server string) error {
+// ForgetServer removes everything known of a server, also from disk.
+func (c *Catalog) ForgetServer(server string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	delete(c.servers, server)
 	delete(c.problems, server)
-	c.learner.listed(server, nil)
-	c.invalidate()
+	c.learner.dropOutdated(server, nil)
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 	if c.dir == "" {
 		return nil
 	}
@@ -262,39 +262,39 @@ func (c *Catalog) Forget(server string) error {
 	return nil
 }
 
-// Unlist forgets a server's listing until it is listed again. Trusted definitions and files on disk stay.
-func (c *Catalog) Unlist(server string) {
+// UnlistServer forgets a server's listing until it is listed again. Trusted definitions and files on disk stay.
+func (c *Catalog) UnlistServer(server string) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	delete(c.servers, server)
 	delete(c.problems, server)
-	c.invalidate()
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 }
 
-// Rejudge judges all tools again. It must be called when Options.Changes may return something else.
-func (c *Catalog) Rejudge() {
+// RejudgeAll judges all tools again. It must be called when Options.Changes may return something else.
+func (c *Catalog) RejudgeAll() {
 	c.mu.Lock()
 	for _, s := range c.servers {
 		s.categorized = nil
 	}
-	c.invalidate()
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 }
 
-// Keep limits the toolset to these servers and the static ones. What is known of other servers stays on disk.
-func (c *Catalog) Keep(servers []string) {
+// KeepServers limits the toolset to these servers and the static ones. What is known of other servers stays on disk.
+func (c *Catalog) KeepServers(servers []string) {
 	c.mu.Lock()
 	c.kept = map[string]bool{}
 	for _, s := range servers {
 		c.kept[s] = true
 	}
-	c.invalidate()
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 }
 
 // SetCategory sets the category of a server and all its tools. If empty, the category is derived.
@@ -305,14 +305,14 @@ func (c *Catalog) SetCategory(server, category string) {
 	} else {
 		c.categories[server] = category
 	}
-	for _, sources := range []map[string]*source{c.servers, c.static} {
+	for _, sources := range []map[string]*serverSource{c.servers, c.static} {
 		if s, ok := sources[server]; ok {
 			s.categorized = nil
 		}
 	}
-	c.invalidate()
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 }
 
 // OnChange calls f with the new toolset after changes, one call at a time, until stop is called. One call may cover
@@ -330,7 +330,7 @@ func (c *Catalog) OnChange(f func(*core.Toolset)) (stop func()) {
 	}
 }
 
-func (c *Catalog) tell() {
+func (c *Catalog) notifyChange() {
 	c.telling.Lock()
 	defer c.telling.Unlock()
 	c.mu.Lock()
@@ -345,8 +345,8 @@ func (c *Catalog) tell() {
 	}
 }
 
-// Problems returns what doctor reports on stored servers, files and static definitions, each sorted.
-func (c *Catalog) Problems() []Problem {
+// ListProblems returns what doctor reports on stored servers, files and static definitions, each sorted.
+func (c *Catalog) ListProblems() []Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Problem
@@ -360,7 +360,7 @@ func (c *Catalog) Problems() []Problem {
 	return append(all, c.staticProblems...)
 }
 
-func (c *Catalog) problem(p Problem) {
+func (c *Catalog) addProblem(p Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	about := p.Server
@@ -377,16 +377,16 @@ func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.get(pin) 
 // computed again.
 func (c *Catalog) SetTokenCount(pin string, tokens int) {
 	if c.counts.set(pin, tokens) {
-		_ = c.counts.save(c.pins())
+		_ = c.counts.saveFile(c.knownPins())
 	}
 }
 
-// pins returns the pins of all known tools.
-func (c *Catalog) pins() map[string]bool {
+// knownPins returns the pins of all known tools.
+func (c *Catalog) knownPins() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pins := map[string]bool{}
-	for _, sources := range []map[string]*source{c.servers, c.static} {
+	for _, sources := range []map[string]*serverSource{c.servers, c.static} {
 		for _, s := range sources {
 			for _, t := range s.tools {
 				pins[t.Pin] = true

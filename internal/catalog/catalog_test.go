@@ -25,8 +25,8 @@ func definitions(texts ...string) []json.RawMessage {
 	return all
 }
 
-func bodyOf(texts ...string) body {
-	b := body{Instructions: "how", Tools: definitions(texts...)}
+func bodyOf(texts ...string) fileBody {
+	b := fileBody{Instructions: "how", Tools: definitions(texts...)}
 	for range texts {
 		b.Pins = append(b.Pins, "pin")
 	}
@@ -42,7 +42,7 @@ func open(t *testing.T, dir string) *Catalog {
 	return c
 }
 
-func replace(t *testing.T, c *Catalog, server string, texts ...string) Change {
+func replace(t *testing.T, c *Catalog, server string, texts ...string) ListingChange {
 	t.Helper()
 	change, err := c.Replace(server, definitions(texts...), "how to use "+server)
 	if err != nil {
@@ -64,7 +64,7 @@ func listing(ts *core.Toolset) []string {
 
 func problems(c *Catalog) string {
 	var b strings.Builder
-	for _, p := range c.Problems() {
+	for _, p := range c.ListProblems() {
 		fmt.Fprintln(&b, p)
 	}
 	return b.String()
@@ -75,7 +75,7 @@ const issue = `{"name":"list_issues","title":"List","description":"Lists issues"
 func TestReplace(t *testing.T) {
 	c := open(t, "")
 	replace(t, c, "github", issue, `{"name":"b"}`)
-	s, ok := c.Toolset().Server("github")
+	s, ok := c.Toolset().FindServer("github")
 	if !ok || s.Cached || s.Instructions != "how to use github" || s.Category != "code" {
 		t.Fatalf("server %+v", s)
 	}
@@ -83,13 +83,13 @@ func TestReplace(t *testing.T) {
 	want := &core.Tool{
 		Server: "github", Name: "list_issues", Title: "List", Description: "Lists issues", Category: "code",
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`),
-		OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: core.Annotations{ReadOnly: &yes, Destructive: &no},
+		OutputSchema: json.RawMessage(`{"type":"object"}`), Annotations: core.ToolAnnotations{ReadOnly: &yes, Destructive: &no},
 		Raw: json.RawMessage(issue), Pin: s.Tools[0].Pin, TypeScript: "listIssues", Python: "list_issues",
 	}
 	if diff := cmp.Diff(want, s.Tools[0]); diff != "" {
 		t.Error(diff)
 	}
-	if _, ok := c.Toolset().Tool("github.listIssues"); !ok {
+	if _, ok := c.Toolset().FindTool("github.listIssues"); !ok {
 		t.Error("github.listIssues is not found")
 	}
 }
@@ -98,7 +98,7 @@ func TestChange(t *testing.T) {
 	c := open(t, "")
 	replace(t, c, "s", `{"name":"a"}`, `{"name":"b"}`, `{"name":"c"}`)
 	got := replace(t, c, "s", `{"name":"d"}`, `{"name":"c","description":"new"}`, `{ "name" : "a" }`)
-	if diff := cmp.Diff(Change{Added: []string{"d"}, Removed: []string{"b"}, Changed: []string{"c"}, Unchanged: 1}, got); diff != "" {
+	if diff := cmp.Diff(ListingChange{Added: []string{"d"}, Removed: []string{"b"}, Changed: []string{"c"}, Unchanged: 1}, got); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := c.Replace("", nil, ""); err == nil {
@@ -133,7 +133,7 @@ func TestOddPartsAreLeftOut(t *testing.T) {
 	if len(change.Problems) != 4 {
 		t.Errorf("problems %v", change.Problems)
 	}
-	s, _ := c.Toolset().Server("s")
+	s, _ := c.Toolset().FindServer("s")
 	a, b := s.Tools[0], s.Tools[1]
 	if a.Name != "../../etc/passwd" || a.Description != "" || a.InputSchema != nil || a.OutputSchema != nil {
 		t.Errorf("tool %+v", a)
@@ -151,10 +151,10 @@ func TestLargeListings(t *testing.T) {
 	}
 	all = append(all, `{"name":"long","description":"`+strings.Repeat("x", 1<<20)+`"}`)
 	replace(t, c, "s", all...)
-	if n := c.Toolset().Count(); n != 10_001 {
+	if n := c.Toolset().CountTools(); n != 10_001 {
 		t.Fatalf("%d tools", n)
 	}
-	if n := open(t, c.dir).Toolset().Count(); n != 10_001 {
+	if n := open(t, c.dir).Toolset().CountTools(); n != 10_001 {
 		t.Fatalf("%d tools after a new start", n)
 	}
 	many := make([]json.RawMessage, maxTools+5)
@@ -179,35 +179,35 @@ func TestColdStart(t *testing.T) {
 	if diff := cmp.Diff([]string{"GIT/HUB.other", "git/hub.list_issues", "git/hub.odd"}, listing(c.Toolset())); diff != "" {
 		t.Fatal(diff)
 	}
-	s, _ := c.Toolset().Server("git/hub")
+	s, _ := c.Toolset().FindServer("git/hub")
 	if !s.Cached || s.Instructions != "how to use git/hub" || string(s.Tools[0].Raw) != issue || string(s.Tools[1].Raw) != odd {
 		t.Errorf("server %+v", s)
 	}
 	fresh := open(t, "")
 	replace(t, fresh, "git/hub", issue, odd)
-	live, _ := fresh.Toolset().Server("git/hub")
+	live, _ := fresh.Toolset().FindServer("git/hub")
 	if diff := cmp.Diff(live.Tools, s.Tools); diff != "" {
 		t.Errorf("what is read from disk differs: %s", diff)
 	}
 	if change := replace(t, c, "git/hub", issue, odd); change.Unchanged != 2 {
 		t.Errorf("change %+v", change)
 	}
-	if s, _ := c.Toolset().Server("git/hub"); s.Cached {
+	if s, _ := c.Toolset().FindServer("git/hub"); s.Cached {
 		t.Error("still cached after the server has answered")
 	}
-	if err := c.Forget("git/hub"); err != nil {
+	if err := c.ForgetServer("git/hub"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"GIT/HUB.other"}, listing(open(t, dir).Toolset())); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.Forget("never known"); err != nil {
+	if err := c.ForgetServer("never known"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestDamagedFilesAreIgnored(t *testing.T) {
-	whole, err := encode("s", bodyOf(issue))
+	whole, err := encodeFile("s", bodyOf(issue))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestDamagedFilesAreIgnored(t *testing.T) {
 			}
 			c := open(t, dir)
 			replace(t, c, "good", `{"name":"a"}`)
-			c.Keep([]string{"good"})
+			c.KeepServers([]string{"good"})
 			if diff := cmp.Diff([]string{"good.a"}, listing(c.Toolset())); diff != "" {
 				t.Error(diff)
 			}
@@ -263,12 +263,12 @@ func TestUnchangedDefinitionsAreNotWrittenAgain(t *testing.T) {
 
 func TestFileOfAnotherServerIsIgnored(t *testing.T) {
 	dir := t.TempDir()
-	data, _ := encode("other", bodyOf(issue))
+	data, _ := encodeFile("other", bodyOf(issue))
 	if err := os.WriteFile(filepath.Join(dir, fileName("s")), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := open(t, dir)
-	if c.Toolset().Count() != 0 || !strings.Contains(problems(c), "another server") {
+	if c.Toolset().CountTools() != 0 || !strings.Contains(problems(c), "another server") {
 		t.Errorf("%v, %s", listing(c.Toolset()), problems(c))
 	}
 }
@@ -281,11 +281,11 @@ func TestOpenSweepsAndFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*abandoned)); err != nil {
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*abandonedAfter)); err != nil {
 		t.Fatal(err)
 	}
 	open(t, dir)
-	left, _ := filepath.Glob(filepath.Join(dir, temporaries))
+	left, _ := filepath.Glob(filepath.Join(dir, temporaryPattern))
 	if diff := cmp.Diff([]string{fresh}, left); diff != "" {
 		t.Error(diff)
 	}
@@ -301,7 +301,7 @@ func TestDiskFullIsAProblemOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(t, c, "s", issue)
-	if c.Toolset().Count() != 1 || !strings.Contains(problems(c), "not kept for the next start") {
+	if c.Toolset().CountTools() != 1 || !strings.Contains(problems(c), "not kept for the next start") {
 		t.Errorf("problems %q", problems(c))
 	}
 }
@@ -310,16 +310,16 @@ func TestKeep(t *testing.T) {
 	c := open(t, "")
 	replace(t, c, "a", `{"name":"x"}`)
 	replace(t, c, "b", `{"name":"x"}`, `{}`)
-	c.Keep([]string{"a", "c"})
+	c.KeepServers([]string{"a", "c"})
 	if diff := cmp.Diff([]string{"a.x"}, listing(c.Toolset())); diff != "" || problems(c) != "" {
 		t.Errorf("%s %s", diff, problems(c))
 	}
-	c.Keep([]string{"b"})
+	c.KeepServers([]string{"b"})
 	if diff := cmp.Diff([]string{"b.x"}, listing(c.Toolset())); diff != "" || problems(c) == "" {
 		t.Errorf("%s %s", diff, problems(c))
 	}
-	c.Keep(nil)
-	if c.Toolset().Count() != 0 {
+	c.KeepServers(nil)
+	if c.Toolset().CountTools() != 0 {
 		t.Error("something is kept")
 	}
 }
@@ -346,7 +346,7 @@ func TestOnChange(t *testing.T) {
 	stop := c.OnChange(func(ts *core.Toolset) { told = append(told, strings.Join(listing(ts), " ")) })
 	replace(t, c, "a", `{"name":"x"}`)
 	replace(t, c, "b", `{"name":"y"}`)
-	c.Keep([]string{"b"})
+	c.KeepServers([]string{"b"})
 	stop()
 	replace(t, c, "b", `{"name":"z"}`)
 	if diff := cmp.Diff([]string{"a.x", "a.x b.y", "b.y"}, told); diff != "" {
@@ -430,7 +430,7 @@ func TestLoadStatic(t *testing.T) {
 	}
 	c := open(t, "")
 	replace(t, c, "live", `{"name":"real"}`)
-	c.Keep([]string{"live"})
+	c.KeepServers([]string{"live"})
 	for range 2 { // loading again replaces
 		if err := c.LoadStatic([]string{dir}); err != nil {
 			t.Fatal(err)
@@ -439,12 +439,12 @@ func TestLoadStatic(t *testing.T) {
 	if diff := cmp.Diff([]string{"crm.find_lead", "crm.empty", "crm.unnamed", "live.real", "warehouse.query"}, listing(c.Toolset())); diff != "" {
 		t.Error(diff)
 	}
-	crm, _ := c.Toolset().Server("crm")
-	warehouse, _ := c.Toolset().Server("warehouse")
+	crm, _ := c.Toolset().FindServer("crm")
+	warehouse, _ := c.Toolset().FindServer("warehouse")
 	if !crm.Static || crm.Category != "crm" || crm.Tools[0].Category != "crm" || warehouse.Category != "legacy things" {
 		t.Errorf("%+v %+v", crm, warehouse)
 	}
-	if live, _ := c.Toolset().Server("live"); live.Static {
+	if live, _ := c.Toolset().FindServer("live"); live.Static {
 		t.Error("a live server is static")
 	}
 	for _, file := range []string{"broken.json", "find_lead.json", "bad.json", "control.json", "top.json"} {
@@ -466,7 +466,7 @@ func TestCategories(t *testing.T) {
 		{"workspace", "files", "calendar files"},
 		{"x", "files", "calendar files"},
 	} {
-		whole, each := classify(c.server, []*core.Tool{
+		whole, each := classifyTools(c.server, []*core.Tool{
 			{Name: "createEvent", Description: "Adds an event to the calendar"},
 			{Name: "upload_files", Description: "of any kind"},
 		})
@@ -475,10 +475,10 @@ func TestCategories(t *testing.T) {
 		}
 	}
 	many := []*core.Tool{{Name: "echo"}, {Name: "add"}, {Name: "gzip_file"}, {Name: "get_env"}}
-	if whole, each := classify("x", many); whole != Other || each[2] != "files" {
+	if whole, each := classifyTools("x", many); whole != Other || each[2] != "files" {
 		t.Errorf("%s %v", whole, each)
 	}
-	if whole, each := classify("x", []*core.Tool{{Name: "frobnicate"}}); whole != Other || each[0] != Other {
+	if whole, each := classifyTools("x", []*core.Tool{{Name: "frobnicate"}}); whole != Other || each[0] != Other {
 		t.Errorf("%s %v", whole, each)
 	}
 }

@@ -50,11 +50,11 @@ func wordTable(column func(int) string) map[string][]int {
 	return table
 }
 
-// classify returns the category of a server and of each tool. A well-known server gives its category to all its
+// classifyTools returns the category of a server and of each tool. A well-known server gives its category to all its
 // tools. Otherwise a tool's name decides, or else what most of the server's tools are about.
-func classify(server string, tools []*core.Tool) (string, []string) {
+func classifyTools(server string, tools []*core.Tool) (string, []string) {
 	each := make([]string, len(tools))
-	for _, word := range split(server) {
+	for _, word := range splitWords(server) {
 		if known, ok := byProduct[word]; ok {
 			whole := categories[known[0]].name
 			for i := range each {
@@ -63,32 +63,32 @@ func classify(server string, tools []*core.Tool) (string, []string) {
 			return whole, each
 		}
 	}
-	whole := majority(tools)
+	whole := majorityCategory(tools)
 	for i, t := range tools {
-		var own votes
-		own.count(t.Name, 1)
-		each[i] = own.strongest(whole, 1)
+		var own categoryVotes
+		own.countWords(t.Name, 1)
+		each[i] = own.strongestCategory(whole, 1)
 	}
 	return whole, each
 }
 
-// majority returns the category that most tools belong to. Names count more than descriptions. Each tool has one
+// majorityCategory returns the category that most tools belong to. Names count more than descriptions. Each tool has one
 // point, so that a single word cannot decide for a server with many purposes.
-func majority(tools []*core.Tool) string {
-	var v votes
+func majorityCategory(tools []*core.Tool) string {
+	var v categoryVotes
 	for _, t := range tools {
-		v.count(t.Name, 3)
-		v.count(t.Description[:min(len(t.Description), 200)], 1)
+		v.countWords(t.Name, 3)
+		v.countWords(t.Description[:min(len(t.Description), 200)], 1)
 	}
-	return v.strongest(Other, len(tools))
+	return v.strongestCategory(Other, len(tools))
 }
 
-// votes counts the points of each category.
-type votes [len(categories)]int
+// categoryVotes counts the points of each category.
+type categoryVotes [len(categories)]int
 
-// count adds points to a category for each of its words in text. The words may be plural.
-func (v *votes) count(text string, points int) {
-	for _, word := range split(text) {
+// countWords adds points to a category for each of its words in text. The words may be plural.
+func (v *categoryVotes) countWords(text string, points int) {
+	for _, word := range splitWords(text) {
 		found, ok := byWord[word]
 		if !ok {
 			found = byWord[strings.TrimSuffix(word, "s")]
@@ -99,8 +99,8 @@ func (v *votes) count(text string, points int) {
 	}
 }
 
-// strongest returns the category with most points, or otherwise if none has enough.
-func (v *votes) strongest(otherwise string, enough int) string {
+// strongestCategory returns the category with most points, or otherwise if none has enough.
+func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {
 		if n > most {
@@ -110,8 +110,8 @@ func (v *votes) strongest(otherwise string, enough int) string {
 	return best
 }
 
-// split returns the lower-case words of a name or text: list and issues for listIssues and list_issues.
-func split(text string) []string {
+// splitWords returns the lower-case words of a name or text: list and issues for listIssues and list_issues.
+func splitWords(text string) []string {
 	var spaced strings.Builder
 	last := ' '
 	for _, r := range text {

@@ -9,24 +9,24 @@ import (
 	"retort/internal/core"
 )
 
-// watch identifies a file that another process may write when a person trusts a tool again.
-type watch struct {
+// watchedFile identifies a file that another process may write when a person trusts a tool again.
+type watchedFile struct {
 	server string
 	file   seal.Stamp
 }
 
-// settle merges a listing into the trusted definitions. The caller holds writing.
-func (c *Catalog) settle(server string, tools []*core.Tool) {
+// mergeListing merges a listing into the trusted definitions. The caller holds writing.
+func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.mu.Lock()
 	known := c.trusts[server]
 	c.mu.Unlock()
-	known = c.book.current(server, known)
+	known = c.book.currentTrust(server, known)
 	next := known
-	if known.clone().note(tools, time.Now()) {
+	if known.clone().noteListing(tools, time.Now()) {
 		var err error
-		next, err = c.book.change(server, known, func(t *trust) bool { return t.note(tools, time.Now()) })
+		next, err = c.book.updateTrust(server, known, func(t *serverTrust) bool { return t.noteListing(tools, time.Now()) })
 		if err != nil {
-			c.problem(Problem{Server: server, Message: "what was trusted of its tools is not kept for the next start: " + err.Error()})
+			c.addProblem(Problem{Server: server, Message: "what was trusted of its tools is not kept for the next start: " + err.Error()})
 		}
 	}
 	c.mu.Lock()
@@ -34,9 +34,9 @@ func (c *Catalog) settle(server string, tools []*core.Tool) {
 	c.trusts[server] = next
 }
 
-// judge marks the server's tools that differ from the trusted definitions. The caller holds mu and does not share the
+// judgeTools marks the server's tools that differ from the trusted definitions. The caller holds mu and does not share the
 // tools yet.
-func (c *Catalog) judge(server string, tools []*core.Tool) {
+func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	t := c.trusts[server]
 	if t == nil || t.unknown == "" && t.records == nil {
 		return // nothing was trusted yet; the first listing will be
@@ -45,64 +45,64 @@ func (c *Catalog) judge(server string, tools []*core.Tool) {
 		if _, known := t.records[tool.Name]; t.unknown == "" && !known && len(t.records) < maxRecords {
 			continue // stored before anything was trusted
 		}
-		if tool.Change = t.change(tool, c.changes(server)); tool.Change != nil {
-			t.shown(tool, c.scanner())
+		if tool.Change = t.findChange(tool, c.changes(server)); tool.Change != nil {
+			t.hideUntrusted(tool, c.scanner())
 		}
 	}
 }
 
-// variant builds a tool from the definition that one connection of its server lists instead of known. It is marked as
+// newVariant builds a tool from the definition that one connection of its server lists instead of known. It is marked as
 // changed unless that definition is trusted.
-func (c *Catalog) variant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
-	t, _, err := read(known.Server, definition, c.scanner())
+func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
+	t, _, err := readDefinition(known.Server, definition, c.scanner())
 	if err != nil {
 		return nil, core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of the tool has changed and can't be read: %w", err)
 	}
 	t.TypeScript, t.Python, t.Category, t.Sealed = known.TypeScript, known.Python, known.Category, known.Sealed
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.judge(known.Server, []*core.Tool{t})
+	c.judgeTools(known.Server, []*core.Tool{t})
 	return t, nil
 }
 
-// watch watches the trust files of servers with changed tools. The caller holds mu.
-func (c *Catalog) watch(servers []*core.Server) {
-	var list []watch
+// watchTrustFiles watches the trust files of servers with changed tools. The caller holds mu.
+func (c *Catalog) watchTrustFiles(servers []*core.ToolServer) {
+	var list []watchedFile
 	for _, s := range servers {
 		if slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.Change != nil }) {
-			list = append(list, watch{s.Name, c.trusts[s.Name].file})
+			list = append(list, watchedFile{s.Name, c.trusts[s.Name].file})
 		}
 	}
 	c.watched.Store(&list)
 }
 
-// rewritten reports whether a watched file was written, which may mean that a tool is trusted again.
-func (c *Catalog) rewritten() bool {
+// hasNewTrust reports whether a watched file was written, which may mean that a tool is trusted again.
+func (c *Catalog) hasNewTrust() bool {
 	list := c.watched.Load()
-	return list != nil && c.book.keeps() && slices.ContainsFunc(*list, func(w watch) bool { return !w.file.Same(seal.StampOf(c.book.path(w.server))) })
+	return list != nil && c.book.isPersistent() && slices.ContainsFunc(*list, func(w watchedFile) bool { return !w.file.Same(seal.StampOf(c.book.filePath(w.server))) })
 }
 
-// reread reads trusted definitions that other processes have written. The caller holds mu.
-func (c *Catalog) reread() {
+// reloadTrust reads trusted definitions that other processes have written. The caller holds mu.
+func (c *Catalog) reloadTrust() {
 	list := c.watched.Load()
-	if list == nil || !c.book.keeps() {
+	if list == nil || !c.book.isPersistent() {
 		return
 	}
 	for _, w := range *list {
-		if t := c.book.current(w.server, c.trusts[w.server]); t != c.trusts[w.server] {
+		if t := c.book.currentTrust(w.server, c.trusts[w.server]); t != c.trusts[w.server] {
 			c.trusts[w.server] = t
 			if s, ok := c.servers[w.server]; ok {
 				s.categorized = nil
 			}
-			c.invalidate()
+			c.invalidateToolset()
 		}
 	}
 }
 
-// Changes returns the tools that differ from their trusted definition, sorted by server and name.
-func (c *Catalog) Changes() []*core.Change {
-	var list []*core.Change
-	for _, s := range c.Toolset().Whole().Servers {
+// ListChanges returns the tools that differ from their trusted definition, sorted by server and name.
+func (c *Catalog) ListChanges() []*core.DefinitionChange {
+	var list []*core.DefinitionChange
+	for _, s := range c.Toolset().WithHidden().Servers {
 		for _, t := range s.Tools {
 			if t.Change != nil {
 				list = append(list, t.Change)
@@ -112,10 +112,10 @@ func (c *Catalog) Changes() []*core.Change {
 	return list
 }
 
-// Trust trusts the current definitions of a server's tools. pins maps the names of the tools that the person has
+// TrustTools trusts the current definitions of a server's tools. pins maps the names of the tools that the person has
 // reviewed to the pins they had then. If a pin has changed since, Trust returns an error and trusts nothing. If the
 // trusted definitions cannot be read, all tools of the server must be named.
-func (c *Catalog) Trust(server string, pins map[string]string) error {
+func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
@@ -124,14 +124,14 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 	if s == nil {
 		return core.Errorf(core.KindInvalidArguments, "catalog.trust", "nothing is known of the tools of %s", server)
 	}
-	known = c.book.current(server, known)
-	chosen, err := choose(server, s.tools, pins, known.unknown != "")
+	known = c.book.currentTrust(server, known)
+	chosen, err := chooseTools(server, s.tools, pins, known.unknown != "")
 	if err != nil {
 		return err
 	}
-	next, failed := c.book.change(server, known, func(t *trust) bool {
+	next, failed := c.book.updateTrust(server, known, func(t *serverTrust) bool {
 		if t.unknown != "" {
-			t.unknown, t.records = "", map[string]record{}
+			t.unknown, t.records = "", map[string]trustRecord{}
 		}
 		for _, tool := range chosen {
 			t.records[tool.Name] = recordOf(tool, time.Now())
@@ -144,14 +144,14 @@ func (c *Catalog) Trust(server string, pins map[string]string) error {
 	c.mu.Lock()
 	c.trusts[server] = next
 	s.categorized = nil
-	c.invalidate()
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 	return nil
 }
 
-// choose returns the tools with these pins.
-func choose(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
+// chooseTools returns the tools with these pins.
+func chooseTools(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {
 		case !named && all:

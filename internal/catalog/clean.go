@@ -17,84 +17,84 @@ const (
 	maxExcerpt = 120      // bytes
 )
 
-// cleaner removes suspicious text from a definition before a model sees it, and flags what it removes. Every string
+// definitionCleaner removes suspicious text from a definition before a model sees it, and flags what it removes. Every string
 // of a definition goes through text or name. A name or value that calls need cannot be removed: if one is rejected,
 // the whole definition is withheld.
-type cleaner struct {
+type definitionCleaner struct {
 	scanner  *sanitize.Scanner
 	where    [][]byte // path to the value being examined
-	flags    []core.Flag
+	flags    []core.DefinitionFlag
 	size     int    // bytes of prose so far
 	withheld string // where the first name or value is that does not pass; "" if all do
 }
 
-// clean reduces t to what a model may see. d is its parsed definition.
-func clean(t *core.Tool, d node, s *sanitize.Scanner) {
-	c := cleaner{scanner: s}
-	c.at([]byte("name"), func() { c.need(t.Name) })
-	c.at([]byte("title"), func() { t.Title = c.text(t.Title) })
-	c.at([]byte("description"), func() { t.Description = c.text(t.Description) })
-	c.part(d, "inputSchema", &t.InputSchema)
-	c.part(d, "outputSchema", &t.OutputSchema)
+// cleanDefinition reduces t to what a model may see. d is its parsed definition.
+func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.Scanner) {
+	c := definitionCleaner{scanner: s}
+	c.withinStep([]byte("name"), func() { c.requireName(t.Name) })
+	c.withinStep([]byte("title"), func() { t.Title = c.cleanText(t.Title) })
+	c.withinStep([]byte("description"), func() { t.Description = c.cleanText(t.Description) })
+	c.cleanSchemaPart(d, "inputSchema", &t.InputSchema)
+	c.cleanSchemaPart(d, "outputSchema", &t.OutputSchema)
 	for i, key := range d.keys {
-		name := inside(key)
-		again := slices.ContainsFunc(d.keys[i+1:], func(later []byte) bool { return bytes.Equal(inside(later), name) })
+		name := stringContents(key)
+		again := slices.ContainsFunc(d.keys[i+1:], func(later []byte) bool { return bytes.Equal(stringContents(later), name) })
 		if again || !readElsewhere(string(name), d.items[i]) {
-			c.at(name, func() { c.passes(d.items[i]) }) // of a key that is written twice the last counts here
+			c.withinStep(name, func() { c.acceptsValue(d.items[i]) }) // of a key that is written twice the last counts here
 		}
 	}
-	slices.SortStableFunc(c.flags, func(a, b core.Flag) int { return strings.Compare(a.Where, b.Where) })
+	slices.SortStableFunc(c.flags, func(a, b core.DefinitionFlag) int { return strings.Compare(a.Where, b.Where) })
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
 // readElsewhere reports whether a member of a definition needs no cleaning here: it has its proper type and is read
 // elsewhere, or it is icons, which is not text.
-func readElsewhere(name string, item node) bool {
+func readElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
-		return item.kind() == '"'
+		return item.firstByte() == '"'
 	case "inputSchema", "outputSchema":
-		return item.kind() == '{'
+		return item.firstByte() == '{'
 	}
 	return name == "icons"
 }
 
-// part cleans one schema of a definition.
-func (c *cleaner) part(d node, key string, schema *json.RawMessage) {
-	if n, ok := d.member(key); ok && len(*schema) > 0 {
-		c.at([]byte(key), func() { *schema = c.schema(n) })
+// cleanSchemaPart cleans one schema of a definition.
+func (c *definitionCleaner) cleanSchemaPart(d jsonNode, key string, schema *json.RawMessage) {
+	if n, ok := d.findMember(key); ok && len(*schema) > 0 {
+		c.withinStep([]byte(key), func() { *schema = c.cleanSchema(n) })
 	}
 }
 
-// showable reports whether a model may see every name in a schema that was learned.
-func (c *Catalog) showable(schema json.RawMessage) bool {
-	look := cleaner{scanner: c.scanner()}
-	look.schema(parse(schema, maxDepth))
+// isShowable reports whether a model may see every name in a schema that was learned.
+func (c *Catalog) isShowable(schema json.RawMessage) bool {
+	look := definitionCleaner{scanner: c.scanner()}
+	look.cleanSchema(parseJSON(schema, maxDepth))
 	return len(look.flags) == 0
 }
 
 // cleanText returns a text without suspicious parts.
-func cleanText(where, text string, s *sanitize.Scanner) (string, []core.Flag) {
-	c := cleaner{scanner: s, where: [][]byte{[]byte(where)}}
-	return c.text(text), c.flags
+func cleanText(where, text string, s *sanitize.Scanner) (string, []core.DefinitionFlag) {
+	c := definitionCleaner{scanner: s, where: [][]byte{[]byte(where)}}
+	return c.cleanText(text), c.flags
 }
 
-func (c *cleaner) at(step []byte, f func()) {
+func (c *definitionCleaner) withinStep(step []byte, f func()) {
 	c.where = append(c.where, step)
 	f()
 	c.where = c.where[:len(c.where)-1]
 }
 
-func (c *cleaner) flag(text string, found []sanitize.Finding) {
+func (c *definitionCleaner) addFlags(text string, found []sanitize.Finding) {
 	for _, f := range found {
 		if len(c.flags) == maxFlags {
 			return
 		}
-		c.flags = append(c.flags, core.Flag{Rule: f.Rule, Reason: f.Reason, Where: core.Legible(string(bytes.Join(c.where, []byte(".")))), Text: excerpt(text[f.Start:f.End])})
+		c.flags = append(c.flags, core.DefinitionFlag{Rule: f.Rule, Reason: f.Reason, Where: core.EscapeIllegible(string(bytes.Join(c.where, []byte(".")))), Text: excerptOf(text[f.Start:f.End])})
 	}
 }
 
-func excerpt(text string) string {
+func excerptOf(text string) string {
 	if len(text) > maxExcerpt {
 		end := maxExcerpt
 		for end > 0 && !utf8.RuneStart(text[end]) {
@@ -102,79 +102,79 @@ func excerpt(text string) string {
 		}
 		text = text[:end] + "…"
 	}
-	return core.Legible(strings.Join(strings.Fields(text), " "))
+	return core.EscapeIllegible(strings.Join(strings.Fields(text), " "))
 }
 
-// text returns prose without suspicious parts.
-func (c *cleaner) text(text string) string {
+// cleanText returns prose without suspicious parts.
+func (c *definitionCleaner) cleanText(text string) string {
 	if text == sanitize.Mark {
 		return text
 	}
 	if c.size += len(text); c.size > maxProse {
-		c.flag(text, []sanitize.Finding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
+		c.addFlags(text, []sanitize.Finding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
 		return sanitize.Mark
 	}
 	cleaned, found := c.scanner.Clean(text)
-	c.flag(text, found)
+	c.addFlags(text, found)
 	return cleaned
 }
 
-// name reports whether a model may see a name or value, and flags what is wrong with it. Words that are separated
+// acceptsName reports whether a model may see a name or value, and flags what is wrong with it. Words that are separated
 // only by capitals are also checked as separate words.
-func (c *cleaner) name(text string) bool {
+func (c *definitionCleaner) acceptsName(text string) bool {
 	found := c.scanner.Scan(text)
-	if apart := spaced(text); len(found) == 0 && apart != "" {
+	if apart := splitName(text); len(found) == 0 && apart != "" {
 		if found = c.scanner.Scan(apart); len(found) > 0 {
 			found = found[:1]
 			found[0].Start, found[0].End = 0, len(text)
 		}
 	}
-	c.flag(text, found)
+	c.addFlags(text, found)
 	return len(found) == 0
 }
 
-// need withholds the definition if a name or value that calls need is rejected.
-func (c *cleaner) need(text string) {
-	if !c.name(text) {
-		c.withhold()
+// requireName withholds the definition if a name or value that calls need is rejected.
+func (c *definitionCleaner) requireName(text string) {
+	if !c.acceptsName(text) {
+		c.withholdDefinition()
 	}
 }
 
-func (c *cleaner) withhold() {
+func (c *definitionCleaner) withholdDefinition() {
 	if c.withheld == "" {
-		c.withheld = core.Legible(string(bytes.Join(c.where, []byte("."))))
+		c.withheld = core.EscapeIllegible(string(bytes.Join(c.where, []byte("."))))
 	}
 }
 
-// passes reports whether a model may see every name and text in a value, and flags what is wrong.
-func (c *cleaner) passes(n node) bool {
+// acceptsValue reports whether a model may see every name and text in a value, and flags what is wrong.
+func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	passes := true
 	for _, key := range n.keys {
-		passes = c.name(string(inside(key))) && passes
+		passes = c.acceptsName(string(stringContents(key))) && passes
 	}
 	for _, item := range n.items {
-		passes = c.passes(item) && passes
+		passes = c.acceptsValue(item) && passes
 	}
-	if text, ok := unquote(n.raw); ok {
-		passes = c.name(text) && passes
+	if text, ok := unquoteJSON(n.raw); ok {
+		passes = c.acceptsName(text) && passes
 	}
 	return passes
 }
 
-// needed returns a value that calls need unchanged. If it is rejected, the definition is withheld.
-func (c *cleaner) needed(n node) []byte {
-	if !c.passes(n) {
-		c.withhold()
+// cleanNeeded returns a value that calls need unchanged. If it is rejected, the definition is withheld.
+func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
+	if !c.acceptsValue(n) {
+		c.withholdDefinition()
 	}
 	return n.raw
 }
 
-// pattern checks a regular expression, in which brackets are not links and letters are not text.
-func (c *cleaner) pattern(n node) []byte {
-	text, _ := unquote(n.raw)
+// cleanPattern checks a regular expression, in which brackets are not links and letters are not text.
+func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
+	text, _ := unquoteJSON(n.raw)
 	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
-	if c.flag(text, found); len(found) > 0 {
-		c.withhold()
+	if c.addFlags(text, found); len(found) > 0 {
+		c.withholdDefinition()
 	}
 	return n.raw
 }
@@ -182,8 +182,8 @@ func (c *cleaner) pattern(n node) []byte {
 // inPatterns lists the rules that do not apply to regular expressions.
 var inPatterns = []string{"link", "encoded", "homoglyph"}
 
-// spaced splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.
-func spaced(name string) string {
+// splitName splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.
+func splitName(name string) string {
 	capitals := 0
 	for i := 1; i < len(name); i++ {
 		if name[i] <= ' ' || name[i] >= utf8.RuneSelf {
@@ -206,20 +206,20 @@ func spaced(name string) string {
 	return string(words)
 }
 
-// part says what a member of a schema contains.
-type part uint8
+// memberRole says what a member of a schema contains.
+type memberRole uint8
 
 const (
-	partOther   part = iota // undefined keywords; advice
-	partSchema              // a schema, or a list of some
-	partSchemas             // schemas by name
-	partProse               // text for readers
-	partExample             // values that nothing depends on
-	partNeeded              // names and values that calls need
-	partPattern             // a regular expression
+	partOther   memberRole = iota // undefined keywords; advice
+	partSchema                    // a schema, or a list of some
+	partSchemas                   // schemas by name
+	partProse                     // text for readers
+	partExample                   // values that nothing depends on
+	partNeeded                    // names and values that calls need
+	partPattern                   // a regular expression
 )
 
-func partOf(keyword string) part {
+func partOf(keyword string) memberRole {
 	switch keyword {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
 		return partSchemas
@@ -239,27 +239,27 @@ func partOf(keyword string) part {
 	return partOther
 }
 
-// schema returns the schema with its prose cleaned, or the same bytes if there is nothing to clean.
-func (c *cleaner) schema(n node) json.RawMessage {
-	switch n.kind() {
+// cleanSchema returns the schema with its prose cleaned, or the same bytes if there is nothing to clean.
+func (c *definitionCleaner) cleanSchema(n jsonNode) json.RawMessage {
+	switch n.firstByte() {
 	case '[':
-		return n.rewritten(func(i int) []byte { return c.schema(n.items[i]) })
+		return n.rewriteItems(func(i int) []byte { return c.cleanSchema(n.items[i]) })
 	case '{':
-		return n.rewritten(func(i int) []byte { return c.member(n, i) })
+		return n.rewriteItems(func(i int) []byte { return c.cleanMember(n, i) })
 	case '"': // as in dependencies
-		return c.needed(n)
+		return c.cleanNeeded(n)
 	}
 	return n.raw
 }
 
-// member returns the cleaned value of one schema member, or nil to leave it out.
-func (c *cleaner) member(n node, i int) (value []byte) {
-	keyword, item := inside(n.keys[i]), n.items[i]
+// cleanMember returns the cleaned value of one schema member, or nil to leave it out.
+func (c *definitionCleaner) cleanMember(n jsonNode, i int) (value []byte) {
+	keyword, item := stringContents(n.keys[i]), n.items[i]
 	kind := partOf(string(keyword))
-	if kind == partNeeded && item.kind() == '"' && plainType(item.raw) {
+	if kind == partNeeded && item.firstByte() == '"' && plainType(item.raw) {
 		return item.raw
 	}
-	c.at(keyword, func() { value = c.keyword(string(keyword), kind, item) })
+	c.withinStep(keyword, func() { value = c.cleanKeyword(string(keyword), kind, item) })
 	return value
 }
 
@@ -272,78 +272,78 @@ func plainType(raw []byte) bool {
 	return false
 }
 
-func (c *cleaner) keyword(keyword string, kind part, item node) []byte {
+func (c *definitionCleaner) cleanKeyword(keyword string, kind memberRole, item jsonNode) []byte {
 	switch kind {
 	case partSchema:
-		return c.schema(item)
+		return c.cleanSchema(item)
 	case partSchemas:
-		return c.schemas(item)
+		return c.cleanSchemaMap(item)
 	case partProse:
-		return c.values(item, c.text)
+		return c.cleanTexts(item, c.cleanText)
 	case partExample:
-		if !c.passes(item) {
+		if !c.acceptsValue(item) {
 			return nil
 		}
 		return item.raw
 	case partNeeded:
-		return c.needed(item)
+		return c.cleanNeeded(item)
 	case partPattern:
-		return c.pattern(item)
+		return c.cleanPattern(item)
 	}
-	return c.unknown(keyword, item)
+	return c.cleanUnknown(keyword, item)
 }
 
-// unknown checks a member that JSON Schema does not define. Text in it is advice and is left out if rejected. If a
+// cleanUnknown checks a member that JSON Schema does not define. Text in it is advice and is left out if rejected. If a
 // structured value is rejected, the definition is withheld, because a $ref may point to it.
-func (c *cleaner) unknown(keyword string, item node) []byte {
-	switch ok := c.name(keyword) && c.passes(item); {
+func (c *definitionCleaner) cleanUnknown(keyword string, item jsonNode) []byte {
+	switch ok := c.acceptsName(keyword) && c.acceptsValue(item); {
 	case ok:
 		return item.raw
-	case item.kind() == '{' || item.kind() == '[':
-		c.withhold()
+	case item.firstByte() == '{' || item.firstByte() == '[':
+		c.withholdDefinition()
 		return item.raw
 	}
 	return nil
 }
 
-// schemas returns n, an object of schemas by name, with each schema cleaned.
-func (c *cleaner) schemas(n node) []byte {
+// cleanSchemaMap returns n, an object of schemas by name, with each schema cleaned.
+func (c *definitionCleaner) cleanSchemaMap(n jsonNode) []byte {
 	if !n.isObject() {
 		return n.raw
 	}
-	return n.rewritten(func(i int) (value []byte) {
-		name := inside(n.keys[i])
-		c.at(name, func() {
-			c.need(string(name))
-			value = c.schema(n.items[i])
+	return n.rewriteItems(func(i int) (value []byte) {
+		name := stringContents(n.keys[i])
+		c.withinStep(name, func() {
+			c.requireName(string(name))
+			value = c.cleanSchema(n.items[i])
 		})
 		return value
 	})
 }
 
-// inside returns the contents of a JSON string: without quotes, with escapes decoded.
-func inside(quoted []byte) []byte {
+// stringContents returns the contents of a JSON string: without quotes, with escapes decoded.
+func stringContents(quoted []byte) []byte {
 	if len(quoted) >= 2 && bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
-	text, _ := unquote(quoted)
+	text, _ := unquoteJSON(quoted)
 	return []byte(text)
 }
 
-// values returns n with f applied to its texts and without members whose name is rejected.
-func (c *cleaner) values(n node, f func(string) string) []byte {
-	switch n.kind() {
+// cleanTexts returns n with f applied to its texts and without members whose name is rejected.
+func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte {
+	switch n.firstByte() {
 	case '[':
-		return n.rewritten(func(i int) []byte { return c.values(n.items[i], f) })
+		return n.rewriteItems(func(i int) []byte { return c.cleanTexts(n.items[i], f) })
 	case '{':
-		return n.rewritten(func(i int) []byte {
-			if !c.name(string(inside(n.keys[i]))) {
+		return n.rewriteItems(func(i int) []byte {
+			if !c.acceptsName(string(stringContents(n.keys[i]))) {
 				return nil
 			}
-			return c.values(n.items[i], f)
+			return c.cleanTexts(n.items[i], f)
 		})
 	case '"':
-		if text, ok := unquote(n.raw); ok {
+		if text, ok := unquoteJSON(n.raw); ok {
 			if other := f(text); other != text {
 				return appendString(nil, other)
 			}
@@ -352,9 +352,9 @@ func (c *cleaner) values(n node, f func(string) string) []byte {
 	return n.raw
 }
 
-// rewritten returns n re-encoded with each item replaced by item(i). A nil value drops the item. If nothing changes,
+// rewriteItems returns n re-encoded with each item replaced by item(i). A nil value drops the item. If nothing changes,
 // it returns the same bytes.
-func (n node) rewritten(item func(i int) []byte) []byte {
+func (n jsonNode) rewriteItems(item func(i int) []byte) []byte {
 	var values [][]byte // nil as long as nothing is another
 	for i := range n.items {
 		value := item(i)
@@ -372,7 +372,7 @@ func (n node) rewritten(item func(i int) []byte) []byte {
 	if values == nil {
 		return n.raw
 	}
-	return n.with(values)
+	return n.withValues(values)
 }
 
 // sameText reports whether two texts are equal. In most cases they share their memory.
@@ -380,8 +380,8 @@ func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }
 
-// with returns n re-encoded with its items replaced by values. A nil value drops the item.
-func (n node) with(values [][]byte) []byte {
+// withValues returns n re-encoded with its items replaced by values. A nil value drops the item.
+func (n jsonNode) withValues(values [][]byte) []byte {
 	text := []byte{n.raw[0]}
 	for i, value := range values {
 		if value == nil {
@@ -392,28 +392,28 @@ func (n node) with(values [][]byte) []byte {
 		}
 		text = append(append(text, value...), ',')
 	}
-	return end(text, n.raw[0]+2) // ] and } follow [ and { by two
+	return closeBracket(text, n.raw[0]+2) // ] and } follow [ and { by two
 }
 
-// bare returns a schema without prose: only names, types and values that calls need.
-func bare(n node) []byte {
-	switch n.kind() {
+// stripProse returns a schema without prose: only names, types and values that calls need.
+func stripProse(n jsonNode) []byte {
+	switch n.firstByte() {
 	case '[':
-		return n.rewritten(func(i int) []byte { return bare(n.items[i]) })
+		return n.rewriteItems(func(i int) []byte { return stripProse(n.items[i]) })
 	case '{':
-		return n.rewritten(func(i int) []byte {
-			keyword, _ := unquote(n.keys[i])
+		return n.rewriteItems(func(i int) []byte {
+			keyword, _ := unquoteJSON(n.keys[i])
 			item := n.items[i]
 			switch partOf(keyword) {
 			case partProse, partExample:
-				if text, ok := unquote(item.raw); ok && keyword == "format" && len(text) < 32 && !strings.ContainsAny(text, " \n") {
+				if text, ok := unquoteJSON(item.raw); ok && keyword == "format" && len(text) < 32 && !strings.ContainsAny(text, " \n") {
 					return item.raw
 				}
 				return nil
 			case partSchema:
-				return bare(item)
+				return stripProse(item)
 			case partSchemas:
-				return item.rewritten(func(j int) []byte { return bare(item.items[j]) })
+				return item.rewriteItems(func(j int) []byte { return stripProse(item.items[j]) })
 			}
 			return item.raw
 		})
@@ -421,19 +421,19 @@ func bare(n node) []byte {
 	return n.raw
 }
 
-// Listed returns a listed resource or prompt as a model may see it, and the flags for what was removed. key names the
+// CleanListed returns a listed resource or prompt as a model may see it, and the flags for what was removed. key names the
 // member that identifies the item, which stays unchanged. It returns nil if that member or the name of an argument is
 // rejected.
-func Listed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.Flag) {
+func CleanListed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.DefinitionFlag) {
 	if !json.Valid(item) {
 		return item, nil // its reader reports that
 	}
-	d := parse(item, maxDepth)
+	d := parseJSON(item, maxDepth)
 	if !d.isObject() {
 		return item, nil
 	}
-	c := cleaner{scanner: s}
-	shown := c.listed(d, key)
+	c := definitionCleaner{scanner: s}
+	shown := c.cleanListedItem(d, key)
 	switch {
 	case len(c.flags) == 0:
 		return item, nil
@@ -443,52 +443,52 @@ func Listed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMess
 	return shown, c.flags
 }
 
-// listed cleans a listed item. If anything was removed, members that are not checked are left out too.
-func (c *cleaner) listed(d node, key string) []byte {
+// cleanListedItem cleans a listed item. If anything was removed, members that are not checked are left out too.
+func (c *definitionCleaner) cleanListedItem(d jsonNode, key string) []byte {
 	values := make([][]byte, len(d.items))
 	for i, item := range d.items {
-		name := inside(d.keys[i])
-		c.at(name, func() { values[i] = c.detail(string(name), key, item) })
+		name := stringContents(d.keys[i])
+		c.withinStep(name, func() { values[i] = c.cleanDetail(string(name), key, item) })
 	}
 	if len(c.flags) == 0 {
 		return d.raw
 	}
-	return d.with(values)
+	return d.withValues(values)
 }
 
-// detail returns one cleaned member of a listed item, or nil for a member that is not checked.
-func (c *cleaner) detail(name, key string, item node) []byte {
+// cleanDetail returns one cleaned member of a listed item, or nil for a member that is not checked.
+func (c *definitionCleaner) cleanDetail(name, key string, item jsonNode) []byte {
 	switch name {
 	case key:
-		return c.needed(item)
+		return c.cleanNeeded(item)
 	case "name", "title", "description", "mimeType":
-		return c.values(item, c.text)
+		return c.cleanTexts(item, c.cleanText)
 	case "size":
 		return item.raw
 	case "arguments": // of a prompt
-		return item.rewritten(func(i int) []byte {
+		return item.rewriteItems(func(i int) []byte {
 			if !item.items[i].isObject() {
 				return item.items[i].raw
 			}
-			return c.argument(item.items[i])
+			return c.cleanArgument(item.items[i])
 		})
 	case "icons":
 	default:
-		c.passes(item)
+		c.acceptsValue(item)
 	}
 	return nil
 }
 
-// argument cleans a prompt's argument, whose name is needed.
-func (c *cleaner) argument(d node) []byte {
-	return d.rewritten(func(i int) []byte {
-		name := string(inside(d.keys[i]))
+// cleanArgument cleans a prompt's argument, whose name is needed.
+func (c *definitionCleaner) cleanArgument(d jsonNode) []byte {
+	return d.rewriteItems(func(i int) []byte {
+		name := string(stringContents(d.keys[i]))
 		switch name {
 		case "name":
-			return c.needed(d.items[i])
+			return c.cleanNeeded(d.items[i])
 		case "required":
 			return d.items[i].raw
 		}
-		return c.values(d.items[i], c.text)
+		return c.cleanTexts(d.items[i], c.cleanText)
 	})
 }

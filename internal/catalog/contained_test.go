@@ -11,7 +11,7 @@ import (
 
 // A definition whose reading panics is skipped, and those beside it are read.
 func TestDefinitionThatPanics(t *testing.T) {
-	tools, problems := collect("s", []json.RawMessage{{}, {}}, func(i int) (*core.Tool, []string, error) {
+	tools, problems := readDefinitions("s", []json.RawMessage{{}, {}}, func(i int) (*core.Tool, []string, error) {
 		if i == 0 {
 			panic(errors.New("out of range"))
 		}

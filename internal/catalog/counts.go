@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	countsFile = "tokens.json"
-	unsaved    = 256 // counts that may be lost by a crash
+	countsFile       = "tokens.json"
+	maxUnsavedCounts = 256 // counts that may be lost by a crash
 )
 
-// counts stores token counts by pin in a file.
-type counts struct {
+// tokenCounts stores token counts by pin in a file.
+type tokenCounts struct {
 	path string // empty: not stored
 
 	mu    sync.Mutex
@@ -29,9 +29,9 @@ type countsBody struct {
 	Tokens map[string]int `json:"tokens"`
 }
 
-func newCounts() *counts { return &counts{known: map[string]int{}} }
+func newCounts() *tokenCounts { return &tokenCounts{known: map[string]int{}} }
 
-func (c *counts) load() error {
+func (c *tokenCounts) loadFile() error {
 	data, err := seal.ReadFile(c.path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -43,8 +43,8 @@ func (c *counts) load() error {
 	if err := json.Unmarshal(data, &b); err != nil {
 		return fmt.Errorf("it is damaged: %w", err)
 	}
-	if b.Format != format {
-		return fmt.Errorf("its format is %d, this version reads %d", b.Format, format)
+	if b.Format != fileFormat {
+		return fmt.Errorf("its format is %d, this version reads %d", b.Format, fileFormat)
 	}
 	for pin, n := range b.Tokens {
 		if n >= 0 {
@@ -54,7 +54,7 @@ func (c *counts) load() error {
 	return nil
 }
 
-func (c *counts) get(pin string) (int, bool) {
+func (c *tokenCounts) get(pin string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, ok := c.known[pin]
@@ -62,7 +62,7 @@ func (c *counts) get(pin string) (int, bool) {
 }
 
 // set stores a count and reports whether it is time to save.
-func (c *counts) set(pin string, n int) bool {
+func (c *tokenCounts) set(pin string, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old, ok := c.known[pin]; pin == "" || n < 0 || ok && old == n {
@@ -70,11 +70,11 @@ func (c *counts) set(pin string, n int) bool {
 	}
 	c.known[pin] = n
 	c.fresh++
-	return c.fresh%unsaved == 0
+	return c.fresh%maxUnsavedCounts == 0
 }
 
-// save writes the counts of these pins and forgets all others.
-func (c *counts) save(pins map[string]bool) error {
+// saveFile writes the counts of these pins and forgets all others.
+func (c *tokenCounts) saveFile(pins map[string]bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fresh == 0 {
@@ -88,7 +88,7 @@ func (c *counts) save(pins map[string]bool) error {
 	if c.path == "" {
 		return nil
 	}
-	data, err := json.Marshal(countsBody{format, c.known})
+	data, err := json.Marshal(countsBody{fileFormat, c.known})
 	if err == nil {
 		err = writeFile(c.path, data)
 	}

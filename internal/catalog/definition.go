@@ -37,22 +37,22 @@ func (p Problem) String() string {
 
 // readAll builds tools from definitions, in order. A broken definition does not affect the others.
 func readAll(server string, definitions []json.RawMessage, s *sanitize.Scanner) ([]*core.Tool, []Problem) {
-	return collect(server, definitions, func(i int) (*core.Tool, []string, error) { return read(server, definitions[i], s) })
+	return readDefinitions(server, definitions, func(i int) (*core.Tool, []string, error) { return readDefinition(server, definitions[i], s) })
 }
 
 // recallAll builds tools from stored definitions that readAll accepted before. A definition that t holds byte for
 // byte need not be checked again; any other could have been written by anyone.
-func recallAll(server string, b body, t *trust, s func() *sanitize.Scanner) ([]*core.Tool, []Problem) {
-	return collect(server, b.Tools, func(i int) (*core.Tool, []string, error) {
-		tool, notes, err := recall(server, b.Tools[i], b.Pins[i])
-		if err == nil && t.vouches(tool) {
+func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.Scanner) ([]*core.Tool, []Problem) {
+	return readDefinitions(server, b.Tools, func(i int) (*core.Tool, []string, error) {
+		tool, notes, err := recallTool(server, b.Tools[i], b.Pins[i])
+		if err == nil && t.isTrusted(tool) {
 			return tool, notes, nil
 		}
-		return read(server, b.Tools[i], s())
+		return readDefinition(server, b.Tools[i], s())
 	})
 }
 
-func collect(server string, definitions []json.RawMessage, read func(i int) (*core.Tool, []string, error)) (tools []*core.Tool, problems []Problem) {
+func readDefinitions(server string, definitions []json.RawMessage, read func(i int) (*core.Tool, []string, error)) (tools []*core.Tool, problems []Problem) {
 	report := func(name, format string, args ...any) {
 		problems = append(problems, Problem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
 	}
@@ -62,7 +62,7 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*co
 	}
 	seen := make(map[string]bool, len(definitions))
 	for i := range definitions {
-		t, notes, err := contained(read, i)
+		t, notes, err := readSafely(read, i)
 		if err != nil {
 			report("", "definition %d is skipped: %v", i+1, err)
 			continue
@@ -80,9 +80,9 @@ func collect(server string, definitions []json.RawMessage, read func(i int) (*co
 	return tools, problems
 }
 
-// contained runs read on definition i and turns a panic into an error for that definition, because text from a server
+// readSafely runs read on definition i and turns a panic into an error for that definition, because text from a server
 // must not be able to crash the engine.
-func contained(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
+func readSafely(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			t, notes, err = nil, nil, fmt.Errorf("reading it failed in Retort: %v\n%s", fault, debug.Stack())
@@ -91,68 +91,68 @@ func contained(read func(i int) (*core.Tool, []string, error), i int) (t *core.T
 	return read(i)
 }
 
-// read builds a tool from one definition. A missing or unusable name is an error. Other invalid parts count as absent
+// readDefinition builds a tool from one definition. A missing or unusable name is an error. Other invalid parts count as absent
 // and produce a note.
-func read(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, []string, error) {
+func readDefinition(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
 	}
-	d := parse(raw, maxDepth)
+	d := parseJSON(raw, maxDepth)
 	if !d.isObject() {
 		return nil, nil, fmt.Errorf("it is not an object")
 	}
 	if d.tooDeep {
 		return nil, nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
-	t, notes, err := build(server, d, pin(d))
+	t, notes, err := buildTool(server, d, computePin(d))
 	if err != nil {
 		return nil, notes, err
 	}
-	if clean(t, d, s); t.Withheld != "" {
+	if cleanDefinition(t, d, s); t.Withheld != "" {
 		notes = append(notes, fmt.Sprintf("it is withheld from models: what its definition says at %s is hidden or speaks to the model", t.Withheld))
 	}
 	return t, notes, nil
 }
 
-// Identify returns a tool's name and the pin of its definition. Both are empty if the definition is unusable.
-func Identify(definition json.RawMessage) (name, digest string) {
+// IdentifyTool returns a tool's name and the pin of its definition. Both are empty if the definition is unusable.
+func IdentifyTool(definition json.RawMessage) (name, digest string) {
 	if !json.Valid(definition) {
 		return "", ""
 	}
-	d := parse(definition, maxDepth)
+	d := parseJSON(definition, maxDepth)
 	name, err := readName(d)
 	if err != nil || d.tooDeep {
 		return "", ""
 	}
-	return name, pin(d)
+	return name, computePin(d)
 }
 
-// recall builds a tool from a definition that was read before, without checking all of it again.
-func recall(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
-	return build(server, parse(raw, 2), pin) // annotations are the second level
+// recallTool builds a tool from a definition that was read before, without checking all of it again.
+func recallTool(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
+	return buildTool(server, parseJSON(raw, 2), pin) // annotations are the second level
 }
 
-func build(server string, d node, pin string) (*core.Tool, []string, error) {
+func buildTool(server string, d jsonNode, pin string) (*core.Tool, []string, error) {
 	name, err := readName(d)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := reader{definition: d}
+	r := definitionReader{definition: d}
 	t := &core.Tool{
 		Server: server, Name: name, Pin: pin, Raw: d.raw,
-		Title: r.text("title"), Description: r.text("description"),
-		InputSchema: r.schema("inputSchema"), OutputSchema: r.schema("outputSchema"),
+		Title: r.readText("title"), Description: r.readText("description"),
+		InputSchema: r.readSchema("inputSchema"), OutputSchema: r.readSchema("outputSchema"),
 	}
-	r.annotations(t)
+	r.readAnnotations(t)
 	return t, r.notes, nil
 }
 
-func readName(definition node) (string, error) {
-	value, ok := definition.member("name")
+func readName(definition jsonNode) (string, error) {
+	value, ok := definition.findMember("name")
 	if !ok {
 		return "", fmt.Errorf("it has no name")
 	}
-	name, ok := unquote(value.raw)
+	name, ok := unquoteJSON(value.raw)
 	switch {
 	case !ok:
 		return "", fmt.Errorf("its name is not a string")
@@ -160,15 +160,15 @@ func readName(definition node) (string, error) {
 		return "", fmt.Errorf("its name is empty")
 	case len(name) > maxName:
 		return "", fmt.Errorf("its name has %d bytes, more than %d: %q…", len(name), maxName, name[:32])
-	case !printable(name):
+	case !isPrintable(name):
 		return "", fmt.Errorf("its name has characters that cannot be shown: %q", name)
 	}
 	return name, nil
 }
 
-// printable reports whether a name has no control characters, no invisible characters and none that change the
+// isPrintable reports whether a name has no control characters, no invisible characters and none that change the
 // direction of text.
-func printable(name string) bool {
+func isPrintable(name string) bool {
 	if !utf8.ValidString(name) {
 		return false
 	}
@@ -180,58 +180,58 @@ func printable(name string) bool {
 	return true
 }
 
-// reader reads the parts of a definition and notes those that it had to ignore.
-type reader struct {
-	definition node
+// definitionReader reads the parts of a definition and notes those that it had to ignore.
+type definitionReader struct {
+	definition jsonNode
 	notes      []string
 }
 
-func (r *reader) note(format string, args ...any) {
+func (r *definitionReader) addNote(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-func (r *reader) text(key string) string {
-	value, ok := r.definition.member(key)
+func (r *definitionReader) readText(key string) string {
+	value, ok := r.definition.findMember(key)
 	if !ok {
 		return ""
 	}
-	text, ok := unquote(value.raw)
+	text, ok := unquoteJSON(value.raw)
 	if !ok {
-		r.note("its %s is not a string and is left out", key)
+		r.addNote("its %s is not a string and is left out", key)
 	}
 	return text
 }
 
-// schema returns the exact bytes of a schema, which is an object or a boolean.
-func (r *reader) schema(key string) json.RawMessage {
-	value, ok := r.definition.member(key)
+// readSchema returns the exact bytes of a schema, which is an object or a boolean.
+func (r *definitionReader) readSchema(key string) json.RawMessage {
+	value, ok := r.definition.findMember(key)
 	if !ok {
 		return nil
 	}
 	if !value.isObject() && string(value.raw) != "true" && string(value.raw) != "false" {
-		r.note("its %s is not a schema and is left out", key)
+		r.addNote("its %s is not a schema and is left out", key)
 		return nil
 	}
 	return value.raw
 }
 
-func (r *reader) annotations(t *core.Tool) {
-	value, ok := r.definition.member("annotations")
+func (r *definitionReader) readAnnotations(t *core.Tool) {
+	value, ok := r.definition.findMember("annotations")
 	if !ok {
 		return
 	}
 	if !value.isObject() {
-		r.note("its annotations are not an object and are left out")
+		r.addNote("its annotations are not an object and are left out")
 		return
 	}
-	if title, ok := value.member("title"); ok && t.Title == "" {
-		t.Title, _ = unquote(title.raw)
+	if title, ok := value.findMember("title"); ok && t.Title == "" {
+		t.Title, _ = unquoteJSON(title.raw)
 	}
 	for key, hint := range map[string]**bool{
 		"readOnlyHint": &t.Annotations.ReadOnly, "destructiveHint": &t.Annotations.Destructive,
 		"idempotentHint": &t.Annotations.Idempotent, "openWorldHint": &t.Annotations.OpenWorld,
 	} {
-		switch said, _ := value.member(key); string(said.raw) {
+		switch said, _ := value.findMember(key); string(said.raw) {
 		case "true", "false":
 			is := string(said.raw) == "true"
 			*hint = &is

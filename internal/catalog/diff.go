@@ -12,27 +12,27 @@ import (
 const (
 	maxDiff      = 64 << 10 // bytes
 	maxDiffLines = 2000     // of one field; beyond it, all of the old and then all of the new
-	around       = 2        // equal lines shown around differences
+	contextLines = 2        // equal lines shown around differences
 )
 
-// diff describes field by field how two definitions differ, in lines that begin with "-", "+" or a blank. The order
+// diffDefinitions describes field by field how two definitions differ, in lines that begin with "-", "+" or a blank. The order
 // of keys is ignored. Invisible characters are escaped.
-func diff(was, now json.RawMessage) string {
+func diffDefinitions(was, now json.RawMessage) string {
 	if len(was) == 0 {
-		return bounded(describe(nil, now))
+		return boundText(describeDifference(nil, now))
 	}
-	return bounded(describe(was, now))
+	return boundText(describeDifference(was, now))
 }
 
-func bounded(text string) string {
+func boundText(text string) string {
 	if len(text) > maxDiff {
 		text = strings.ToValidUTF8(text[:maxDiff], "") + "\n… and more\n"
 	}
 	return text
 }
 
-func describe(was, now json.RawMessage) string {
-	a, b := parse(was, maxDepth), parse(now, maxDepth)
+func describeDifference(was, now json.RawMessage) string {
+	a, b := parseJSON(was, maxDepth), parseJSON(now, maxDepth)
 	var out strings.Builder
 	for _, field := range []string{"title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons", "_meta"} {
 		before, after := fieldLines(a, field), fieldLines(b, field)
@@ -49,14 +49,14 @@ func describe(was, now json.RawMessage) string {
 }
 
 // fieldLines returns a field as lines for people.
-func fieldLines(definition node, field string) []string {
-	n, ok := definition.member(field)
+func fieldLines(definition jsonNode, field string) []string {
+	n, ok := definition.findMember(field)
 	if !ok {
 		return nil
 	}
 	text := string(n.raw)
-	if n.kind() == '"' {
-		text, _ = unquote(n.raw)
+	if n.firstByte() == '"' {
+		text, _ = unquoteJSON(n.raw)
 	} else {
 		var b bytes.Buffer
 		if json.Indent(&b, n.appendCanonical(nil), "", "  ") == nil {
@@ -65,7 +65,7 @@ func fieldLines(definition node, field string) []string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = core.Legible(strings.ReplaceAll(line, "\t", "    "))
+		lines[i] = core.EscapeIllegible(strings.ReplaceAll(line, "\t", "    "))
 	}
 	return lines
 }
@@ -85,11 +85,11 @@ func compareLines(a, b []string) []string {
 	}
 	middle := changedLines(a[first:len(a)-last], b[first:len(b)-last])
 	var all []string
-	for _, line := range a[max(0, first-around):first] {
+	for _, line := range a[max(0, first-contextLines):first] {
 		all = append(all, "  "+line)
 	}
 	all = append(all, middle...)
-	for _, line := range a[len(a)-last : len(a)-last+min(last, around)] {
+	for _, line := range a[len(a)-last : len(a)-last+min(last, contextLines)] {
 		all = append(all, "  "+line)
 	}
 	return all
@@ -98,7 +98,7 @@ func compareLines(a, b []string) []string {
 // changedLines compares lines by their longest common subsequence.
 func changedLines(a, b []string) (all []string) {
 	if len(a) > maxDiffLines || len(b) > maxDiffLines || len(a)*len(b) > 1<<20 {
-		return append(marked("- ", a), marked("+ ", b)...)
+		return append(markLines("- ", a), markLines("+ ", b)...)
 	}
 	longest := make([][]int32, len(a)+1)
 	for i := range longest {
@@ -126,10 +126,10 @@ func changedLines(a, b []string) (all []string) {
 			j++
 		}
 	}
-	return append(append(all, marked("- ", a[i:])...), marked("+ ", b[j:])...)
+	return append(append(all, markLines("- ", a[i:])...), markLines("+ ", b[j:])...)
 }
 
-func marked(mark string, lines []string) []string {
+func markLines(mark string, lines []string) []string {
 	all := make([]string, len(lines))
 	for i, line := range lines {
 		all[i] = mark + line

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	format      = 1         // of the files; one with another is ignored
-	maxFile     = 512 << 20 // bytes
-	suffix      = ".tools.json"
-	abandoned   = time.Hour // after which a temporary file belongs to no running process
-	temporaries = ".tmp-*"
+	fileFormat       = 1         // of the files; one with another is ignored
+	maxFile          = 512 << 20 // bytes
+	toolsSuffix      = ".tools.json"
+	abandonedAfter   = time.Hour // after which a temporary file belongs to no running process
+	temporaryPattern = ".tmp-*"
 )
 
-// header is the first line of a server's file. One JSON object follows, whose SHA-256 the header contains:
+// fileHeader is the first line of a server's file. One JSON object follows, whose SHA-256 the header contains:
 // {"instructions": …, "tools": [pin, definition, …]}. The definitions are byte for byte as received.
-type header struct {
+type fileHeader struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
 	SHA256 string `json:"sha256"`
 }
 
-type body struct {
+type fileBody struct {
 	Instructions string
 	Tools        []json.RawMessage
 	Pins         []string // of Tools
@@ -48,10 +48,10 @@ func fileName(server string) string {
 		return '_'
 	}, server)
 	sum := sha256.Sum256([]byte(server))
-	return plain[:min(len(plain), 40)] + "-" + hex.EncodeToString(sum[:6]) + suffix
+	return plain[:min(len(plain), 40)] + "-" + hex.EncodeToString(sum[:6]) + toolsSuffix
 }
 
-func encode(server string, b body) ([]byte, error) {
+func encodeFile(server string, b fileBody) ([]byte, error) {
 	said, err := json.Marshal(b.Instructions)
 	if err != nil {
 		return nil, err
@@ -67,47 +67,47 @@ func encode(server string, b body) ([]byte, error) {
 	}
 	out.WriteString("]}\n")
 	sum := sha256.Sum256(out.Bytes())
-	first, err := json.Marshal(header{format, server, hex.EncodeToString(sum[:])})
+	first, err := json.Marshal(fileHeader{fileFormat, server, hex.EncodeToString(sum[:])})
 	if err != nil {
 		return nil, err
 	}
 	return append(append(first, '\n'), out.Bytes()...), nil
 }
 
-// decode parses what encode wrote. It returns an error if the data differs in any way.
-func decode(data []byte) (string, body, error) {
+// decodeFile parses what encode wrote. It returns an error if the data differs in any way.
+func decodeFile(data []byte) (string, fileBody, error) {
 	first, rest, found := bytes.Cut(data, []byte("\n"))
-	var h header
+	var h fileHeader
 	if !found || json.Unmarshal(first, &h) != nil {
-		return "", body{}, fmt.Errorf("it is not a catalog file, or it is incomplete")
+		return "", fileBody{}, fmt.Errorf("it is not a catalog file, or it is incomplete")
 	}
-	if h.Format != format {
-		return "", body{}, fmt.Errorf("its format is %d, this version reads %d", h.Format, format)
+	if h.Format != fileFormat {
+		return "", fileBody{}, fmt.Errorf("its format is %d, this version reads %d", h.Format, fileFormat)
 	}
 	if sum := sha256.Sum256(rest); hex.EncodeToString(sum[:]) != h.SHA256 {
-		return "", body{}, fmt.Errorf("it is damaged")
+		return "", fileBody{}, fmt.Errorf("it is damaged")
 	}
 	b, ok := readBody(rest)
 	if !ok {
-		return "", body{}, fmt.Errorf("its format differs from what this version writes")
+		return "", fileBody{}, fmt.Errorf("its format differs from what this version writes")
 	}
 	return h.Server, b, nil
 }
 
 // readBody reads what encode wrote without parsing the definitions, because the digest proves that they are
 // unchanged.
-func readBody(text []byte) (b body, ok bool) {
-	whole := parse(text, 2)
-	said, _ := whole.member("instructions")
-	if b.Instructions, ok = unquote(said.raw); !ok {
+func readBody(text []byte) (b fileBody, ok bool) {
+	whole := parseJSON(text, 2)
+	said, _ := whole.findMember("instructions")
+	if b.Instructions, ok = unquoteJSON(said.raw); !ok {
 		return b, false
 	}
-	tools, _ := whole.member("tools")
-	if tools.kind() != '[' || len(tools.items)%2 != 0 {
+	tools, _ := whole.findMember("tools")
+	if tools.firstByte() != '[' || len(tools.items)%2 != 0 {
 		return b, false
 	}
 	for i := 0; i < len(tools.items); i += 2 {
-		pin, ok := unquote(tools.items[i].raw)
+		pin, ok := unquoteJSON(tools.items[i].raw)
 		if !ok {
 			return b, false
 		}
@@ -117,21 +117,21 @@ func readBody(text []byte) (b body, ok bool) {
 	return b, true
 }
 
-func readFile(path string) (string, body, error) {
+func readFile(path string) (string, fileBody, error) {
 	data, err := seal.ReadFile(path, maxFile)
 	if err != nil {
-		return "", body{}, err
+		return "", fileBody{}, err
 	}
-	server, b, err := decode(data)
+	server, b, err := decodeFile(data)
 	if err == nil && fileName(server) != filepath.Base(path) {
-		return "", body{}, fmt.Errorf("it is the file of another server, %q", server)
+		return "", fileBody{}, fmt.Errorf("it is the file of another server, %q", server)
 	}
 	return server, b, err
 }
 
 // writeFile replaces a file atomically: after a crash either the old or the new one exists.
 func writeFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), temporaries)
+	f, err := os.CreateTemp(filepath.Dir(path), temporaryPattern)
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func syncDir(dir string) {
 	_ = seal.SyncDir(dir)
 }
 
-// same reports whether the file already contains data.
-func same(path string, data []byte) bool {
+// hasContents reports whether the file already contains data.
+func hasContents(path string, data []byte) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() != int64(len(data)) {
 		return false
@@ -181,11 +181,11 @@ func removeFile(path string) error {
 	return nil
 }
 
-// sweep removes temporary files that interrupted writes left.
-func sweep(dir string, now time.Time) {
-	left, _ := filepath.Glob(filepath.Join(dir, temporaries))
+// removeLeftovers removes temporary files that interrupted writes left.
+func removeLeftovers(dir string, now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(dir, temporaryPattern))
 	for _, path := range left {
-		if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > abandoned {
+		if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > abandonedAfter {
 			os.Remove(path)
 		}
 	}

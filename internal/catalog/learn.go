@@ -26,8 +26,8 @@ const (
 	saveEvery  = 5 * time.Second
 
 	// Once this many answers of a tool are known, only one in so many is examined.
-	enough  = 100
-	further = 8
+	enoughAnswers = 100
+	observeEvery  = 8
 
 	// A toolset is rebuilt for newly learned shapes at most this often, and for at most
 	// one part in restWork of the time.
@@ -35,8 +35,8 @@ const (
 	restWork  = 50
 )
 
-// learner learns the shapes of answers in the background. A nil learner does nothing.
-type learner struct {
+// shapeLearner learns the shapes of answers in the background. A nil learner does nothing.
+type shapeLearner struct {
 	catalog *Catalog
 	queue   chan Observation
 	waiting atomic.Int64 // bytes in queue
@@ -51,26 +51,26 @@ type learner struct {
 	saving sync.Mutex
 
 	mu      sync.Mutex
-	servers map[string]map[string]*learned // by server and tool
-	unsaved map[string]bool                // servers
-	names   map[string]bool                // keys that were found not to be personal
+	servers map[string]map[string]*learnedTool // by server and tool
+	unsaved map[string]bool                    // servers
+	names   map[string]bool                    // keys that were found not to be personal
 }
 
-// learned holds what is known of one tool. Its shape covers only answers under pin.
-type learned struct {
+// learnedTool holds what is known of one tool. Its shape covers only answers under pin.
+type learnedTool struct {
 	pin    string
 	shape  *infer.Shape
 	schema json.RawMessage // of shape
 	count  int             // of answers
 	steady int             // of them, the last ones that brought nothing new
 	fresh  int             // of those that are not saved yet
-	told   *core.Learned
+	told   *core.LearnedSchema
 }
 
-func newLearner(c *Catalog) *learner {
-	return &learner{
+func newLearner(c *Catalog) *shapeLearner {
+	return &shapeLearner{
 		catalog: c, queue: make(chan Observation, maxQueued), ending: make(chan struct{}),
-		servers: map[string]map[string]*learned{}, unsaved: map[string]bool{}, names: map[string]bool{},
+		servers: map[string]map[string]*learnedTool{}, unsaved: map[string]bool{}, names: map[string]bool{},
 	}
 }
 
@@ -80,10 +80,10 @@ func (c *Catalog) Learn(o Observation) {
 	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
 		return
 	}
-	if k := o.Tool.Learned; k != nil && k.Observations >= enough && l.passed.Add(1)%further != 0 {
+	if k := o.Tool.Learned; k != nil && k.Observations >= enoughAnswers && l.passed.Add(1)%observeEvery != 0 {
 		return
 	}
-	l.start.Do(func() { l.ended.Go(l.work) })
+	l.start.Do(func() { l.ended.Go(l.learnQueued) })
 	select {
 	case l.queue <- o:
 		l.waiting.Add(int64(len(o.Answer)))
@@ -91,18 +91,18 @@ func (c *Catalog) Learn(o Observation) {
 	}
 }
 
-func (l *learner) work() {
+func (l *shapeLearner) learnQueued() {
 	saved := time.NewTicker(saveEvery)
 	defer saved.Stop()
 	for {
 		select {
 		case o := <-l.queue:
-			l.observe(o)
+			l.learnAnswer(o)
 		case <-saved.C:
-			l.save()
+			l.saveShapes()
 		case <-l.ending:
 			for len(l.queue) > 0 {
-				l.observe(<-l.queue)
+				l.learnAnswer(<-l.queue)
 			}
 			return
 		}
@@ -110,7 +110,7 @@ func (l *learner) work() {
 }
 
 // close processes the queue and saves.
-func (l *learner) close() {
+func (l *shapeLearner) close() {
 	if l == nil {
 		return
 	}
@@ -118,17 +118,17 @@ func (l *learner) close() {
 		l.start.Do(func() {}) // nothing is learned any more
 		close(l.ending)
 		l.ended.Wait()
-		l.save()
+		l.saveShapes()
 	})
 }
 
-func (l *learner) observe(o Observation) {
+func (l *shapeLearner) learnAnswer(o Observation) {
 	l.waiting.Add(-int64(len(o.Answer)))
 	t := o.Tool
 	if !l.catalog.isCurrent(t) {
 		return
 	}
-	seen := infer.Observe(o.Answer, l.private(o.Private))
+	seen := infer.ObserveDocument(o.Answer, l.cachePrivate(o.Private))
 	if seen == nil {
 		return
 	}
@@ -139,51 +139,51 @@ func (l *learner) observe(o Observation) {
 		if k == nil && len(l.servers[t.Server]) >= maxLearned {
 			return
 		}
-		k = &learned{pin: t.Pin}
-		l.put(t.Server, t.Name, k)
+		k = &learnedTool{pin: t.Pin}
+		l.storeLearned(t.Server, t.Name, k)
 	}
 	k.count++
 	k.fresh++
 	k.steady++
 	l.unsaved[t.Server] = true
-	k.take(seen)
-	l.tell(k)
+	k.joinShape(seen)
+	l.publishShape(k)
 }
 
-func (l *learner) put(server, tool string, k *learned) {
+func (l *shapeLearner) storeLearned(server, tool string, k *learnedTool) {
 	if l.servers[server] == nil {
-		l.servers[server] = map[string]*learned{}
+		l.servers[server] = map[string]*learnedTool{}
 	}
 	l.servers[server][tool] = k
 }
 
-// take joins a shape with the known one.
-func (k *learned) take(seen *infer.Shape) {
+// joinShape joins a shape with the known one.
+func (k *learnedTool) joinShape(seen *infer.Shape) {
 	if joined := infer.Join(k.shape, seen); !infer.Equal(joined, k.shape) {
-		k.shape, k.schema, k.steady = joined, joined.Schema(), 0
+		k.shape, k.schema, k.steady = joined, joined.JSONSchema(), 0
 	}
 }
 
-// tell publishes a shape that differs from the published one or is based on a quarter more answers. The caller holds
+// publishShape publishes a shape that differs from the published one or is based on a quarter more answers. The caller holds
 // mu.
-func (l *learner) tell(k *learned) {
+func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
 		return
 	}
-	if !l.catalog.showable(k.schema) {
+	if !l.catalog.isShowable(k.schema) {
 		k.told = nil
 		return
 	}
-	k.told = &core.Learned{Schema: k.schema, Observations: k.count, Steady: k.steady}
+	k.told = &core.LearnedSchema{Schema: k.schema, Observations: k.count, Steady: k.steady}
 	l.news.Store(true)
 }
 
 // maxAsked bounds how many keys are remembered as not personal.
 const maxAsked = 4096
 
-// private returns a function that calls ask only once for each key. Only the goroutine of work may use it.
-func (l *learner) private(ask func(string) bool) func(string) bool {
+// cachePrivate returns a function that calls ask only once for each key. Only the goroutine of work may use it.
+func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	if ask == nil {
 		return nil
 	}
@@ -210,8 +210,8 @@ func (c *Catalog) isCurrent(t *core.Tool) bool {
 	return ok && slices.ContainsFunc(s.tools, func(now *core.Tool) bool { return now.Name == t.Name && now.Pin == t.Pin })
 }
 
-// listed drops what was learned of tools that have changed, or of all tools if tools is nil.
-func (l *learner) listed(server string, tools []*core.Tool) {
+// dropOutdated drops what was learned of tools that have changed, or of all tools if tools is nil.
+func (l *shapeLearner) dropOutdated(server string, tools []*core.Tool) {
 	if l == nil {
 		return
 	}
@@ -229,20 +229,20 @@ func (l *learner) listed(server string, tools []*core.Tool) {
 	}
 }
 
-// mark sets what was learned on the tools, which must not be shared yet.
-func (l *learner) mark(server string, tools []*core.Tool) {
+// markTools sets what was learned on the tools, which must not be shared yet.
+func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range tools {
-		t.Learned = l.of(server, t)
+		t.Learned = l.learnedFor(server, t)
 	}
 }
 
-// of returns what is to be published of a tool, or nil. The caller holds mu.
-func (l *learner) of(server string, t *core.Tool) *core.Learned {
+// learnedFor returns what is to be published of a tool, or nil. The caller holds mu.
+func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSchema {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
 		return k.told
 	}
@@ -250,20 +250,20 @@ func (l *learner) of(server string, t *core.Tool) *core.Learned {
 }
 
 // hasNews reports whether a new toolset should be built.
-func (l *learner) hasNews() bool {
+func (l *shapeLearner) hasNews() bool {
 	return l != nil && l.news.Load() && time.Now().UnixNano() > l.notTill.Load()
 }
 
-// told notes that building a toolset took this long.
-func (l *learner) told(took time.Duration) {
+// noteRebuild notes that building a toolset took this long.
+func (l *shapeLearner) noteRebuild(took time.Duration) {
 	if l != nil {
 		l.notTill.Store(time.Now().Add(max(newsEvery, restWork*took)).UnixNano())
 	}
 }
 
-// adopt makes the next toolset contain what was learned. Tools without news stay the same pointers, so that data
+// adoptLearned makes the next toolset contain what was learned. Tools without news stay the same pointers, so that data
 // derived from them stays valid. The caller holds mu.
-func (c *Catalog) adopt() {
+func (c *Catalog) adoptLearned() {
 	l := c.learner
 	if l == nil || !l.hasNews() {
 		return
@@ -276,16 +276,16 @@ func (c *Catalog) adopt() {
 		if !ok || s.categorized == nil {
 			continue
 		}
-		s.categorized = l.marked(server, s.categorized)
+		s.categorized = l.markedCopies(server, s.categorized)
 	}
-	c.invalidate()
+	c.invalidateToolset()
 }
 
-// marked returns the tools with what is to be published of them now. The caller holds mu.
-func (l *learner) marked(server string, tools []*core.Tool) []*core.Tool {
+// markedCopies returns the tools with what is to be published of them now. The caller holds mu.
+func (l *shapeLearner) markedCopies(server string, tools []*core.Tool) []*core.Tool {
 	marked := tools
 	for i, t := range tools {
-		now := l.of(server, t)
+		now := l.learnedFor(server, t)
 		if now == t.Learned {
 			continue
 		}

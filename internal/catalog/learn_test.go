@@ -30,7 +30,7 @@ func openLearning(t testing.TB, dir string) *Catalog {
 func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) {
 	t.Helper()
 	for _, a := range answers {
-		now, ok := c.Toolset().Exact(server, tool)
+		now, ok := c.Toolset().FindExact(server, tool)
 		if !ok {
 			t.Fatalf("there is no %s.%s", server, tool)
 		}
@@ -44,7 +44,7 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 func known(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
 	c.learner.notTill.Store(0)
-	now, ok := c.Toolset().Exact(server, tool)
+	now, ok := c.Toolset().FindExact(server, tool)
 	if !ok || now.Learned == nil {
 		return "nothing"
 	}
@@ -65,16 +65,16 @@ func learn(t *testing.T) {
 	dir := t.TempDir()
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped, `{"name":"other"}`, `{"name":"typed","outputSchema":{"type":"object"}}`)
-	before, _ := c.Toolset().Exact("s", "other")
+	before, _ := c.Toolset().FindExact("s", "other")
 	answered(t, c, "s", "get", `{"a":1}`, `{"a":1,"b":"x"}`)
 	answered(t, c, "s", "typed", `{"a":1}`)
 	const want = `2 {"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`
 	expect(t, c, "s", "get", want)
 	expect(t, c, "s", "typed", "nothing")
-	if after, _ := c.Toolset().Exact("s", "other"); after != before {
+	if after, _ := c.Toolset().FindExact("s", "other"); after != before {
 		t.Error("a tool is another one though nothing was learned of it")
 	}
-	if after, _ := c.Toolset().Exact("s", "get"); after.Pin == "" || after.Category == "" {
+	if after, _ := c.Toolset().FindExact("s", "get"); after.Pin == "" || after.Category == "" {
 		t.Errorf("the tool has lost something: %+v", after)
 	}
 	if err := c.Close(); err != nil {
@@ -86,9 +86,9 @@ func learn(t *testing.T) {
 	expect(t, c, "s", "get", want)
 	replace(t, c, "s", untyped) // as it was
 	expect(t, c, "s", "get", want)
-	old, _ := c.Toolset().Exact("s", "get")
+	old, _ := c.Toolset().FindExact("s", "get")
 	replace(t, c, "s", strings.Replace(untyped, `"name"`, `"description":"new","name"`, 1))
-	c.learner.start.Do(func() { c.learner.ended.Go(c.learner.work) })
+	c.learner.start.Do(func() { c.learner.ended.Go(c.learner.learnQueued) })
 	c.learner.queue <- Observation{Tool: old, Answer: json.RawMessage(`{"late":1}`)} // of what it was
 	expect(t, c, "s", "get", "nothing")
 	if err := c.Close(); err != nil {
@@ -104,7 +104,7 @@ func TestLearnNothingUnlessAsked(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, dir)
 	replace(t, c, "s", untyped)
-	tool, _ := c.Toolset().Exact("s", "get")
+	tool, _ := c.Toolset().FindExact("s", "get")
 	c.Learn(Observation{Tool: tool, Answer: json.RawMessage(`{"a":1}`)})
 	_ = c.Close()
 	if left, _ := filepath.Glob(filepath.Join(dir, "*"+shapesSuffix)); len(left) > 0 {
@@ -119,8 +119,8 @@ func learnAndForget(t *testing.T) {
 	c := openLearning(t, dir)
 	replace(t, c, "s", untyped)
 	answered(t, c, "s", "get", `{"a":1}`)
-	c.learner.save()
-	if err := c.Forget("s"); err != nil {
+	c.learner.saveShapes()
+	if err := c.ForgetServer("s"); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Close()
@@ -136,7 +136,7 @@ func learnPrivateKeys(t *testing.T) {
 	c := openLearning(t, "")
 	defer c.Close()
 	replace(t, c, "s", untyped)
-	tool, _ := c.Toolset().Exact("s", "get")
+	tool, _ := c.Toolset().FindExact("s", "get")
 	asked := map[string]int{}
 	for range 5 {
 		c.Learn(Observation{Tool: tool, Answer: json.RawMessage(`{"halvorsen":1,"total":2}`), Private: func(key string) bool {
@@ -202,8 +202,8 @@ func learnInTwoEngines(t *testing.T) {
 	answered(t, a, "s", "get", `{"a":1}`, `{"a":1}`)
 	answered(t, b, "s", "get", `{"b":1}`)
 	answered(t, b, "s", "other", `"x"`)
-	a.learner.save()
-	b.learner.save()
+	a.learner.saveShapes()
+	b.learner.saveShapes()
 	answered(t, a, "s", "get", `{"c":1}`)
 	var ends sync.WaitGroup
 	for _, c := range []*Catalog{a, b} {
@@ -236,10 +236,10 @@ func learnUntilKilled(dir string) {
 		panic(err)
 	}
 	_, _ = c.Replace("s", definitions(untyped), "")
-	tool, _ := c.Toolset().Exact("s", "get")
+	tool, _ := c.Toolset().FindExact("s", "get")
 	for i := 1; ; i++ {
-		c.learner.observe(Observation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
-		c.learner.save()
+		c.learner.learnAnswer(Observation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
+		c.learner.saveShapes()
 		fmt.Println(i)
 	}
 }
@@ -254,7 +254,7 @@ func TestKilledWhileLearning(t *testing.T) {
 			t.Fatal(got)
 		}
 		n := 0
-		if tool, ok := c.Toolset().Exact("s", "get"); ok && tool.Learned != nil {
+		if tool, ok := c.Toolset().FindExact("s", "get"); ok && tool.Learned != nil {
 			n = tool.Learned.Observations
 		}
 		if n < answers+saved || n > answers+saved+1 {

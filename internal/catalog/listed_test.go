@@ -22,11 +22,11 @@ func TestListed(t *testing.T) {
 		`{"uri":"a:b","name":"n","description":["` + bad + `"]}`:                                              `{"uri":"a:b","name":"n","description":["[removed]"]}`,
 		`7`: `7`, `{"a"`: `{"a"`, `null`: `null`,
 	} {
-		got, flags := Listed(json.RawMessage(item), "uri", sanitize.New())
+		got, flags := CleanListed(json.RawMessage(item), "uri", sanitize.New())
 		if shown := strings.ReplaceAll(string(got), sanitize.Mark, "[removed]"); shown != want || (len(flags) > 0) != (strings.Contains(item, "Ignore") || strings.Contains(item, "u20")) {
 			t.Errorf("%s\n%s, want\n%s, %v", item, shown, want, flags)
 		}
-		again, more := Listed(got, "uri", sanitize.New())
+		again, more := CleanListed(got, "uri", sanitize.New())
 		if string(again) != string(got) && len(more) == 0 {
 			t.Errorf("%s is cleaned twice: %s", got, again)
 		}
@@ -37,7 +37,7 @@ func FuzzListed(f *testing.F) {
 	f.Add(`{"uri":"a:b","name":"n","arguments":[{"name":"x"}]}`)
 	f.Add(`{"arguments":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, item string) {
-		got, _ := Listed(json.RawMessage(item), "uri", sanitize.New())
+		got, _ := CleanListed(json.RawMessage(item), "uri", sanitize.New())
 		if json.Valid([]byte(item)) && got != nil && !json.Valid(got) {
 			t.Errorf("%q became %q", item, got)
 		}

@@ -14,19 +14,19 @@ import (
 	"retort/internal/core"
 )
 
-// Lister lists a server's tools. Its errors are *core.Error.
-type Lister interface {
+// ToolLister lists a server's tools. Its errors are *core.Error.
+type ToolLister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// Linker extends Lister with the state of connections.
-type Linker interface {
+// ConnectionLister extends Lister with the state of connections.
+type ConnectionLister interface {
 	// Link returns how many connections to the server were made so far. up reports whether the last of them is open.
 	Link(server string) (count int, up bool)
 }
 
-// Prober extends Lister with a listing over the same connection that a call would use.
-type Prober interface {
+// ConnectionProber extends Lister with a listing over the same connection that a call would use.
+type ConnectionProber interface {
 	// Own reports whether the core.Caller of ctx has a separate connection to a server.
 	Own(ctx context.Context, server string) bool
 	// Pin returns the pin of a tool as the server lists it over the connection that a call of the core.Caller of ctx
@@ -44,23 +44,23 @@ type LiveOptions struct {
 	Count func(text string) int
 }
 
-// Live keeps a catalog current from running servers. It lists every server in the background: once at the start,
+// LiveCatalog keeps a catalog current from running servers. It lists every server in the background: once at the start,
 // again when its tools change, and again after a while if listing failed.
-type Live struct {
+type LiveCatalog struct {
 	catalog *Catalog
-	lister  Lister
+	lister  ToolLister
 	options LiveOptions
 	base    context.Context
 	cancel  context.CancelFunc
 	wait    sync.WaitGroup
 
 	mu      sync.Mutex
-	servers map[string]*watched
+	servers map[string]*watchedServer
 	counted map[string]int // tokens by pin
 }
 
-// watched holds the state of one server that is kept current.
-type watched struct {
+// watchedServer holds the state of one server that is kept current.
+type watchedServer struct {
 	changed chan struct{} // holds one item when the server should be listed again
 	first   chan struct{} // closed after the first answer or failure
 	ended   chan struct{} // closed when listing has stopped
@@ -77,13 +77,13 @@ type watched struct {
 
 // Intervals after which a server that never reports changed tools is listed again.
 const (
-	fresh      = time.Minute     // a listing is good enough for a call
-	background = 5 * time.Minute // between listings of a server that is connected
+	freshListing   = time.Minute     // a listing is good enough for a call
+	relistInterval = 5 * time.Minute // between listings of a server that is connected
 
 	// Bounds on how long a call waits for a listing: the first one over a connection, which the call needs anyway,
 	// and any other.
 	firstPatience = time.Minute
-	patience      = 5 * time.Second
+	listTimeout   = 5 * time.Second
 )
 
 // Pauses between attempts to list a server that fails.
@@ -93,9 +93,9 @@ const (
 )
 
 // NewLive begins to list the servers. Call Close to stop it.
-func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
+func NewLive(c *Catalog, l ToolLister, o LiveOptions) *LiveCatalog {
 	ctx, cancel := context.WithCancel(context.Background())
-	live := &Live{catalog: c, lister: l, options: o, base: ctx, cancel: cancel, servers: map[string]*watched{}, counted: map[string]int{}}
+	live := &LiveCatalog{catalog: c, lister: l, options: o, base: ctx, cancel: cancel, servers: map[string]*watchedServer{}, counted: map[string]int{}}
 	for _, name := range o.Servers {
 		live.Add(name)
 	}
@@ -103,9 +103,9 @@ func NewLive(c *Catalog, l Lister, o LiveOptions) *Live {
 }
 
 // Add begins to list a server, unless it is already being listed.
-func (l *Live) Add(name string) {
+func (l *LiveCatalog) Add(name string) {
 	ctx, cancel := context.WithCancel(l.base)
-	w := &watched{
+	w := &watchedServer{
 		changed: make(chan struct{}, 1), first: make(chan struct{}), ended: make(chan struct{}), cancel: cancel,
 		round: make(chan struct{}), told: map[string]bool{},
 	}
@@ -114,12 +114,12 @@ func (l *Live) Add(name string) {
 	l.mu.Unlock()
 	l.wait.Go(func() {
 		defer close(w.ended)
-		l.keep(ctx, name, w)
+		l.keepListed(ctx, name, w)
 	})
 }
 
-// Drop stops listing a server and waits until its goroutines have ended.
-func (l *Live) Drop(name string) {
+// DropServer stops listing a server and waits until its goroutines have ended.
+func (l *LiveCatalog) DropServer(name string) {
 	l.mu.Lock()
 	w := l.servers[name]
 	delete(l.servers, name)
@@ -130,30 +130,30 @@ func (l *Live) Drop(name string) {
 	}
 }
 
-// of returns the watched server with a name, or nil.
-func (l *Live) of(name string) *watched {
+// findWatched returns the watched server with a name, or nil.
+func (l *LiveCatalog) findWatched(name string) *watchedServer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.servers[name]
 }
 
-// all returns the watched servers by name.
-func (l *Live) all() map[string]*watched {
+// allWatched returns the watched servers by name.
+func (l *LiveCatalog) allWatched() map[string]*watchedServer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.servers)
 }
 
 // Close stops all listing and waits until it has ended.
-func (l *Live) Close() error {
+func (l *LiveCatalog) Close() error {
 	l.cancel()
 	l.wait.Wait()
 	return nil
 }
 
-// Changed reports that a server's tools may have changed. It does not block.
-func (l *Live) Changed(server string) {
-	if w := l.of(server); w != nil {
+// NotifyChanged reports that a server's tools may have changed. It does not block.
+func (l *LiveCatalog) NotifyChanged(server string) {
+	if w := l.findWatched(server); w != nil {
 		select {
 		case w.changed <- struct{}{}:
 		default:
@@ -161,18 +161,18 @@ func (l *Live) Changed(server string) {
 	}
 }
 
-// keep lists one server as often as needed until ctx is done.
-func (l *Live) keep(ctx context.Context, name string, w *watched) {
+// keepListed lists one server as often as needed until ctx is done.
+func (l *LiveCatalog) keepListed(ctx context.Context, name string, w *watchedServer) {
 	retry := firstRetry
 	for first := true; ; first = false {
-		err := l.list(ctx, name)
-		link, _ := l.link(name)
-		w.listed(err, link)
+		err := l.listServer(ctx, name)
+		link, _ := l.connectionState(name)
+		w.finishListing(err, link)
 		if first {
 			close(w.first)
 		}
-		l.tell(name, w)
-		again := background
+		l.logChanges(name, w)
+		again := relistInterval
 		if err == nil {
 			retry = firstRetry
 		} else {
@@ -186,28 +186,28 @@ func (l *Live) keep(ctx context.Context, name string, w *watched) {
 			case <-w.changed:
 				waiting = false
 			case <-time.After(again):
-				_, up := l.link(name)
+				_, up := l.connectionState(name)
 				waiting = err == nil && !up // no call needs it now
 			}
 		}
 	}
 }
 
-// link returns the state of the connection to a server. For a Lister without connections it is always up.
-func (l *Live) link(name string) (count int, up bool) {
-	if linker, ok := l.lister.(Linker); ok {
+// connectionState returns the state of the connection to a server. For a Lister without connections it is always up.
+func (l *LiveCatalog) connectionState(name string) (count int, up bool) {
+	if linker, ok := l.lister.(ConnectionLister); ok {
 		return linker.Link(name)
 	}
 	return 0, true
 }
 
-// tell logs each change of a tool once.
-func (l *Live) tell(name string, w *watched) {
+// logChanges logs each change of a tool once.
+func (l *LiveCatalog) logChanges(name string, w *watchedServer) {
 	if l.options.Log == nil {
 		return
 	}
-	tools := map[core.Changes][]string{}
-	for _, c := range l.catalog.Changes() {
+	tools := map[core.ChangePolicy][]string{}
+	for _, c := range l.catalog.ListChanges() {
 		if c.Server == name && !w.told[c.Pin] {
 			w.told[c.Pin] = true
 			tools[c.Policy] = append(tools[c.Policy], c.Tool)
@@ -218,7 +218,7 @@ func (l *Live) tell(name string, w *watched) {
 	}
 }
 
-func (l *Live) list(ctx context.Context, name string) error {
+func (l *LiveCatalog) listServer(ctx context.Context, name string) error {
 	definitions, instructions, err := l.lister.List(ctx, name)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (l *Live) list(ctx context.Context, name string) error {
 	return err
 }
 
-func (w *watched) listed(err error, link int) {
+func (w *watchedServer) finishListing(err error, link int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err, w.at, w.link, w.asked = core.AsError(err), time.Now(), link, false
@@ -235,26 +235,26 @@ func (w *watched) listed(err error, link int) {
 	w.round = make(chan struct{})
 }
 
-// refresh lists a server before a call, unless that was just done over the open connection. Concurrent calls share
+// refreshServer lists a server before a call, unless that was just done over the open connection. Concurrent calls share
 // one listing.
-func (l *Live) refresh(ctx context.Context, name string) {
-	w := l.of(name)
+func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
+	w := l.findWatched(name)
 	if w == nil {
 		return // it is static
 	}
-	link, up := l.link(name)
+	link, up := l.connectionState(name)
 	w.mu.Lock()
 	same, round := up && link == w.link, w.round
-	if same && time.Since(w.at) < fresh {
+	if same && time.Since(w.at) < freshListing {
 		w.mu.Unlock()
 		return
 	}
 	if !w.asked {
 		w.asked = true
-		l.Changed(name)
+		l.NotifyChanged(name)
 	}
 	w.mu.Unlock()
-	late := patience
+	late := listTimeout
 	if !same {
 		late = firstPatience
 	}
@@ -268,75 +268,75 @@ func (l *Live) refresh(ctx context.Context, name string) {
 	}
 }
 
-// Vet checks, before a call is sent, whether the core.Caller of ctx may call the tool that an execution knows as t.
+// VetTool checks, before a call is sent, whether the core.Caller of ctx may call the tool that an execution knows as t.
 // The tool's definition must still be trusted. If since is not zero, a person was asked at that time, and the server
 // is listed again unless that has happened since. now is the tool as listed over the connection that the call will
 // use; it is nil if there is no definition to compare. If now.Asks, the call needs approval. warning is for readers
 // of the Outcome. A call of a tool that is no longer listed is left to its server.
-func (l *Live) Vet(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
-	l.refresh(ctx, t.Server)
+func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
+	l.refreshServer(ctx, t.Server)
 	tools := l.catalog.Toolset()
-	now, ok := tools.Exact(t.Server, t.Name)
+	now, ok := tools.FindExact(t.Server, t.Name)
 	if !ok {
 		return t, "", tools.RefusedExact(t.Server, t.Name)
 	}
-	if s, ok := tools.Server(t.Server); l.of(t.Server) == nil || ok && s.Name == t.Server && s.Static {
+	if s, ok := tools.FindServer(t.Server); l.findWatched(t.Server) == nil || ok && s.Name == t.Server && s.Static {
 		return nil, "", nil
 	}
-	now, own, refused := l.probe(ctx, now, since)
+	now, own, refused := l.probeTool(ctx, now, since)
 	switch {
 	case refused != nil:
 		return t, "", refused
 	case now.Change == nil || now.Change.Policy == core.ChangesAsk && (own || now.Change.Pin == t.Pin && t.Change != nil):
 		return now, "", nil
 	case now.Change.Policy == core.ChangesNote:
-		return now, now.Change.Warning(), nil
+		return now, now.Change.WarningText(), nil
 	case own:
 		return t, "", now.Change.Error()
 	}
 	return t, "", core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call was not sent", t.Server, t.Name).
-		WithHint("run the program again: a person is then asked about the call").At(t.Server, t.Name)
+		WithHint("run the program again: a person is then asked about the call").AtTool(t.Server, t.Name)
 }
 
-// probe returns a known tool as listed over the connection that a call of ctx will use. own is true if its definition
+// probeTool returns a known tool as listed over the connection that a call of ctx will use. own is true if its definition
 // differs from the catalog's.
-func (l *Live) probe(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
-	p, ok := l.lister.(Prober)
+func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
+	p, ok := l.lister.(ConnectionProber)
 	if !ok {
 		return known, false, nil
 	}
 	asked := !since.IsZero()
-	switch old := time.Now().Add(-fresh); {
+	switch old := time.Now().Add(-freshListing); {
 	case p.Own(ctx, known.Server) && since.Before(old):
 		since = old
 	case !asked:
-		if _, up := l.link(known.Server); !up {
+		if _, up := l.connectionState(known.Server); !up {
 			return known, false, nil // refresh has tried
 		}
 	}
 	pin, err := p.Pin(ctx, known.Server, known.Name, since)
 	switch {
 	case err != nil && asked:
-		return nil, false, core.AsError(err).At(known.Server, known.Name)
+		return nil, false, core.AsError(err).AtTool(known.Server, known.Name)
 	case err != nil || pin == "" || pin == known.Pin:
 		return known, false, nil // a call that can't be listed for fails in the same way
 	case !p.Own(ctx, known.Server):
-		return l.relisted(ctx, known)
+		return l.relistTool(ctx, known)
 	}
-	now, err = l.variant(ctx, p, known)
+	now, err = l.listVariant(ctx, p, known)
 	if err != nil {
-		return nil, false, core.AsError(err).At(known.Server, known.Name)
+		return nil, false, core.AsError(err).AtTool(known.Server, known.Name)
 	}
 	return now, now.Pin != known.Pin, nil
 }
 
-// relisted lists a server with a shared connection, updates the catalog, and returns the tool as listed.
-func (l *Live) relisted(ctx context.Context, known *core.Tool) (now *core.Tool, own bool, refused *core.Error) {
-	if err := l.list(ctx, known.Server); err != nil {
-		return nil, false, core.AsError(err).At(known.Server, known.Name)
+// relistTool lists a server with a shared connection, updates the catalog, and returns the tool as listed.
+func (l *LiveCatalog) relistTool(ctx context.Context, known *core.Tool) (now *core.Tool, own bool, refused *core.Error) {
+	if err := l.listServer(ctx, known.Server); err != nil {
+		return nil, false, core.AsError(err).AtTool(known.Server, known.Name)
 	}
 	tools := l.catalog.Toolset()
-	now, ok := tools.Exact(known.Server, known.Name)
+	now, ok := tools.FindExact(known.Server, known.Name)
 	if !ok {
 		if refused = tools.RefusedExact(known.Server, known.Name); refused != nil {
 			return nil, false, refused
@@ -346,23 +346,23 @@ func (l *Live) relisted(ctx context.Context, known *core.Tool) (now *core.Tool, 
 	return now, false, nil
 }
 
-// variant returns known as the server lists it over the connection that a call of ctx will use.
-func (l *Live) variant(ctx context.Context, p Prober, known *core.Tool) (*core.Tool, error) {
+// listVariant returns known as the server lists it over the connection that a call of ctx will use.
+func (l *LiveCatalog) listVariant(ctx context.Context, p ConnectionProber, known *core.Tool) (*core.Tool, error) {
 	definitions, _, err := p.ListOwn(ctx, known.Server)
 	if err != nil {
 		return nil, err
 	}
 	for _, definition := range definitions {
-		if name, _ := Identify(definition); name == known.Name {
-			return l.catalog.variant(known, definition)
+		if name, _ := IdentifyTool(definition); name == known.Name {
+			return l.catalog.newVariant(known, definition)
 		}
 	}
 	return known, nil
 }
 
-// Problem returns why the last listing of a server failed, or nil.
-func (l *Live) Problem(server string) *core.Error {
-	w := l.of(server)
+// ProblemOf returns why the last listing of a server failed, or nil.
+func (l *LiveCatalog) ProblemOf(server string) *core.Error {
+	w := l.findWatched(server)
 	if w == nil {
 		return nil
 	}
@@ -371,24 +371,24 @@ func (l *Live) Problem(server string) *core.Error {
 	return w.err
 }
 
-// Down returns the server whose name begins the tool's name, in any spelling, and why none of its tools are known.
+// FindDown returns the server whose name begins the tool's name, in any spelling, and why none of its tools are known.
 // why is nil if there is no such server.
-func (l *Live) Down(name string) (server string, why *core.Error) {
+func (l *LiveCatalog) FindDown(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
-	for known := range l.all() {
-		if s, ok := tools.Server(known); ok && s.Name == known || !begins(name, known) || len(known) < len(server) {
+	for known := range l.allWatched() {
+		if s, ok := tools.FindServer(known); ok && s.Name == known || !hasServerPrefix(name, known) || len(known) < len(server) {
 			continue
 		}
 		server, why = known, core.Errorf(core.KindUpstreamGone, "catalog.live", "it has not answered yet")
-		if e := l.Problem(known); e != nil {
+		if e := l.ProblemOf(known); e != nil {
 			why = e
 		}
 	}
 	return server, why
 }
 
-// begins reports whether a tool's name equals a server's name or begins with it, in any spelling.
-func begins(name, server string) bool {
+// hasServerPrefix reports whether a tool's name equals a server's name or begins with it, in any spelling.
+func hasServerPrefix(name, server string) bool {
 	rest := []rune(name)
 	for _, r := range server {
 		if r = unicode.ToLower(r); !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -405,9 +405,9 @@ func begins(name, server string) bool {
 	return len(rest) == 0 || !unicode.IsLetter(rest[0]) && !unicode.IsDigit(rest[0])
 }
 
-// Settle waits until the named servers, or all, have answered or failed once.
-func (l *Live) Settle(ctx context.Context, servers ...string) {
-	for name, w := range l.all() {
+// WaitForListing waits until the named servers, or all, have answered or failed once.
+func (l *LiveCatalog) WaitForListing(ctx context.Context, servers ...string) {
+	for name, w := range l.allWatched() {
 		if len(servers) > 0 && !slices.Contains(servers, name) {
 			continue
 		}
@@ -420,16 +420,16 @@ func (l *Live) Settle(ctx context.Context, servers ...string) {
 }
 
 // Toolset returns the current set of all tools.
-func (l *Live) Toolset() *core.Toolset { return l.catalog.Toolset() }
+func (l *LiveCatalog) Toolset() *core.Toolset { return l.catalog.Toolset() }
 
-// Pending returns the sorted names of the servers of which nothing is known yet, not even from an earlier run.
-func (l *Live) Pending() []string { return slices.Sorted(maps.Keys(l.unknown())) }
+// PendingServers returns the sorted names of the servers of which nothing is known yet, not even from an earlier run.
+func (l *LiveCatalog) PendingServers() []string { return slices.Sorted(maps.Keys(l.unknownServers())) }
 
-// Wait waits, at most for patience, until every server is known.
-func (l *Live) Wait(ctx context.Context, patience time.Duration) {
+// WaitForPending waits, at most for patience, until every server is known.
+func (l *LiveCatalog) WaitForPending(ctx context.Context, patience time.Duration) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for _, w := range l.unknown() {
+	for _, w := range l.unknownServers() {
 		select {
 		case <-w.first:
 		case <-late.C:
@@ -440,26 +440,26 @@ func (l *Live) Wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// unknown returns the servers that have not answered yet and that the catalog does not know from an earlier run.
-func (l *Live) unknown() map[string]*watched {
+// unknownServers returns the servers that have not answered yet and that the catalog does not know from an earlier run.
+func (l *LiveCatalog) unknownServers() map[string]*watchedServer {
 	tools := l.catalog.Toolset()
-	unknown := map[string]*watched{}
-	for name, w := range l.all() {
+	unknown := map[string]*watchedServer{}
+	for name, w := range l.allWatched() {
 		select {
 		case <-w.first:
 			continue
 		default:
 		}
-		if s, ok := tools.Server(name); !ok || s.Name != name {
+		if s, ok := tools.FindServer(name); !ok || s.Name != name {
 			unknown[name] = w
 		}
 	}
 	return unknown
 }
 
-// Tokens returns how many tokens the definitions of all tools take in a client's context. Counts are cached by pin,
+// CountTokens returns how many tokens the definitions of all tools take in a client's context. Counts are cached by pin,
 // also on disk.
-func (l *Live) Tokens(tools *core.Toolset) int {
+func (l *LiveCatalog) CountTokens(tools *core.Toolset) int {
 	total := 0
 	for _, s := range tools.Servers {
 		total += l.ServerTokens(s)
@@ -468,7 +468,7 @@ func (l *Live) Tokens(tools *core.Toolset) int {
 }
 
 // ServerTokens returns how many tokens the definitions of one server's tools take.
-func (l *Live) ServerTokens(s *core.Server) int {
+func (l *LiveCatalog) ServerTokens(s *core.ToolServer) int {
 	total := 0
 	for _, t := range s.Tools {
 		total += l.toolTokens(t)
@@ -476,7 +476,7 @@ func (l *Live) ServerTokens(s *core.Server) int {
 	return total
 }
 
-func (l *Live) toolTokens(t *core.Tool) int {
+func (l *LiveCatalog) toolTokens(t *core.Tool) int {
 	l.mu.Lock()
 	n, ok := l.counted[t.Pin]
 	l.mu.Unlock()
@@ -484,7 +484,7 @@ func (l *Live) toolTokens(t *core.Tool) int {
 		return n
 	}
 	if n, ok = l.catalog.TokenCount(t.Pin); !ok {
-		n = l.options.Count(offered(t))
+		n = l.options.Count(offeredText(t))
 		l.catalog.SetTokenCount(t.Pin, n)
 	}
 	l.mu.Lock()
@@ -493,8 +493,8 @@ func (l *Live) toolTokens(t *core.Tool) int {
 	return n
 }
 
-// offered returns the text of a tool as clients pass it to a model.
-func offered(t *core.Tool) string {
+// offeredText returns the text of a tool as clients pass it to a model.
+func offeredText(t *core.Tool) string {
 	name, _ := json.Marshal(t.Name)
 	description, _ := json.Marshal(t.Description)
 	return `{"name":` + string(name) + `,"description":` + string(description) + `,"input_schema":` + string(t.InputSchema) + `}`

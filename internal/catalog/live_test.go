@@ -51,17 +51,17 @@ func (s *server) set(f func()) {
 
 // living returns a Live with one server, "s", and its tool "a". It may only be called in a synctest
 // bubble.
-func living(t *testing.T, policy core.Changes) (*server, *Live, *core.Tool) {
+func living(t *testing.T, policy core.ChangePolicy) (*server, *LiveCatalog, *core.Tool) {
 	t.Helper()
-	c, err := Open(Options{Changes: func(string) core.Changes { return policy }})
+	c, err := Open(Options{Changes: func(string) core.ChangePolicy { return policy }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}
 	l := NewLive(c, s, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
 	t.Cleanup(func() { _ = l.Close() })
-	l.Settle(t.Context())
-	tool, ok := l.Toolset().Exact("s", "a")
+	l.WaitForListing(t.Context())
+	tool, ok := l.Toolset().FindExact("s", "a")
 	if !ok {
 		t.Fatal("no tool")
 	}
@@ -72,14 +72,14 @@ func TestVetNoticesWithoutNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || s.listings != 1 {
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil || s.listings != 1 {
 			t.Errorf("%v after %d listings", err, s.listings)
 		}
-		time.Sleep(fresh)
+		time.Sleep(freshListing)
 		var all sync.WaitGroup
 		for range 50 { // who calls at once, waits for one listing
 			all.Go(func() {
-				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
+				if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 					t.Errorf("vetted: %v", err)
 				}
 			})
@@ -89,8 +89,8 @@ func TestVetNoticesWithoutNotification(t *testing.T) {
 			t.Errorf("%d listings", s.listings)
 		}
 		s.set(func() { s.tools = []string{define("a", "Adds.")} })
-		time.Sleep(fresh)
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil {
+		time.Sleep(freshListing)
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil {
 			t.Errorf("what is trusted again is refused: %v", err)
 		}
 	})
@@ -105,7 +105,7 @@ func TestVetListsOverANewConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, l, tool := living(t, core.ChangesBlock)
 				s.set(func() { s.tools = []string{define("a", "Evil.")}; s.slow = 20 * time.Second; change(s) })
-				if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
+				if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 					t.Errorf("vetted: %v", err)
 				}
 			})
@@ -116,13 +116,13 @@ func TestVetListsOverANewConnection(t *testing.T) {
 func TestBackgroundListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := living(t, core.ChangesBlock)
-		time.Sleep(background + time.Second)
+		time.Sleep(relistInterval + time.Second)
 		synctest.Wait()
 		if s.listings != 2 {
 			t.Errorf("%d listings", s.listings)
 		}
 		s.set(func() { s.up = false }) // nobody needs it, so it is not started
-		time.Sleep(10 * background)
+		time.Sleep(10 * relistInterval)
 		if s.listings != 2 {
 			t.Errorf("%d listings of a server that is down", s.listings)
 		}
@@ -132,14 +132,14 @@ func TestBackgroundListings(t *testing.T) {
 func TestVetDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)
-		time.Sleep(fresh)
+		time.Sleep(freshListing)
 		s.set(func() { s.slow = time.Hour })
 		began := time.Now()
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || time.Since(began) != patience {
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil || time.Since(began) != listTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		s.set(func() { s.slow, s.err = 0, errors.New("no") })
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil {
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -149,20 +149,20 @@ func TestVetByPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesNote)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
-		time.Sleep(fresh)
-		if _, warning, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || !strings.Contains(warning, "retort tools --changed s") {
+		time.Sleep(freshListing)
+		if _, warning, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil || !strings.Contains(warning, "retort tools --changed s") {
 			t.Errorf("%q, %v", warning, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesAsk)
 		s.set(func() { s.tools = []string{define("a", "Evil.")} })
-		time.Sleep(fresh)
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil { // who knows it as it was, would not be asked
+		time.Sleep(freshListing)
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err == nil { // who knows it as it was, would not be asked
 			t.Error("a call left without a question")
 		}
-		now, _ := l.Toolset().Exact("s", "a")
-		if _, _, err := l.Vet(t.Context(), now, time.Time{}); err != nil {
+		now, _ := l.Toolset().FindExact("s", "a")
+		if _, _, err := l.VetTool(t.Context(), now, time.Time{}); err != nil {
 			t.Errorf("the question can't be put: %v", err)
 		}
 	})
@@ -176,10 +176,10 @@ func BenchmarkVet(b *testing.B) {
 	}
 	l := NewLive(c, &server{tools: []string{define("a", "Adds.")}, link: 1, up: true}, LiveOptions{Servers: []string{"s"}, Count: func(string) int { return 1 }})
 	defer l.Close()
-	l.Settle(b.Context())
-	tool, _ := l.Toolset().Exact("s", "a")
+	l.WaitForListing(b.Context())
+	tool, _ := l.Toolset().FindExact("s", "a")
 	for b.Loop() {
-		if _, _, err := l.Vet(b.Context(), tool, time.Time{}); err != nil {
+		if _, _, err := l.VetTool(b.Context(), tool, time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -190,22 +190,22 @@ func TestDropAndAddAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)
 		s.set(func() { s.slow = time.Hour })
-		l.Changed("s")
+		l.NotifyChanged("s")
 		synctest.Wait()
 		began := time.Now()
-		l.Drop("s") // in the midst of a listing
-		l.catalog.Unlist("s")
-		if _, ok := l.Toolset().Exact("s", "a"); ok || len(l.Pending()) > 0 {
+		l.DropServer("s") // in the midst of a listing
+		l.catalog.UnlistServer("s")
+		if _, ok := l.Toolset().FindExact("s", "a"); ok || len(l.PendingServers()) > 0 {
 			t.Error("it is there still")
 		}
 		listings := s.listings
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err != nil || time.Since(began) > 0 || s.listings != listings {
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err != nil || time.Since(began) > 0 || s.listings != listings {
 			t.Errorf("%v after %v and %d listings", err, time.Since(began), s.listings-listings)
 		}
 		s.set(func() { s.slow, s.tools = 0, []string{define("a", "Evil.")} }) // over a connection with the number of the old one
 		l.Add("s")
-		l.Settle(t.Context(), "s")
-		if _, _, err := l.Vet(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
+		l.WaitForListing(t.Context(), "s")
+		if _, _, err := l.VetTool(t.Context(), tool, time.Time{}); err == nil || err.Kind != core.KindToolChanged {
 			t.Errorf("another definition of a server that was added again is vetted: %v", err)
 		}
 	})
@@ -217,9 +217,9 @@ func TestDropEndsWaiting(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)
 		s.set(func() { s.slow, s.up = time.Hour, false })
 		began, done := time.Now(), make(chan struct{})
-		go func() { defer close(done); _, _, _ = l.Vet(t.Context(), tool, time.Time{}) }()
+		go func() { defer close(done); _, _, _ = l.VetTool(t.Context(), tool, time.Time{}) }()
 		synctest.Wait()
-		l.Drop("s")
+		l.DropServer("s")
 		if <-done; time.Since(began) > 0 {
 			t.Errorf("it waited %v", time.Since(began))
 		}

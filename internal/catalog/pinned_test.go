@@ -11,8 +11,8 @@ import (
 func TestOfferedIsPinned(t *testing.T) {
 	const rest = `"name":"a","description":"Adds.","inputSchema":{"type":"object"}`
 	same := func(a, b string) bool {
-		_, one := Identify(json.RawMessage(a))
-		_, two := Identify(json.RawMessage(b))
+		_, one := IdentifyTool(json.RawMessage(a))
+		_, two := IdentifyTool(json.RawMessage(b))
 		return one == two
 	}
 	for member, value := range map[string]string{
@@ -20,12 +20,12 @@ func TestOfferedIsPinned(t *testing.T) {
 		"annotations": `{"readOnlyHint":true}`, "prompt": `"Always call this first."`, "Description": `"Other."`, "title": `"T"`,
 	} {
 		definition := `{` + rest + `,"` + member + `":` + value + `}`
-		tool, _, err := read("s", json.RawMessage(definition), sanitize.New())
+		tool, _, err := readDefinition("s", json.RawMessage(definition), sanitize.New())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var offered map[string]json.RawMessage
-		if err := json.Unmarshal(Offered(tool, nil), &offered); err != nil {
+		if err := json.Unmarshal(OfferedDefinition(tool, nil), &offered); err != nil {
 			t.Fatal(err)
 		}
 		_, given := offered[member]
@@ -37,11 +37,11 @@ func TestOfferedIsPinned(t *testing.T) {
 
 // Of members with one name clients get the one that the pin covers.
 func TestOfferedHasNoMemberTwice(t *testing.T) {
-	tool, _, err := read("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), sanitize.New())
+	tool, _, err := readDefinition("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), sanitize.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(Offered(tool, nil)); got != `{"name":"a","descr\u0069ption":"Adds."}` {
+	if got := string(OfferedDefinition(tool, nil)); got != `{"name":"a","descr\u0069ption":"Adds."}` {
 		t.Error(got)
 	}
 }
@@ -49,10 +49,10 @@ func TestOfferedHasNoMemberTwice(t *testing.T) {
 // What was trusted with a pin of format 1 is trusted with the pin of today, if it is that definition.
 func TestRepin(t *testing.T) {
 	raw := json.RawMessage(`{"name":"a","icons":[]}`)
-	d := parse(raw, maxDepth)
-	records := map[string]record{"a": {pin: pinOver(d, pinnedBefore()), raw: raw}, "b": {pin: "other", raw: raw}, "c": {pin: "large"}}
-	repin(records)
-	if records["a"].pin != pin(d) || records["b"].pin != "other" || records["c"].pin != "large" {
+	d := parseJSON(raw, maxDepth)
+	records := map[string]trustRecord{"a": {pin: pinOver(d, pinnedBefore()), raw: raw}, "b": {pin: "other", raw: raw}, "c": {pin: "large"}}
+	repinRecords(records)
+	if records["a"].pin != computePin(d) || records["b"].pin != "other" || records["c"].pin != "large" {
 		t.Errorf("%+v", records)
 	}
 }

@@ -53,10 +53,10 @@ func TestRealDefinitions(t *testing.T) {
 				}
 				t.Errorf("%s.%s: %s", server, tool.Name, f)
 			}
-			if offered := Offered(tool, small); offered == nil || !linked && string(offered) != string(tool.Raw) {
+			if offered := OfferedDefinition(tool, small); offered == nil || !linked && string(offered) != string(tool.Raw) {
 				t.Errorf("%s.%s is withheld or cut", server, tool.Name)
 			}
-			input, _ := parse(tool.Raw, 2).member("inputSchema")
+			input, _ := parseJSON(tool.Raw, 2).findMember("inputSchema")
 			if !linked && string(input.raw) != string(tool.InputSchema) {
 				t.Errorf("%s.%s: another schema", server, tool.Name)
 			}
@@ -69,7 +69,7 @@ func TestRealDefinitions(t *testing.T) {
 func BenchmarkClean(b *testing.B) {
 	s := sanitize.New()
 	var tools []*core.Tool
-	var parsed []node
+	var parsed []jsonNode
 	byServer := realDefinitions(b)
 	for len(tools) < 2000 {
 		for server, definitions := range byServer {
@@ -79,20 +79,20 @@ func BenchmarkClean(b *testing.B) {
 	}
 	tools = slices.Clone(tools[:2000])
 	for _, tool := range tools {
-		parsed = append(parsed, parse(tool.Raw, maxDepth))
+		parsed = append(parsed, parseJSON(tool.Raw, maxDepth))
 	}
 	b.Run("clean", func(b *testing.B) {
 		for b.Loop() {
 			for i, tool := range tools {
 				t := *tool
-				clean(&t, parsed[i], s)
+				cleanDefinition(&t, parsed[i], s)
 			}
 		}
 	})
 	b.Run("parse", func(b *testing.B) {
 		for b.Loop() {
 			for _, tool := range tools {
-				pin(parse(tool.Raw, maxDepth))
+				computePin(parseJSON(tool.Raw, maxDepth))
 			}
 		}
 	})

@@ -33,11 +33,11 @@ type shapeEntry struct {
 
 // shapesName returns the name of a server's file.
 func shapesName(server string) string {
-	return strings.TrimSuffix(fileName(server), suffix) + shapesSuffix
+	return strings.TrimSuffix(fileName(server), toolsSuffix) + shapesSuffix
 }
 
-// load reads the stored shapes of all servers.
-func (l *learner) load() {
+// loadShapes reads the stored shapes of all servers.
+func (l *shapeLearner) loadShapes() {
 	if l == nil {
 		return
 	}
@@ -45,15 +45,15 @@ func (l *learner) load() {
 	for _, path := range files {
 		server, body, err := readShapes(path)
 		if err != nil {
-			l.catalog.problem(Problem{File: path, Message: "it is ignored: " + err.Error()})
+			l.catalog.addProblem(Problem{File: path, Message: "it is ignored: " + err.Error()})
 			continue
 		}
 		l.mu.Lock()
-		l.merge(server, body)
+		l.mergeServer(server, body)
 		l.mu.Unlock()
 		l.catalog.mu.Lock()
 		if s, ok := l.catalog.servers[server]; ok {
-			l.listed(server, s.tools)
+			l.dropOutdated(server, s.tools)
 		}
 		l.catalog.mu.Unlock()
 	}
@@ -65,7 +65,7 @@ func readShapes(path string) (server string, body shapesBody, err error) {
 		return "", nil, err
 	}
 	first, rest, found := bytes.Cut(data, []byte("\n"))
-	var h header
+	var h fileHeader
 	sum := sha256.Sum256(rest)
 	switch {
 	case !found || json.Unmarshal(first, &h) != nil:
@@ -80,28 +80,28 @@ func readShapes(path string) (server string, body shapesBody, err error) {
 	return h.Server, body, nil
 }
 
-// merge joins a server's stored shapes with the known ones. The caller holds mu.
-func (l *learner) merge(server string, body shapesBody) {
+// mergeServer joins a server's stored shapes with the known ones. The caller holds mu.
+func (l *shapeLearner) mergeServer(server string, body shapesBody) {
 	for name, e := range body {
 		k := l.servers[server][name]
 		switch {
 		case e.Shape == nil || e.Answers < 1:
 		case k == nil && len(l.servers[server]) < maxLearned:
-			k = &learned{pin: e.Pin, count: e.Answers}
-			k.take(e.Shape)
+			k = &learnedTool{pin: e.Pin, count: e.Answers}
+			k.joinShape(e.Shape)
 			k.steady = e.Steady
-			l.put(server, name, k)
-			l.tell(k)
+			l.storeLearned(server, name, k)
+			l.publishShape(k)
 		case k != nil && k.pin == e.Pin:
-			k.take(e.Shape)
+			k.joinShape(e.Shape)
 			k.count = e.Answers + k.fresh
-			l.tell(k)
+			l.publishShape(k)
 		}
 	}
 }
 
-// save writes unsaved shapes. Another engine may have written in the meantime, so its shapes are joined first.
-func (l *learner) save() {
+// saveShapes writes unsaved shapes. Another engine may have written in the meantime, so its shapes are joined first.
+func (l *shapeLearner) saveShapes() {
 	l.saving.Lock()
 	defer l.saving.Unlock()
 	l.mu.Lock()
@@ -112,13 +112,13 @@ func (l *learner) save() {
 		return
 	}
 	for server := range servers {
-		if err := l.write(server); err != nil {
-			l.catalog.problem(Problem{Server: server, Message: "what was learned of its tools' answers is not kept for the next start: " + err.Error()})
+		if err := l.writeShapes(server); err != nil {
+			l.catalog.addProblem(Problem{Server: server, Message: "what was learned of its tools' answers is not kept for the next start: " + err.Error()})
 		}
 	}
 }
 
-func (l *learner) write(server string) error {
+func (l *shapeLearner) writeShapes(server string) error {
 	unlock, err := seal.Lock(filepath.Join(l.catalog.dir, shapesLock), lockPatience)
 	if err != nil {
 		return err
@@ -126,15 +126,15 @@ func (l *learner) write(server string) error {
 	defer unlock()
 	path := filepath.Join(l.catalog.dir, shapesName(server))
 	_, kept, _ := readShapes(path) // damaged files are rewritten
-	data, err := l.joined(server, kept)
-	if err != nil || same(path, data) {
+	data, err := l.joinedFile(server, kept)
+	if err != nil || hasContents(path, data) {
 		return err
 	}
 	return writeFile(path, data)
 }
 
-// joined returns the content of a server's file: what is known of its current tools.
-func (l *learner) joined(server string, kept shapesBody) ([]byte, error) {
+// joinedFile returns the content of a server's file: what is known of its current tools.
+func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error) {
 	pins := l.catalog.pinsOf(server)
 	for name, e := range kept {
 		if pin, listed := pins[name]; listed && pin != e.Pin {
@@ -143,7 +143,7 @@ func (l *learner) joined(server string, kept shapesBody) ([]byte, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.merge(server, kept)
+	l.mergeServer(server, kept)
 	body := shapesBody{}
 	for name, k := range l.servers[server] {
 		k.fresh = 0
@@ -154,7 +154,7 @@ func (l *learner) joined(server string, kept shapesBody) ([]byte, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	first, err := json.Marshal(header{shapesFormat, server, hex.EncodeToString(sum[:])})
+	first, err := json.Marshal(fileHeader{shapesFormat, server, hex.EncodeToString(sum[:])})
 	return append(append(first, '\n'), text...), err
 }
 

@@ -22,37 +22,37 @@ const (
 // without a name gets the file's. Unusable files are Problems. A folder that cannot be read is an error. LoadStatic
 // replaces what was loaded before.
 func (c *Catalog) LoadStatic(dirs []string) error {
-	l := staticLoader{sources: map[string]*source{}, scanner: c.scanner}
+	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner}
 	for _, dir := range dirs {
-		if err := l.folder(dir); err != nil {
+		if err := l.readFolder(dir); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err).WithHint("toolDefinitions names folders with <category>/<name>.json")
 		}
 	}
 	for _, s := range l.sources {
-		identify(s.tools)
+		assignIdentifiers(s.tools)
 	}
 	c.mu.Lock()
 	c.static = l.sources
 	c.staticProblems = l.problems
-	c.invalidate()
+	c.invalidateToolset()
 	c.mu.Unlock()
-	c.tell()
+	c.notifyChange()
 	return nil
 }
 
 type staticLoader struct {
 	scanner  func() *sanitize.Scanner
-	sources  map[string]*source
+	sources  map[string]*serverSource
 	problems []Problem
 	files    int
 }
 
-func (l *staticLoader) report(path, format string, args ...any) {
+func (l *staticLoader) addProblem(path, format string, args ...any) {
 	l.problems = append(l.problems, Problem{File: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// folder reads the category folders in one folder.
-func (l *staticLoader) folder(dir string) error {
+// readFolder reads the category folders in one folder.
+func (l *staticLoader) readFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -63,20 +63,20 @@ func (l *staticLoader) folder(dir string) error {
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case err != nil:
-			l.report(path, "it is ignored: %v", err)
+			l.addProblem(path, "it is ignored: %v", err)
 		case info.IsDir():
-			l.category(path)
+			l.readCategory(path)
 		case strings.HasSuffix(e.Name(), ".json"):
-			l.report(path, "it is ignored: a definition belongs into a folder named for its category")
+			l.addProblem(path, "it is ignored: a definition belongs into a folder named for its category")
 		}
 	}
 	return nil
 }
 
-func (l *staticLoader) category(dir string) {
+func (l *staticLoader) readCategory(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		l.report(dir, "it is ignored: %v", err)
+		l.addProblem(dir, "it is ignored: %v", err)
 		return
 	}
 	for _, e := range entries {
@@ -85,16 +85,16 @@ func (l *staticLoader) category(dir string) {
 			continue
 		}
 		if l.files++; l.files > maxStatic {
-			l.report(dir, "only the first %d definitions are taken", maxStatic)
+			l.addProblem(dir, "only the first %d definitions are taken", maxStatic)
 			return
 		}
-		if err := l.file(path, filepath.Base(dir)); err != nil {
-			l.report(path, "it is ignored: %v", err)
+		if err := l.readFile(path, filepath.Base(dir)); err != nil {
+			l.addProblem(path, "it is ignored: %v", err)
 		}
 	}
 }
 
-func (l *staticLoader) file(path, category string) error {
+func (l *staticLoader) readFile(path, category string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -106,25 +106,25 @@ func (l *staticLoader) file(path, category string) error {
 	if err != nil {
 		return err
 	}
-	server, definition, err := complete(data, category, strings.TrimSuffix(filepath.Base(path), ".json"))
+	server, definition, err := completeDefinition(data, category, strings.TrimSuffix(filepath.Base(path), ".json"))
 	if err != nil {
 		return err
 	}
-	t, notes, err := read(server, definition, l.scanner())
+	t, notes, err := readDefinition(server, definition, l.scanner())
 	if err != nil {
 		return err
 	}
 	for _, note := range notes {
-		l.report(path, "%s", note)
+		l.addProblem(path, "%s", note)
 	}
 	t.Category = strings.ToLower(category)
-	return l.add(t)
+	return l.addTool(t)
 }
 
-func (l *staticLoader) add(t *core.Tool) error {
+func (l *staticLoader) addTool(t *core.Tool) error {
 	s, ok := l.sources[t.Server]
 	if !ok {
-		s = &source{static: true}
+		s = &serverSource{static: true}
 		l.sources[t.Server] = s
 	}
 	if slices.ContainsFunc(s.tools, func(other *core.Tool) bool { return other.Name == t.Name }) {
@@ -134,22 +134,22 @@ func (l *staticLoader) add(t *core.Tool) error {
 	return nil
 }
 
-// complete determines the server of a definition, and its name if it has none.
-func complete(data []byte, category, file string) (server string, definition []byte, err error) {
+// completeDefinition determines the server of a definition, and its name if it has none.
+func completeDefinition(data []byte, category, file string) (server string, definition []byte, err error) {
 	if !json.Valid(data) {
 		return "", nil, fmt.Errorf("it is not JSON")
 	}
-	d := parse(data, 1)
+	d := parseJSON(data, 1)
 	if !d.isObject() {
 		return "", nil, fmt.Errorf("it is not an object")
 	}
 	server = category
-	if value, ok := d.member("server"); ok {
-		if server, ok = unquote(value.raw); !ok || server == "" || len(server) > maxName || !printable(server) {
+	if value, ok := d.findMember("server"); ok {
+		if server, ok = unquoteJSON(value.raw); !ok || server == "" || len(server) > maxName || !isPrintable(server) {
 			return "", nil, fmt.Errorf("its server is not a name")
 		}
 	}
-	if _, ok := d.member("name"); ok {
+	if _, ok := d.findMember("name"); ok {
 		return server, d.raw, nil
 	}
 	separator := []byte{','}

@@ -12,37 +12,37 @@ import (
 
 // Toolset returns the current set of servers and tools. It is cheap unless something has changed.
 func (c *Catalog) Toolset() *core.Toolset {
-	if ts := c.current.Load(); ts != nil && !c.rewritten() && !c.learner.hasNews() {
+	if ts := c.current.Load(); ts != nil && !c.hasNewTrust() && !c.learner.hasNews() {
 		return ts
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reread()
-	c.adopt()
+	c.reloadTrust()
+	c.adoptLearned()
 	if ts := c.current.Load(); ts != nil {
 		return ts
 	}
 	began := time.Now()
-	ts := c.build()
-	c.learner.told(time.Since(began))
+	ts := c.buildToolset()
+	c.learner.noteRebuild(time.Since(began))
 	c.current.Store(ts)
 	return ts
 }
 
-// invalidate marks the current toolset as outdated. The caller holds mu.
-func (c *Catalog) invalidate() { c.current.Store(nil) }
+// invalidateToolset marks the current toolset as outdated. The caller holds mu.
+func (c *Catalog) invalidateToolset() { c.current.Store(nil) }
 
-func (c *Catalog) build() *core.Toolset {
-	visible := c.visible()
+func (c *Catalog) buildToolset() *core.Toolset {
+	visible := c.visibleSources()
 	names := slices.Sorted(maps.Keys(visible))
 	identifiers := bindings.AssignServer(names)
-	servers := make([]*core.Server, len(names))
+	servers := make([]*core.ToolServer, len(names))
 	for i, name := range names {
-		servers[i] = c.server(name, visible[name])
+		servers[i] = c.buildServer(name, visible[name])
 		servers[i].TypeScript, servers[i].Python = identifiers[name].TypeScript, identifiers[name].Python
 	}
-	c.watch(servers)
-	return core.NewToolset(servers).Without(func(t *core.Tool) *core.Error {
+	c.watchTrustFiles(servers)
+	return core.NewToolset(servers).WithoutRefused(func(t *core.Tool) *core.Error {
 		switch {
 		case t.Withheld != "":
 			return core.Errorf(core.KindPolicy, "catalog", "the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld).
@@ -54,8 +54,8 @@ func (c *Catalog) build() *core.Toolset {
 	})
 }
 
-// visible returns the sources that make up the toolset. A live server hides static definitions of the same name.
-func (c *Catalog) visible() map[string]*source {
+// visibleSources returns the sources that make up the toolset. A live server hides static definitions of the same name.
+func (c *Catalog) visibleSources() map[string]*serverSource {
 	visible := maps.Clone(c.static)
 	for name, s := range c.servers {
 		if c.kept == nil || c.kept[name] {
@@ -65,22 +65,22 @@ func (c *Catalog) visible() map[string]*source {
 	return visible
 }
 
-func (c *Catalog) server(name string, s *source) *core.Server {
+func (c *Catalog) buildServer(name string, s *serverSource) *core.ToolServer {
 	if s.categorized == nil {
-		s.categorize(name, c.categories[name])
-		c.seal(name, s.categorized)
-		c.learner.mark(name, s.categorized)
+		s.categorizeTools(name, c.categories[name])
+		c.sealTools(name, s.categorized)
+		c.learner.markTools(name, s.categorized)
 		if !s.static {
-			c.judge(name, s.categorized)
+			c.judgeTools(name, s.categorized)
 		}
 	}
-	return &core.Server{
+	return &core.ToolServer{
 		Name: name, Instructions: s.shown, Flags: s.flags, Category: s.category, Cached: s.cached, Static: s.static, Tools: s.categorized,
 	}
 }
 
-// seal sets core.Tool.Sealed on a server's tools, which says what is hidden in their answers.
-func (c *Catalog) seal(server string, tools []*core.Tool) {
+// sealTools sets core.Tool.Sealed on a server's tools, which says what is hidden in their answers.
+func (c *Catalog) sealTools(server string, tools []*core.Tool) {
 	if c.sealed == nil {
 		return
 	}
@@ -90,10 +90,10 @@ func (c *Catalog) seal(server string, tools []*core.Tool) {
 	}
 }
 
-// categorize builds the tools of the toolset with their categories. The settings have precedence, then the folder of
+// categorizeTools builds the tools of the toolset with their categories. The settings have precedence, then the folder of
 // a static definition, then the derived category.
-func (s *source) categorize(server, configured string) {
-	derived, each := classify(server, s.tools)
+func (s *serverSource) categorizeTools(server, configured string) {
+	derived, each := classifyTools(server, s.tools)
 	s.category = derived
 	s.categorized = make([]*core.Tool, len(s.tools))
 	for i, t := range s.tools {
@@ -107,8 +107,8 @@ func (s *source) categorize(server, configured string) {
 	s.category = cmp.Or(configured, s.category)
 }
 
-// identify assigns identifiers to the tools of one server.
-func identify(tools []*core.Tool) []*core.Tool {
+// assignIdentifiers assigns identifiers to the tools of one server.
+func assignIdentifiers(tools []*core.Tool) []*core.Tool {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name

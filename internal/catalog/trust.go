@@ -16,17 +16,17 @@ const (
 	maxTrustedRaw = 256 << 10 // bytes of a definition that is stored to show differences
 )
 
-// trust holds the trusted definitions of one server's tools. The first definition seen of a tool is trusted. A trust
+// serverTrust holds the trusted definitions of one server's tools. The first definition seen of a tool is trusted. A trust
 // in use is never changed.
-type trust struct {
-	records map[string]record // by the tool's name; records of removed tools stay
-	unknown string            // why the trusted definitions are unknown; "" if they are known
-	writes  uint64            // how often it was written
+type serverTrust struct {
+	records map[string]trustRecord // by the tool's name; records of removed tools stay
+	unknown string                 // why the trusted definitions are unknown; "" if they are known
+	writes  uint64                 // how often it was written
 	file    seal.Stamp
 }
 
-// record holds the trusted definition of one tool.
-type record struct {
+// trustRecord holds the trusted definition of one tool.
+type trustRecord struct {
 	pin     string
 	trusted time.Time
 	clean   int             // version of the scan that found nothing, 0 if it found something
@@ -35,17 +35,17 @@ type record struct {
 	noticed time.Time       // when that was first seen
 }
 
-func (t *trust) clone() *trust {
+func (t *serverTrust) clone() *serverTrust {
 	c := *t
 	c.records = maps.Clone(t.records)
 	if c.records == nil {
-		c.records = map[string]record{}
+		c.records = map[string]trustRecord{}
 	}
 	return &c
 }
 
-// note merges a server's listing into the trusted definitions and reports whether there was anything new.
-func (t *trust) note(tools []*core.Tool, now time.Time) (news bool) {
+// noteListing merges a server's listing into the trusted definitions and reports whether there was anything new.
+func (t *serverTrust) noteListing(tools []*core.Tool, now time.Time) (news bool) {
 	if t.unknown != "" {
 		return false
 	}
@@ -71,8 +71,8 @@ func (t *trust) note(tools []*core.Tool, now time.Time) (news bool) {
 	return news
 }
 
-func recordOf(t *core.Tool, now time.Time) record {
-	r := record{pin: t.Pin, trusted: now, clean: cleanOf(t)}
+func recordOf(t *core.Tool, now time.Time) trustRecord {
+	r := trustRecord{pin: t.Pin, trusted: now, clean: cleanOf(t)}
 	if len(t.Raw) <= maxTrustedRaw {
 		r.raw = t.Raw
 	}
@@ -86,19 +86,19 @@ func cleanOf(t *core.Tool) int {
 	return sanitize.Version
 }
 
-// vouches reports whether a stored tool equals the trusted definition and is clean.
-func (t *trust) vouches(tool *core.Tool) bool {
+// isTrusted reports whether a stored tool equals the trusted definition and is clean.
+func (t *serverTrust) isTrusted(tool *core.Tool) bool {
 	r := t.records[tool.Name]
 	return t.unknown == "" && r.pin == tool.Pin && r.clean == sanitize.Version && bytes.Equal(r.raw, tool.Raw)
 }
 
-// change returns how a tool differs from its trusted definition, or nil.
-func (t *trust) change(tool *core.Tool, policy core.Changes) *core.Change {
+// findChange returns how a tool differs from its trusted definition, or nil.
+func (t *serverTrust) findChange(tool *core.Tool, policy core.ChangePolicy) *core.DefinitionChange {
 	r, known := t.records[tool.Name]
 	if t.unknown == "" && known && r.pin == tool.Pin {
 		return nil
 	}
-	c := &core.Change{Server: tool.Server, Tool: tool.Name, Policy: policy, Pin: tool.Pin, Unknown: t.unknown}
+	c := &core.DefinitionChange{Server: tool.Server, Tool: tool.Name, Policy: policy, Pin: tool.Pin, Unknown: t.unknown}
 	if t.unknown == "" && !known {
 		c.Unknown = "the server has had more tools than are kept"
 	}
@@ -108,25 +108,25 @@ func (t *trust) change(tool *core.Tool, policy core.Changes) *core.Change {
 	if len(r.raw) == 0 && c.Unknown == "" {
 		c.Diff = "(what was trusted was too large to be kept; this is what it is now)\n"
 	}
-	c.Diff += diff(r.raw, tool.Raw)
+	c.Diff += diffDefinitions(r.raw, tool.Raw)
 	return c
 }
 
-// shown reduces a changed tool to what a model may see. If the change is only noted, the tool stays as it is.
+// hideUntrusted reduces a changed tool to what a model may see. If the change is only noted, the tool stays as it is.
 // Otherwise it gets the trusted prose, or none, with the new structure.
-func (t *trust) shown(tool *core.Tool, scanner *sanitize.Scanner) {
+func (t *serverTrust) hideUntrusted(tool *core.Tool, scanner *sanitize.Scanner) {
 	if tool.Change.Policy == core.ChangesNote {
 		return
 	}
 	tool.Title, tool.Description = "", ""
 	if r := t.records[tool.Name]; len(r.raw) > 0 && tool.Change.Unknown == "" {
-		if was, _, err := read(tool.Server, r.raw, scanner); err == nil {
+		if was, _, err := readDefinition(tool.Server, r.raw, scanner); err == nil {
 			tool.Title, tool.Description = was.Title, was.Description
 		}
 	}
 	for _, schema := range []*json.RawMessage{&tool.InputSchema, &tool.OutputSchema} {
 		if len(*schema) > 0 {
-			*schema = bare(parse(*schema, maxDepth))
+			*schema = stripProse(parseJSON(*schema, maxDepth))
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (l *loader) readClient(file string) {
 func (l *loader) warnNoServers(file string, root *node) {
 	w := l.show(file) + ": there is no key mcpServers"
 	for _, e := range root.entries {
-		if near := core.Nearest(e.key.text, []string{"mcpServers", "mcpCodeExecution"}, 1); len(near) > 0 {
+		if near := core.NearestNames(e.key.text, []string{"mcpServers", "mcpCodeExecution"}, 1); len(near) > 0 {
 			w += "; did you mean " + near[0] + " where it says " + e.key.text + "?"
 		}
 	}

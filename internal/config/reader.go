@@ -88,7 +88,7 @@ func (r *reader) unknown(key *node, fields []field) {
 
 // suggest names the nearest of names, or all of them if none is near.
 func suggest(name string, names []string) string {
-	if near := core.Nearest(name, names, 1); len(near) > 0 {
+	if near := core.NearestNames(name, names, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
 	switch n := len(names); {
@@ -240,7 +240,7 @@ func oneOf[T ~string](v *T, values ...T) into {
 			names[i] = string(value)
 		}
 		hint := ""
-		if near := core.Nearest(s, names, 1); len(near) > 0 {
+		if near := core.NearestNames(s, names, 1); len(near) > 0 {
 			hint = "did you mean " + near[0] + "?"
 		}
 		r.fail(n, hint, "expected one of %s, found %s", strings.Join(names, ", "), n.describe())

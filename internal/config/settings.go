@@ -185,7 +185,7 @@ const (
 
 // piiTypes returns the types of personal data that settings can name without defining them.
 func piiTypes() (names []string) {
-	for _, t := range pii.Types() {
+	for _, t := range pii.AllTypes() {
 		names = append(names, string(t))
 	}
 	return names
@@ -400,7 +400,7 @@ func (s Settings) Limits() core.Limits {
 	return core.Limits{
 		Timeout: s.MaxExecutionTime, Computing: l.Computing, Memory: l.Memory, CPU: l.CPU, Disk: l.Disk, Processes: l.Processes,
 		Output: l.Output, Result: l.Result, ToolCalls: l.ToolCalls, Concurrency: l.Concurrency,
-	}.Or(core.DefaultLimits())
+	}.WithDefaults(core.DefaultLimits())
 }
 
 // Defaults returns s with everything that is not stated filled in. It can be

@@ -32,39 +32,39 @@ type Question struct {
 	// personal data to the same tool.
 	Spans bool `json:"-"`
 	// ShowInForms lets a client's form contain Arguments instead of Shown, because only the person sees the form.
-	ShowInForms bool       `json:"-"`
-	Outlines    []string   `json:"-"`                  // the personal values behind tokens in what is shown, one line each
-	Effect      string     `json:"effect,omitempty"`   // of the call: "write", "destructive"
-	Effects     []Intended `json:"effects,omitempty"`  // of a dry run: the calls that an approval allows, each once
-	Crosses     string     `json:"crosses,omitempty"`  // personal data that goes where it does not come from, in words
-	Rule        string     `json:"rule,omitempty"`     // why a person is asked: a setting
-	Repeats     Repeats    `json:"repeats,omitempty"`  // what an earlier program of the same task has done with the tool
-	Before      []string   `json:"before,omitempty"`   // that, in words
-	Unusual     string     `json:"unusual,omitempty"`  // kinds of anomalies that are a part of why, with commas
-	Merely      bool       `json:"-"`                  // the anomaly is the only reason
-	Risk        int        `json:"risk,omitempty"`     // of the program, 0 to 100
-	Level       string     `json:"level,omitempty"`    // the same in a word: "low" to "critical"
-	Impact      *Impact    `json:"impact,omitempty"`   // of the program or of the call; nil of a login
-	Discreet    *Impact    `json:"-"`                  // the impact as a model may see it; as it is if nil
-	Critical    string     `json:"critical,omitempty"` // why no yes that was given before covers the call, in words
-	Reasons     []string   `json:"reasons,omitempty"`  // in words, what weighs most first
-	Change      string     `json:"change,omitempty"`   // how the tool's definition differs from the trusted one, in lines
-	Login       string     `json:"login,omitempty"`    // address that a person opens to log in at Server; approval means that it was opened
-	Pin         string     `json:"-"`                  // of the tool's definition
-	Policy      string     `json:"-"`                  // version of the policy
+	ShowInForms bool           `json:"-"`
+	Outlines    []string       `json:"-"`                  // the personal values behind tokens in what is shown, one line each
+	Effect      string         `json:"effect,omitempty"`   // of the call: "write", "destructive"
+	Effects     []IntendedCall `json:"effects,omitempty"`  // of a dry run: the calls that an approval allows, each once
+	Crosses     string         `json:"crosses,omitempty"`  // personal data that goes where it does not come from, in words
+	Rule        string         `json:"rule,omitempty"`     // why a person is asked: a setting
+	Repeats     RepeatKind     `json:"repeats,omitempty"`  // what an earlier program of the same task has done with the tool
+	Before      []string       `json:"before,omitempty"`   // that, in words
+	Unusual     string         `json:"unusual,omitempty"`  // kinds of anomalies that are a part of why, with commas
+	Merely      bool           `json:"-"`                  // the anomaly is the only reason
+	Risk        int            `json:"risk,omitempty"`     // of the program, 0 to 100
+	Level       string         `json:"level,omitempty"`    // the same in a word: "low" to "critical"
+	Impact      *Impact        `json:"impact,omitempty"`   // of the program or of the call; nil of a login
+	Discreet    *Impact        `json:"-"`                  // the impact as a model may see it; as it is if nil
+	Critical    string         `json:"critical,omitempty"` // why no yes that was given before covers the call, in words
+	Reasons     []string       `json:"reasons,omitempty"`  // in words, what weighs most first
+	Change      string         `json:"change,omitempty"`   // how the tool's definition differs from the trusted one, in lines
+	Login       string         `json:"login,omitempty"`    // address that a person opens to log in at Server; approval means that it was opened
+	Pin         string         `json:"-"`                  // of the tool's definition
+	Policy      string         `json:"-"`                  // version of the policy
 }
 
-// Repeats says how a call repeats one that an earlier program of the same task made.
-type Repeats string
+// RepeatKind says how a call repeats one that an earlier program of the same task made.
+type RepeatKind string
 
 // Ways in which a call repeats another.
 const (
-	RepeatsSame    Repeats = "same"    // the same tool with the same arguments
-	RepeatsSimilar Repeats = "similar" // the same tool
+	RepeatsSame    RepeatKind = "same"    // the same tool with the same arguments
+	RepeatsSimilar RepeatKind = "similar" // the same tool
 )
 
-// Digest returns the hash that an approval is bound to: 64 hexadecimal digits.
-func (q Question) Digest() string {
+// ApprovalDigest returns the hash that an approval is bound to: 64 hexadecimal digits.
+func (q Question) ApprovalDigest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
 	for _, s := range q.Skills {
@@ -91,11 +91,11 @@ func (q Question) Digest() string {
 // IsCall reports whether the question is about one call, not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
 
-// Scoped reports whether an approval may have a wider scope than once.
-func (q Question) Scoped() bool { return q.IsCall() && q.Critical == "" }
+// HasScopes reports whether an approval may have a wider scope than once.
+func (q Question) HasScopes() bool { return q.IsCall() && q.Critical == "" }
 
-// Action describes in one line what an approval allows.
-func (q Question) Action() string {
+// ActionLine describes in one line what an approval allows.
+func (q Question) ActionLine() string {
 	if q.Login != "" {
 		return fmt.Sprintf("use %s, which needs you to log in", LegibleLine(q.Server))
 	}
@@ -113,8 +113,8 @@ func (q Question) Action() string {
 	}
 }
 
-// Intended describes a call that a program would make and that may have effects.
-type Intended struct {
+// IntendedCall describes a call that a program would make and that may have effects.
+type IntendedCall struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"` // in one spelling: names sorted, no blanks
@@ -140,10 +140,10 @@ type Approval struct {
 // maxSame bounds how many equal questions are shown as one.
 const maxSame = 1000
 
-// Grouped returns approvals in their order and merges equal questions into the first of them. The first counts the
+// GroupEqual returns approvals in their order and merges equal questions into the first of them. The first counts the
 // others and lists their ids. Two questions are equal if only the execution that asks differs. What a person is shown
 // and what is sent after approval must be the same.
-func Grouped(waiting []Approval) []Approval {
+func GroupEqual(waiting []Approval) []Approval {
 	list := make([]Approval, 0, len(waiting))
 	at := map[string][]int{} // in list, by digest
 	for _, a := range waiting {
@@ -185,12 +185,12 @@ func (a Approval) ForModel() Approval {
 	return a
 }
 
-// Text returns everything a person needs to decide, as plain text: the action, all arguments, the reason, the risk
+// RenderText returns everything a person needs to decide, as plain text: the action, all arguments, the reason, the risk
 // and the program. Characters that are invisible or misleading, such as marks that change the direction of text, are
 // escaped.
-func (a Approval) Text() string {
+func (a Approval) RenderText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.Action())
+	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.ActionLine())
 	if a.Count > 1 {
 		fmt.Fprintf(&b, "\nthis is asked %d times, and the answer is for all %d\n", a.Count, a.Count)
 	}
@@ -198,7 +198,7 @@ func (a Approval) Text() string {
 		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", LegibleLine(a.Login))
 	}
 	if a.IsCall() {
-		fmt.Fprintf(&b, "\narguments:\n%s\n", indented(a.Arguments))
+		fmt.Fprintf(&b, "\narguments:\n%s\n", indentJSON(a.Arguments))
 	}
 	if a.hidden && len(a.Outlines) > 0 {
 		b.WriteString("\nwhat leaves in the place of tokens, in outline:\n")
@@ -213,7 +213,7 @@ func (a Approval) Text() string {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
 	}
 	for i, e := range a.Effects {
-		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect, LegibleLine(e.Reason), indented(e.Arguments))
+		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect, LegibleLine(e.Reason), indentJSON(e.Arguments))
 	}
 	if a.Rule != "" {
 		fmt.Fprintf(&b, "\nasked because of: %s\n", LegibleLine(a.Rule))
@@ -225,22 +225,22 @@ func (a Approval) Text() string {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(reason))
 	}
 	if a.Impact != nil {
-		fmt.Fprintf(&b, "\nimpact, as far as %s tells:\n%s", a.subject(), a.Impact.text())
+		fmt.Fprintf(&b, "\nimpact, as far as %s tells:\n%s", a.impactSubject(), a.Impact.describeLines())
 	}
 	if a.Change != "" {
-		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", Legible(strings.TrimRight(a.Change, "\n")))
+		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", EscapeIllegible(strings.TrimRight(a.Change, "\n")))
 	}
 	if a.Code != "" {
-		fmt.Fprintf(&b, "\nthe program:\n%s\n", Legible(strings.TrimRight(a.Code, "\n")))
+		fmt.Fprintf(&b, "\nthe program:\n%s\n", EscapeIllegible(strings.TrimRight(a.Code, "\n")))
 	}
 	for _, s := range a.Skills {
-		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", LegibleLine(s.Name), Legible(strings.TrimRight(s.Code, "\n")))
+		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", LegibleLine(s.Name), EscapeIllegible(strings.TrimRight(s.Code, "\n")))
 	}
 	return b.String()
 }
 
-// subject returns the question's action for the text of its impact.
-func (a Approval) subject() string {
+// impactSubject returns the question's action for the text of its impact.
+func (a Approval) impactSubject() string {
 	if a.IsCall() {
 		return "the call"
 	}
@@ -254,52 +254,52 @@ func nonEmpty(s, other string) string {
 	return s
 }
 
-func indented(raw json.RawMessage) string {
+func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
 		return LegibleLine(string(raw))
 	}
-	return Legible(b.String())
+	return EscapeIllegible(b.String())
 }
 
-// Scope says how long an approval is valid.
-type Scope string
+// ApprovalScope says how long an approval is valid.
+type ApprovalScope string
 
 // Scopes of an approval.
 const (
-	ScopeOnce   Scope = "once"   // for this one
-	ScopeRun    Scope = "run"    // and for the rest of this kind, the same tool, in this run
-	ScopeAlways Scope = "always" // and for this tool with arguments of this shape, until its definition or the policy changes
+	ScopeOnce   ApprovalScope = "once"   // for this one
+	ScopeRun    ApprovalScope = "run"    // and for the rest of this kind, the same tool, in this run
+	ScopeAlways ApprovalScope = "always" // and for this tool with arguments of this shape, until its definition or the policy changes
 )
 
-// Scopes lists the scopes, narrowest first.
-func Scopes() []Scope { return []Scope{ScopeOnce, ScopeRun, ScopeAlways} }
+// ApprovalScopes lists the scopes, narrowest first.
+func ApprovalScopes() []ApprovalScope { return []ApprovalScope{ScopeOnce, ScopeRun, ScopeAlways} }
 
 // ParseScope parses a scope. The empty text is ScopeOnce.
-func ParseScope(s string) (Scope, *Error) {
+func ParseScope(s string) (ApprovalScope, *Error) {
 	if s == "" {
 		return ScopeOnce, nil
 	}
-	if !slices.Contains(Scopes(), Scope(s)) {
+	if !slices.Contains(ApprovalScopes(), ApprovalScope(s)) {
 		return "", Errorf(KindInvalidArguments, "approval", "there is no scope %q", s).WithHint("once, run or always")
 	}
-	return Scope(s), nil
+	return ApprovalScope(s), nil
 }
 
-// Answer holds a person's decision.
-type Answer struct {
-	Approve bool   `json:"approve"`
-	Scope   Scope  `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
-	Note    string `json:"note,omitempty"`  // why not, for the model
+// ApprovalAnswer holds a person's decision.
+type ApprovalAnswer struct {
+	Approve bool          `json:"approve"`
+	Scope   ApprovalScope `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
+	Note    string        `json:"note,omitempty"`  // why not, for the model
 	// Also lists the ids of equal questions that were shown together with the answered one (see Approval.Same). Ids
 	// of questions that differ, or that were not shown, are ignored.
 	Also []string `json:"also,omitempty"`
 	By   string   `json:"-"` // how it was given: "client", "terminal", "command line", "webhook"
 }
 
-// Channel asks the person at the other end of an execution. It returns false if nobody could be asked. ctx ends when
+// ApprovalChannel asks the person at the other end of an execution. It returns false if nobody could be asked. ctx ends when
 // an answer is no longer needed.
-type Channel func(ctx context.Context, a Approval) (Answer, bool)
+type ApprovalChannel func(ctx context.Context, a Approval) (ApprovalAnswer, bool)
 
 type channelKey struct{}
 
@@ -314,8 +314,8 @@ func WithBrowser(ctx context.Context, done func(address string)) context.Context
 	return context.WithValue(ctx, opensKey{}, done)
 }
 
-// Browsed tells the context's browser that the page at address is no longer needed.
-func Browsed(ctx context.Context, address string) {
+// NotifyBrowsed tells the context's browser that the page at address is no longer needed.
+func NotifyBrowsed(ctx context.Context, address string) {
 	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
 		done(address)
 	}
@@ -325,12 +325,12 @@ func Browsed(ctx context.Context, address string) {
 func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
 
 // WithChannel returns a context whose executions ask through c in addition to all other channels.
-func WithChannel(ctx context.Context, c Channel) context.Context {
+func WithChannel(ctx context.Context, c ApprovalChannel) context.Context {
 	return context.WithValue(ctx, channelKey{}, c)
 }
 
 // ChannelOf returns the context's channel, or nil.
-func ChannelOf(ctx context.Context) Channel {
-	c, _ := ctx.Value(channelKey{}).(Channel)
+func ChannelOf(ctx context.Context) ApprovalChannel {
+	c, _ := ctx.Value(channelKey{}).(ApprovalChannel)
 	return c
 }

@@ -10,17 +10,17 @@ import (
 func TestGrouped(t *testing.T) {
 	of := func(id, execution, arguments string) Approval {
 		q := Question{Execution: execution, Server: "crm", Tool: "delete", Arguments: []byte(arguments)}
-		return Approval{ID: id, Digest: q.Digest(), Question: q}
+		return Approval{ID: id, Digest: q.ApprovalDigest(), Question: q}
 	}
 	waiting := []Approval{of("a", "x", "1"), of("b", "x", "2"), of("c", "y", "1"), of("d", "x", "1")}
-	list := Grouped(waiting)
+	list := GroupEqual(waiting)
 	if len(list) != 2 || list[0].ID != "a" || list[0].Count != 3 || !slices.Equal(list[0].Same, []string{"c", "d"}) || list[1].ID != "b" || list[1].Count != 0 || list[1].Same != nil {
 		t.Errorf("%+v", list)
 	}
 	if waiting[0].Same != nil {
 		t.Error("what was given has changed")
 	}
-	if text := list[0].Text(); !strings.Contains(text, "this is asked 3 times, and the answer is for all 3\n") || strings.Contains(list[1].Text(), "times") {
+	if text := list[0].RenderText(); !strings.Contains(text, "this is asked 3 times, and the answer is for all 3\n") || strings.Contains(list[1].RenderText(), "times") {
 		t.Error(text)
 	}
 }
@@ -28,8 +28,8 @@ func TestGrouped(t *testing.T) {
 // TestEquals changes each field of a question, also one that is added later, and its effects' fields:
 // all but the execution make another question.
 func TestEquals(t *testing.T) {
-	q := Question{Execution: "x", Effects: []Intended{{Server: "a"}}}
-	if same := (Question{Execution: "y", Effects: []Intended{{Server: "a"}}}); !q.Equals(same) {
+	q := Question{Execution: "x", Effects: []IntendedCall{{Server: "a"}}}
+	if same := (Question{Execution: "y", Effects: []IntendedCall{{Server: "a"}}}); !q.Equals(same) {
 		t.Error("only the execution differs")
 	}
 	for i := range reflect.TypeFor[Question]().NumField() {
@@ -38,11 +38,11 @@ func TestEquals(t *testing.T) {
 			t.Errorf("%s: equal is %v", reflect.TypeFor[Question]().Field(i).Name, q.Equals(other))
 		}
 	}
-	for i := range reflect.TypeFor[Intended]().NumField() {
+	for i := range reflect.TypeFor[IntendedCall]().NumField() {
 		other := q
 		other.Effects = slices.Clone(q.Effects)
 		if change(reflect.ValueOf(&other.Effects[0]).Elem().Field(i)); q.Equals(other) {
-			t.Errorf("%s of an effect makes no difference", reflect.TypeFor[Intended]().Field(i).Name)
+			t.Errorf("%s of an effect makes no difference", reflect.TypeFor[IntendedCall]().Field(i).Name)
 		}
 	}
 	if login := (Question{Login: "https://example.org"}); login.Equals(login) {

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// Flag marks suspicious text in a tool's definition. The text is removed from what the model sees, unless it is a
+// DefinitionFlag marks suspicious text in a tool's definition. The text is removed from what the model sees, unless it is a
 // name or a value that calls need.
-type Flag struct {
+type DefinitionFlag struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 	Where  string `json:"where"`          // "description", "inputSchema.properties.q.description"
 	Text   string `json:"text,omitempty"` // the beginning of what was found, with invisible characters escaped
 }
 
-func (f Flag) String() string {
+func (f DefinitionFlag) String() string {
 	return fmt.Sprintf("%s: %s (%s): %s", f.Where, f.Reason, f.Rule, f.Text)
 }
 
-// Changes selects what happens to a tool whose definition differs from the trusted one.
-type Changes string
+// ChangePolicy selects what happens to a tool whose definition differs from the trusted one.
+type ChangePolicy string
 
 // What happens to a changed tool, strictest first.
 const (
-	ChangesBlock Changes = "block" // it is hidden, and calls are refused
-	ChangesAsk   Changes = "ask"   // a person is asked about each call
-	ChangesNote  Changes = "note"  // calls leave, with a warning
+	ChangesBlock ChangePolicy = "block" // it is hidden, and calls are refused
+	ChangesAsk   ChangePolicy = "ask"   // a person is asked about each call
+	ChangesNote  ChangePolicy = "note"  // calls leave, with a warning
 )
 
-// Change describes how a tool's definition differs from the trusted one.
-type Change struct {
-	Server  string    `json:"server"`
-	Tool    string    `json:"tool"`
-	Policy  Changes   `json:"policy"`
-	Pin     string    `json:"pin"`               // of the definition as it is now
-	Was     string    `json:"was,omitempty"`     // pin of the trusted one; empty if that is not known
-	Trusted time.Time `json:"trusted,omitzero"`  // when that was trusted
-	Noticed time.Time `json:"noticed,omitzero"`  // when the other one was first seen
-	Unknown string    `json:"unknown,omitempty"` // why the trusted definition is unknown
-	Diff    string    `json:"diff"`              // in lines that begin with "-", "+" or a blank; invisible characters are escaped
+// DefinitionChange describes how a tool's definition differs from the trusted one.
+type DefinitionChange struct {
+	Server  string       `json:"server"`
+	Tool    string       `json:"tool"`
+	Policy  ChangePolicy `json:"policy"`
+	Pin     string       `json:"pin"`               // of the definition as it is now
+	Was     string       `json:"was,omitempty"`     // pin of the trusted one; empty if that is not known
+	Trusted time.Time    `json:"trusted,omitzero"`  // when that was trusted
+	Noticed time.Time    `json:"noticed,omitzero"`  // when the other one was first seen
+	Unknown string       `json:"unknown,omitempty"` // why the trusted definition is unknown
+	Diff    string       `json:"diff"`              // in lines that begin with "-", "+" or a blank; invisible characters are escaped
 }
 
 // Error returns the error that a program gets when it calls the tool.
-func (c *Change) Error() *Error {
+func (c *DefinitionChange) Error() *Error {
 	what := fmt.Sprintf("the definition of %s.%s has changed since it was trusted on %s", c.Server, c.Tool, c.Trusted.UTC().Format(time.DateOnly))
 	if c.Unknown != "" {
 		what = fmt.Sprintf("it is not known which definition of %s.%s was trusted: %s", c.Server, c.Tool, c.Unknown)
@@ -52,13 +52,13 @@ func (c *Change) Error() *Error {
 		name = c.Server
 	}
 	return Errorf(KindToolChanged, "catalog.trust", "%s; it can't be called until a person trusts it again", what).
-		WithHint("continue without it, and ask the person to review it in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).At(c.Server, c.Tool)
+		WithHint("continue without it, and ask the person to review it in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).AtTool(c.Server, c.Tool)
 }
 
-// Asks reports whether every call of the tool needs approval because its definition differs from the trusted one.
-func (t *Tool) Asks() bool { return t.Change != nil && t.Change.Policy == ChangesAsk }
+// RequiresApproval reports whether every call of the tool needs approval because its definition differs from the trusted one.
+func (t *Tool) RequiresApproval() bool { return t.Change != nil && t.Change.Policy == ChangesAsk }
 
-// Warning returns a warning for a call that was sent although the definition has changed.
-func (c *Change) Warning() string {
+// WarningText returns a warning for a call that was sent although the definition has changed.
+func (c *DefinitionChange) WarningText() string {
 	return fmt.Sprintf("the definition of %s.%s is not the one that was trusted; retort tools --changed %s shows how it differs", c.Server, c.Tool, c.Server)
 }

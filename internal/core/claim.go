@@ -5,31 +5,31 @@ import (
 	"sync"
 )
 
-// Held holds a share of the engine's memory for answers. Free gives all of it back and may be called more than once.
+// HeldMemory holds a share of the engine's memory for answers. Free gives all of it back and may be called more than once.
 // Shrink gives back all but n bytes.
-type Held interface {
+type HeldMemory interface {
 	Shrink(n int64)
 	Free()
 }
 
-// Yielder extends Held for a transformation that takes turns with others.
-type Yielder interface {
-	Held
+// YieldingMemory extends Held for a transformation that takes turns with others.
+type YieldingMemory interface {
+	HeldMemory
 	// Yield lets waiting transformations go first. The error is that of ctx.
 	Yield(ctx context.Context) error
 }
 
-// Claim counts the memory for answers that one execution, or one of its calls, holds. It is safe for concurrent use.
+// MemoryClaim counts the memory for answers that one execution, or one of its calls, holds. It is safe for concurrent use.
 // A nil Claim holds nothing.
-type Claim struct {
+type MemoryClaim struct {
 	holder string
-	parent *Claim
+	parent *MemoryClaim
 
 	mu    sync.Mutex
 	users int // additional owners that must call Free
-	work  Held
-	value Held
-	calls map[*Claim]bool // those of its calls that hold something
+	work  HeldMemory
+	value HeldMemory
+	calls map[*MemoryClaim]bool // those of its calls that hold something
 	freed bool
 }
 
@@ -37,19 +37,19 @@ type claimKey struct{}
 
 // WithClaim returns a context with a new Claim, counted under holder. If ctx already has a Claim, freeing that one
 // also frees the new one.
-func WithClaim(ctx context.Context, holder string) (context.Context, *Claim) {
-	c := &Claim{holder: holder, parent: ClaimOf(ctx)}
+func WithClaim(ctx context.Context, holder string) (context.Context, *MemoryClaim) {
+	c := &MemoryClaim{holder: holder, parent: ClaimOf(ctx)}
 	return context.WithValue(ctx, claimKey{}, c), c
 }
 
 // ClaimOf returns the context's Claim, or nil.
-func ClaimOf(ctx context.Context) *Claim {
-	c, _ := ctx.Value(claimKey{}).(*Claim)
+func ClaimOf(ctx context.Context) *MemoryClaim {
+	c, _ := ctx.Value(claimKey{}).(*MemoryClaim)
 	return c
 }
 
-// Holds reports whether the Claim holds any memory.
-func (c *Claim) Holds() bool {
+// IsHolding reports whether the Claim holds any memory.
+func (c *MemoryClaim) IsHolding() bool {
 	if c == nil {
 		return false
 	}
@@ -58,25 +58,25 @@ func (c *Claim) Holds() bool {
 	return c.work != nil || c.value != nil
 }
 
-// Holder returns the name that the Claim's memory is counted under.
-func (c *Claim) Holder() string {
+// HolderName returns the name that the Claim's memory is counted under.
+func (c *MemoryClaim) HolderName() string {
 	if c == nil {
 		return ""
 	}
 	return c.holder
 }
 
-// Keep holds the memory of a transformation (work) and of its result (value). Either may be nil. Memory held before
+// HoldTransformation holds the memory of a transformation (work) and of its result (value). Either may be nil. Memory held before
 // for the same purpose is given back. A Claim that has been freed gives back both at once.
-func (c *Claim) Keep(work, value Held) {
-	if c != nil && c.keep(&work, &value) {
-		c.parent.adopt(c)
+func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
+	if c != nil && c.replaceHeld(&work, &value) {
+		c.parent.adoptCall(c)
 	}
-	free(work, value)
+	freeEach(work, value)
 }
 
-// keep replaces the memory that is held. It returns false if the Claim has been freed.
-func (c *Claim) keep(work, value *Held) bool {
+// replaceHeld replaces the memory that is held. It returns false if the Claim has been freed.
+func (c *MemoryClaim) replaceHeld(work, value *HeldMemory) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.freed {
@@ -91,7 +91,7 @@ func (c *Claim) keep(work, value *Held) bool {
 	return true
 }
 
-func (c *Claim) adopt(call *Claim) {
+func (c *MemoryClaim) adoptCall(call *MemoryClaim) {
 	if c == nil {
 		return
 	}
@@ -99,18 +99,18 @@ func (c *Claim) adopt(call *Claim) {
 	freed := c.freed
 	if !freed {
 		if c.calls == nil {
-			c.calls = map[*Claim]bool{}
+			c.calls = map[*MemoryClaim]bool{}
 		}
 		c.calls[call] = true
 	}
 	c.mu.Unlock()
 	if freed {
-		call.end()
+		call.freeAll()
 	}
 }
 
-// Transformed gives back the memory of a finished transformation and shrinks that of its result to n bytes.
-func (c *Claim) Transformed(n int64) {
+// FinishTransformation gives back the memory of a finished transformation and shrinks that of its result to n bytes.
+func (c *MemoryClaim) FinishTransformation(n int64) {
 	if c == nil {
 		return
 	}
@@ -121,11 +121,11 @@ func (c *Claim) Transformed(n int64) {
 	if value != nil {
 		value.Shrink(n)
 	}
-	free(work)
+	freeEach(work)
 }
 
 // Release gives back the memory of an answer that is not the last one of its call. The Claim can be used again.
-func (c *Claim) Release() {
+func (c *MemoryClaim) Release() {
 	if c == nil {
 		return
 	}
@@ -133,16 +133,16 @@ func (c *Claim) Release() {
 	work, value := c.work, c.value
 	c.work, c.value = nil, nil
 	c.mu.Unlock()
-	free(work, value)
+	freeEach(work, value)
 }
 
 // Yield lets waiting transformations go first. The error is that of ctx.
-func (c *Claim) Yield(ctx context.Context) error {
+func (c *MemoryClaim) Yield(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
-	work, ok := c.work.(Yielder)
+	work, ok := c.work.(YieldingMemory)
 	c.mu.Unlock()
 	if !ok {
 		return nil
@@ -150,8 +150,8 @@ func (c *Claim) Yield(ctx context.Context) error {
 	return work.Yield(ctx)
 }
 
-// Also adds an owner: Free must be called once more.
-func (c *Claim) Also() *Claim {
+// AddHolder adds an owner: Free must be called once more.
+func (c *MemoryClaim) AddHolder() *MemoryClaim {
 	if c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *Claim) Also() *Claim {
 }
 
 // Free gives everything back once every owner has called it.
-func (c *Claim) Free() {
+func (c *MemoryClaim) Free() {
 	if c == nil {
 		return
 	}
@@ -170,19 +170,19 @@ func (c *Claim) Free() {
 	last := c.users < 0
 	c.mu.Unlock()
 	if last {
-		c.end()
+		c.freeAll()
 	}
 }
 
-// end gives back what the Claim and its calls hold.
-func (c *Claim) end() {
+// freeAll gives back what the Claim and its calls hold.
+func (c *MemoryClaim) freeAll() {
 	c.mu.Lock()
 	work, value, calls := c.work, c.value, c.calls
 	c.freed, c.work, c.value, c.calls = true, nil, nil, nil
 	c.mu.Unlock()
-	free(work, value)
+	freeEach(work, value)
 	for call := range calls {
-		call.end()
+		call.freeAll()
 	}
 	if c.parent != nil {
 		c.parent.mu.Lock()
@@ -191,7 +191,7 @@ func (c *Claim) end() {
 	}
 }
 
-func free(held ...Held) {
+func freeEach(held ...HeldMemory) {
 	for _, h := range held {
 		if h != nil {
 			h.Free()
@@ -199,23 +199,23 @@ func free(held ...Held) {
 	}
 }
 
-// Memory bounds the memory for results of programs.
-type Memory interface {
+// MemoryBudget bounds the memory for results of programs.
+type MemoryBudget interface {
 	// Receive waits until there is memory to receive a result of n bytes for claim.
-	Receive(ctx context.Context, claim *Claim, n int64) error
+	Receive(ctx context.Context, claim *MemoryClaim, n int64) error
 	// Report waits until there is memory to prepare a result of n bytes for the model.
-	Report(ctx context.Context, claim *Claim, n int64) error
+	Report(ctx context.Context, claim *MemoryClaim, n int64) error
 }
 
 type memoryKey struct{}
 
 // WithMemory returns a context in which results are received within budget.
-func WithMemory(ctx context.Context, m Memory) context.Context {
+func WithMemory(ctx context.Context, m MemoryBudget) context.Context {
 	return context.WithValue(ctx, memoryKey{}, m)
 }
 
 // MemoryOf returns the context's memory budget, or nil.
-func MemoryOf(ctx context.Context) Memory {
-	m, _ := ctx.Value(memoryKey{}).(Memory)
+func MemoryOf(ctx context.Context) MemoryBudget {
+	m, _ := ctx.Value(memoryKey{}).(MemoryBudget)
 	return m
 }

@@ -9,9 +9,9 @@ func WithPause(ctx context.Context, pause func() (resume func())) context.Contex
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
 
-// Pause stops the clock of ctx's execution until resume is called, because time spent waiting for a person does not
+// PauseClock stops the clock of ctx's execution until resume is called, because time spent waiting for a person does not
 // count against the program's limit. It does nothing if ctx has no clock.
-func Pause(ctx context.Context) (resume func()) {
+func PauseClock(ctx context.Context) (resume func()) {
 	if pause, ok := ctx.Value(pauseKey{}).(func() func()); ok {
 		return pause()
 	}

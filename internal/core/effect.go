@@ -14,8 +14,8 @@ func (k EffectKind) String() string {
 	return [...]string{"read", "write", "destructive"}[min(k, EffectDestructive)]
 }
 
-// Effect holds the effect of a tool or a call, and where that knowledge comes from.
-type Effect struct {
+// EffectInfo holds the effect of a tool or a call, and where that knowledge comes from.
+type EffectInfo struct {
 	Kind   EffectKind
 	Reason string // a sentence without a subject's name: "its name says delete"
 }

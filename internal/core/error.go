@@ -99,15 +99,15 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return &c
 }
 
-// At returns a copy of e that names the server and tool.
-func (e *Error) At(server, tool string) *Error {
+// AtTool returns a copy of e that names the server and tool.
+func (e *Error) AtTool(server, tool string) *Error {
 	c := *e
 	c.Server, c.Tool = server, tool
 	return &c
 }
 
-// Denies reports whether a person or a rule refused an action that was possible.
-func (e *Error) Denies() bool { return e.Kind == KindPolicy || e.Kind == KindToolChanged }
+// IsDenial reports whether a person or a rule refused an action that was possible.
+func (e *Error) IsDenial() bool { return e.Kind == KindPolicy || e.Kind == KindToolChanged }
 
 func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
 

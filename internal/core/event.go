@@ -39,9 +39,9 @@ const (
 	EventCommand  EventKind = "command"   // a program starts a command: started, ended, failed, refused
 )
 
-// Event describes one entry of the audit log. Its plain fields never contain a value of a program, a tool or a
+// AuditEvent describes one entry of the audit log. Its plain fields never contain a value of a program, a tool or a
 // person.
-type Event struct {
+type AuditEvent struct {
 	Kind      EventKind
 	At        time.Time // when it was recorded, if zero
 	Execution string
@@ -55,17 +55,17 @@ type Event struct {
 	Risk      *int   // 0 to 100
 	Duration  time.Duration
 	Bytes     int64
-	Tokens    *Tokens
+	Tokens    *TokenStats
 	Facts     map[string]any  // further details, readable by everyone who can read the audit log
 	Body      json.RawMessage // what can be read with the key of the execution: code, arguments, messages
 }
 
-// Recorder writes the audit log.
-type Recorder interface {
+// EventRecorder writes the audit log.
+type EventRecorder interface {
 	// Record writes an event. If durable, it returns when this event and all earlier ones are on disk. Otherwise it
 	// does not wait, and the event is on disk at the latest with the next durable one. An error means that the event
 	// cannot be recorded, and then what it announces must not happen.
-	Record(e Event, durable bool) *Error
+	Record(e AuditEvent, durable bool) *Error
 	// Digest returns a digest of a text, which identifies it without revealing it.
 	Digest(text []byte) string
 }

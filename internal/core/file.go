@@ -29,8 +29,8 @@ type FileList struct {
 	Total int         `json:"total,omitempty"` // if it is more than are listed
 }
 
-// Kept counts what a session stores apart from its programs.
-type Kept struct {
+// WorkspaceUsage counts what a session stores apart from its programs.
+type WorkspaceUsage struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 	State int   `json:"state"` // keys

@@ -31,19 +31,19 @@ func (m *Impact) Add(o Impact) {
 	m.DataModified, m.Reversible = m.DataModified || o.DataModified, m.Reversible && o.Reversible
 }
 
-// listed returns m with empty lists in place of nil ones, so that they are [] in JSON.
-func (m Impact) listed() *Impact {
+// withoutNilLists returns m with empty lists in place of nil ones, so that they are [] in JSON.
+func (m Impact) withoutNilLists() *Impact {
 	for _, list := range []*[]string{&m.FilesAffected, &m.NetworksAccessed, &m.CommandsExecuted} {
 		*list = append([]string{}, *list...)
 	}
 	return &m
 }
 
-// Of returns a copy of the impact for a Question.
-func (m Impact) Of() *Impact { return m.listed() }
+// ForQuestion returns a copy of the impact for a Question.
+func (m Impact) ForQuestion() *Impact { return m.withoutNilLists() }
 
-// text returns the impact as lines for a person.
-func (m *Impact) text() string {
+// describeLines returns the impact as lines for a person.
+func (m *Impact) describeLines() string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	names := func(list []string) string {
 		if len(list) == 0 {

@@ -17,8 +17,8 @@ const (
 	TaskPending TaskStatus = TaskStatus(StatusPendingApproval) // it waits for a person
 )
 
-// Ended reports whether the job has ended.
-func (s TaskStatus) Ended() bool { return s != TaskQueued && s != TaskRunning && s != TaskPending }
+// HasEnded reports whether the job has ended.
+func (s TaskStatus) HasEnded() bool { return s != TaskQueued && s != TaskRunning && s != TaskPending }
 
 // Job describes work to do now or when its turn in the queue comes.
 type Job struct {
@@ -43,10 +43,10 @@ const (
 )
 
 // PassJob returns a job that passes a call through to a server.
-func PassJob(r Request, what Passed) (Job, error) {
+func PassJob(r ExecutionRequest, what PassthroughRequest) (Job, error) {
 	payload, err := json.Marshal(struct {
-		Request Request
-		Passed  Passed
+		Request ExecutionRequest
+		Passed  PassthroughRequest
 	}{r, what})
 	if err != nil {
 		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
@@ -55,7 +55,7 @@ func PassJob(r Request, what Passed) (Job, error) {
 }
 
 // TaskJob returns a job that performs an agent task.
-func TaskJob(t Task) (Job, error) {
+func TaskJob(t AgentTask) (Job, error) {
 	payload, err := json.Marshal(t)
 	if err != nil {
 		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
@@ -86,7 +86,7 @@ func IsProgramOf(execution, task string) bool {
 }
 
 // ProgramJob returns a job that executes a request.
-func ProgramJob(r Request) (Job, error) {
+func ProgramJob(r ExecutionRequest) (Job, error) {
 	payload, err := json.Marshal(r)
 	if err != nil {
 		return Job{}, Errorf(KindInvalidArguments, "run.job", "%w", err)
@@ -117,8 +117,8 @@ type JobState struct {
 	Credential Credential `json:"credential,omitzero"`
 }
 
-// Updated returns the latest time recorded in the state.
-func (t JobState) Updated() time.Time {
+// LastUpdate returns the latest time recorded in the state.
+func (t JobState) LastUpdate() time.Time {
 	last := t.Submitted
 	for _, at := range []time.Time{t.Begun, t.Ended} {
 		if at.After(last) {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Unseen reports whether a character is invisible: default ignorable in Unicode, a blank letter or symbol, or
+// IsInvisible reports whether a character is invisible: default ignorable in Unicode, a blank letter or symbol, or
 // private.
-func Unseen(r rune) bool {
+func IsInvisible(r rune) bool {
 	switch {
 	case r < 0xad:
 		return false
@@ -25,21 +25,21 @@ func Unseen(r rune) bool {
 
 // LegibleLine escapes like Legible, and line breaks and tabs too, for text on one line.
 func LegibleLine(s string) string {
-	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(Legible(s))
+	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(EscapeIllegible(s))
 }
 
-// Legible escapes characters that are not seen as they are. These are control characters, blanks other than U+0020,
+// EscapeIllegible escapes characters that are not seen as they are. These are control characters, blanks other than U+0020,
 // invisible characters (see Unseen), marks on letters, invalid UTF-8, and lookalikes. A lookalike is a letter of
 // another script in a word with Latin letters, a word made only of letters that look Latin in a line without other
 // letters of its script, or a sign or digit that looks like an ASCII one next to it. Line breaks and tabs stay.
-func Legible(s string) string {
+func EscapeIllegible(s string) string {
 	if isPlain(s) {
 		return s
 	}
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(s, "\n") {
 		w := legibleWriter{Builder: &b, other: hasOtherLetters(line)}
-		w.line(line)
+		w.writeLine(line)
 	}
 	return b.String()
 }
@@ -59,11 +59,11 @@ type legibleWriter struct {
 	other bool // the line has letters of another script that look like no Latin ones
 }
 
-func (w *legibleWriter) line(line string) {
+func (w *legibleWriter) writeLine(line string) {
 	before := byte(' ')
 	for len(line) > 0 {
 		if n := wordLength(line); n > 0 {
-			w.word(line[:n])
+			w.writeWord(line[:n])
 			before, line = line[n-1], line[n:]
 			continue
 		}
@@ -77,8 +77,8 @@ func (w *legibleWriter) line(line string) {
 			fmt.Fprintf(w, "\\x%02x", line[0])
 		case r == '\n' || r == '\t' || r == ' ':
 			w.WriteRune(r)
-		case !shows(r), strings.ContainsRune(alikeSigns, r) && (isASCIIWord(before) || isASCIIWord(after)):
-			w.escape(r)
+		case !isLegible(r), strings.ContainsRune(alikeSigns, r) && (isASCIIWord(before) || isASCIIWord(after)):
+			w.writeEscaped(r)
 		default:
 			w.WriteRune(r)
 		}
@@ -86,10 +86,10 @@ func (w *legibleWriter) line(line string) {
 	}
 }
 
-// shows reports whether a character is visible and not just another spelling of one that looks the same.
-func shows(r rune) bool {
+// isLegible reports whether a character is visible and not just another spelling of one that looks the same.
+func isLegible(r rune) bool {
 	switch {
-	case !unicode.IsGraphic(r), unicode.IsSpace(r), r == unicode.ReplacementChar, Unseen(r):
+	case !unicode.IsGraphic(r), unicode.IsSpace(r), r == unicode.ReplacementChar, IsInvisible(r):
 		return false
 	case 0x1d400 <= r && r <= 0x1d7ff, 0xf900 <= r && r <= 0xfaff, 0x2f800 <= r && r <= 0x2fa1f: // styled letters; doubles of ideographs
 		return false
@@ -105,7 +105,7 @@ func marksLetters(r rune) bool {
 	return 0x300 <= r && r <= 0x36f || 0x483 <= r && r <= 0x489 || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff || 0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
 }
 
-func (w *legibleWriter) escape(r rune) {
+func (w *legibleWriter) writeEscaped(r rune) {
 	if r > 0xffff {
 		fmt.Fprintf(w, "\\U%08x", r)
 		return
@@ -116,34 +116,34 @@ func (w *legibleWriter) escape(r rune) {
 // wordLength returns the length in bytes of the word that line begins with. Invisible characters do not end a word.
 func wordLength(line string) int {
 	for i, r := range line {
-		if r == utf8.RuneError || r != '_' && !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !Unseen(r) {
+		if r == utf8.RuneError || r != '_' && !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !IsInvisible(r) {
 			return i
 		}
 	}
 	return len(line)
 }
 
-// word writes a word and escapes its invisible and misleading characters.
-func (w *legibleWriter) word(word string) {
+// writeWord writes a word and escapes its invisible and misleading characters.
+func (w *legibleWriter) writeWord(word string) {
 	letters, digits, alike := false, false, true
 	for _, r := range word {
 		letters = letters || r < utf8.RuneSelf && isASCIIWord(byte(r)) && r > '9'
 		digits = digits || '0' <= r && r <= '9'
-		alike = alike && (strings.ContainsRune(alikeLetters, r) || Unseen(r) || r == '_' || '0' <= r && r <= '9')
+		alike = alike && (strings.ContainsRune(alikeLetters, r) || IsInvisible(r) || r == '_' || '0' <= r && r <= '9')
 	}
 	for _, r := range word {
-		imitates := letters && foreign(r) || (letters || digits) && r >= utf8.RuneSelf && unicode.Is(unicode.Nd, r) || alike && !w.other && r >= utf8.RuneSelf
-		if imitates || !shows(r) {
-			w.escape(r)
+		imitates := letters && isForeignLetter(r) || (letters || digits) && r >= utf8.RuneSelf && unicode.Is(unicode.Nd, r) || alike && !w.other && r >= utf8.RuneSelf
+		if imitates || !isLegible(r) {
+			w.writeEscaped(r)
 		} else {
 			w.WriteRune(r)
 		}
 	}
 }
 
-// foreign reports whether a letter is suspicious in a word with Latin letters. Scripts that do not resemble Latin are
+// isForeignLetter reports whether a letter is suspicious in a word with Latin letters. Scripts that do not resemble Latin are
 // not, because text in them is written next to Latin letters without a blank.
-func foreign(r rune) bool {
+func isForeignLetter(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return false

@@ -38,7 +38,7 @@ func TestLegible(t *testing.T) {
 		"a\xffb\ufffd":                   `a\xffb\ufffd`,
 		"\x1b[2J\u202e":                  `\u001b[2J\u202e`,
 	} {
-		if got := Legible(text); got != want {
+		if got := EscapeIllegible(text); got != want {
 			t.Errorf("%+q is shown as %s, want %s", text, got, want)
 		}
 	}
@@ -50,10 +50,10 @@ func TestLegible(t *testing.T) {
 // TestForModelOutlines checks that who sees tokens also sees the outline of what leaves.
 func TestForModelOutlines(t *testing.T) {
 	a := Approval{Question: Question{Server: "crm", Tool: "send", Arguments: json.RawMessage(`{"to":"ada@example.com"}`), Shown: json.RawMessage(`{"to":"[EMAIL_4]"}`), Outlines: []string{"[EMAIL_4] ***@example.com"}}}
-	if text := a.Text(); strings.Contains(text, "***") || !strings.Contains(text, "ada@example.com") {
+	if text := a.RenderText(); strings.Contains(text, "***") || !strings.Contains(text, "ada@example.com") {
 		t.Errorf("%s", text)
 	}
-	if text := a.ForModel().Text(); !strings.Contains(text, "  [EMAIL_4] ***@example.com\n") || strings.Contains(text, "ada@") {
+	if text := a.ForModel().RenderText(); !strings.Contains(text, "  [EMAIL_4] ***@example.com\n") || strings.Contains(text, "ada@") {
 		t.Errorf("%s", text)
 	}
 }
@@ -69,7 +69,7 @@ func FuzzApprovalText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, tool, code string) {
 		one, two := shownWith(a, tool, code), shownWith(b, tool, code)
 		for _, r := range one {
-			if r != '\n' && r != '\t' && r != ' ' && (Unseen(r) || unicode.IsSpace(r) || !unicode.IsGraphic(r)) {
+			if r != '\n' && r != '\t' && r != ' ' && (IsInvisible(r) || unicode.IsSpace(r) || !unicode.IsGraphic(r)) {
 				t.Fatalf("%+q is shown", r)
 			}
 		}
@@ -83,7 +83,7 @@ func FuzzApprovalText(f *testing.F) {
 }
 
 func shownWith(value, tool, code string) string {
-	return Approval{Question: Question{Server: "s", Tool: "t" + tool, Arguments: argument(value), Code: code, Client: tool, Rule: tool}}.Text()
+	return Approval{Question: Question{Server: "s", Tool: "t" + tool, Arguments: argument(value), Code: code, Client: tool, Rule: tool}}.RenderText()
 }
 
 // argument is a value as it leaves: UTF-8, without escapes that JSON does not need.

@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns at most n of names that resemble name, best first: those that differ only in case and punctuation,
+// NearestNames returns at most n of names that resemble name, best first: those that differ only in case and punctuation,
 // then by edit distance, then by shared words. Names with little in common are left out. If a name differs only in
 // case and punctuation, only such names are returned.
-func Nearest(name string, names []string, n int) []string {
+func NearestNames(name string, names []string, n int) []string {
 	type scored struct {
 		name string
 		cost int
 	}
-	want := fold(name)
+	want := foldName(name)
 	limit := max(2, utf8.RuneCountInString(want)/3)
 	var found []scored
 	for _, candidate := range names {
-		have := fold(candidate)
-		cost := distance(want, have, limit)
+		have := foldName(candidate)
+		cost := editDistance(want, have, limit)
 		if cost > limit && len(want) > 3 && (strings.Contains(have, want) || strings.Contains(want, have) && len(have) > 3) {
 			cost = limit
 		}
@@ -39,22 +39,22 @@ func Nearest(name string, names []string, n int) []string {
 	return out
 }
 
-// Misspelt returns the one of names that name misspells, or "". A misspelling differs in case and separators only, or
+// CorrectSpelling returns the one of names that name misspells, or "". A misspelling differs in case and separators only, or
 // in at most one letter of four.
-func Misspelt(name string, names []string) string {
-	want := fold(name)
+func CorrectSpelling(name string, names []string) string {
+	want := foldName(name)
 	limit := max(1, utf8.RuneCountInString(want)/4)
 	best, nearest := limit+1, ""
 	for _, candidate := range names {
-		if cost := distance(want, fold(candidate), limit); cost < best && utf8.RuneCountInString(want) > 2 {
+		if cost := editDistance(want, foldName(candidate), limit); cost < best && utf8.RuneCountInString(want) > 2 {
 			best, nearest = cost, candidate
 		}
 	}
 	return nearest
 }
 
-// fold removes the differences that people overlook: case and separators.
-func fold(s string) string {
+// foldName removes the differences that people overlook: case and separators.
+func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '_', '-', '.', ' ', '/':
@@ -64,9 +64,9 @@ func fold(s string) string {
 	}, strings.ToLower(s))
 }
 
-// distance returns the Levenshtein distance with adjacent swaps. It stops early and returns more than limit once the
+// editDistance returns the Levenshtein distance with adjacent swaps. It stops early and returns more than limit once the
 // distance must exceed limit.
-func distance(a, b string, limit int) int {
+func editDistance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
 	if d := len(x) - len(y); d > limit || -d > limit {
 		return limit + 1

@@ -16,7 +16,7 @@ func TestNearest(t *testing.T) {
 		{"ofset", []string{"offset"}},
 		{"colour", []string{}},
 	} {
-		if got := Nearest(c.name, names, 2); !slices.Equal(got, c.want) {
+		if got := NearestNames(c.name, names, 2); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -25,7 +25,7 @@ func TestNearest(t *testing.T) {
 func TestMisspelt(t *testing.T) {
 	names := []string{"orders", "created_at", "title", "author", "id"}
 	for name, want := range map[string]string{"order_id": "", "createdAt": "created_at", "titel": "title", "authr": "author", "Title": "title", "ids": "id", "it": "", "crated_at": "created_at", "amount": ""} {
-		if got := Misspelt(name, names); got != want {
+		if got := CorrectSpelling(name, names); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

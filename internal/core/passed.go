@@ -2,8 +2,8 @@ package core
 
 import "encoding/json"
 
-// Passed describes a client's request that is passed through to a server: a tool call or another MCP method.
-type Passed struct {
+// PassthroughRequest describes a client's request that is passed through to a server: a tool call or another MCP method.
+type PassthroughRequest struct {
 	Server string
 	// Method names the MCP method. Empty means tools/call.
 	Method string

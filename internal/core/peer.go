@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Peer gives the servers that an execution calls access to its client. A nil field means the client does not offer
+// ClientPeer gives the servers that an execution calls access to its client. A nil field means the client does not offer
 // that. Params are MCP's, as the server sent them.
-type Peer struct {
+type ClientPeer struct {
 	ID       string // calls with the same one are made for the same client
 	Progress func(params json.RawMessage)
 	Log      func(params json.RawMessage)
@@ -17,11 +17,11 @@ type Peer struct {
 	Samples      bool // whether the client has said that it takes questions for its model
 	// Ask sends an elicitation/create or sampling/createMessage request to the client and returns its result. It may
 	// wait for a person.
-	Ask func(ctx context.Context, a Asked) (json.RawMessage, *Error)
+	Ask func(ctx context.Context, a ServerRequest) (json.RawMessage, *Error)
 }
 
-// Asked describes a request that a server sends to the client during a call.
-type Asked struct {
+// ServerRequest describes a request that a server sends to the client during a call.
+type ServerRequest struct {
 	Server, Tool string // of the call
 	Method       string
 	Params       json.RawMessage
@@ -38,13 +38,13 @@ const (
 	MethodSample = "sampling/createMessage"
 )
 
-// Missing reports a capability that a server needs and the client has not declared. The request had no effect.
-type Missing struct {
+// MissingCapability reports a capability that a server needs and the client has not declared. The request had no effect.
+type MissingCapability struct {
 	Elicitation *struct{} `json:"elicitation,omitempty"`
 	Sampling    *struct{} `json:"sampling,omitempty"`
 }
 
-func (m *Missing) Error() string {
+func (m *MissingCapability) Error() string {
 	var names []string
 	if m.Elicitation != nil {
 		names = append(names, "elicitation")
@@ -58,14 +58,14 @@ func (m *Missing) Error() string {
 type peerKey struct{}
 
 // WithPeer returns a context whose calls can reach the client p.
-func WithPeer(ctx context.Context, p *Peer) context.Context {
+func WithPeer(ctx context.Context, p *ClientPeer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
 // PeerOf returns the context's Peer, or one that offers nothing.
-func PeerOf(ctx context.Context) *Peer {
-	if p, ok := ctx.Value(peerKey{}).(*Peer); ok && p != nil {
+func PeerOf(ctx context.Context) *ClientPeer {
+	if p, ok := ctx.Value(peerKey{}).(*ClientPeer); ok && p != nil {
 		return p
 	}
-	return &Peer{}
+	return &ClientPeer{}
 }

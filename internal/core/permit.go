@@ -21,8 +21,8 @@ type Permit struct {
 	Check func() *Error
 }
 
-// Refused returns why the Permit has ended, or nil.
-func (p Permit) Refused() *Error {
+// CheckValid returns why the Permit has ended, or nil.
+func (p Permit) CheckValid() *Error {
 	if p.Check == nil {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (p Permit) Refused() *Error {
 // ErrRevoked matches, with errors.Is, the error of work that ended because the principal's permission ended.
 var ErrRevoked = errors.New("the token that was used for this request is no longer valid")
 
-// Revoked returns the error for work whose Permit has ended.
-func Revoked() *Error {
+// RevokedError returns the error for work whose Permit has ended.
+func RevokedError() *Error {
 	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint("the audit log lists what was sent before; use another token to continue")
 }
 

@@ -17,8 +17,8 @@ const (
 	Python     Language = "python"
 )
 
-// Request asks for one execution.
-type Request struct {
+// ExecutionRequest asks for one execution.
+type ExecutionRequest struct {
 	ID      string // unique; made by the pipeline if empty
 	Session string // "default" if empty
 	Client  string // name and version of the MCP client, if there is one
@@ -48,7 +48,7 @@ type Request struct {
 	Only []string
 	// Effects holds the calls with effects that earlier programs of the same task made. Repeating one of them needs
 	// approval. It may be nil.
-	Effects *Effects
+	Effects *SideEffects
 	// Progress is called with the number of tool calls made so far. It may be nil, must not block and may be called
 	// from several goroutines.
 	Progress func(calls int) `json:"-"`
@@ -84,24 +84,24 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Or returns l with its zero fields taken from d. A stated Timeout also bounds Computing, unless that is stated too.
-func (l Limits) Or(d Limits) Limits {
-	l.Computing = or(or(l.Computing, l.Timeout), d.Computing)
-	l.Timeout = or(l.Timeout, d.Timeout)
-	l.Memory = or(l.Memory, d.Memory)
-	l.CPU = or(l.CPU, d.CPU)
-	l.Disk = or(l.Disk, d.Disk)
-	l.Processes = or(l.Processes, d.Processes)
-	l.Output = or(l.Output, d.Output)
-	l.Result = or(l.Result, d.Result)
-	l.ToolCalls = or(l.ToolCalls, d.ToolCalls)
-	l.Concurrency = or(l.Concurrency, d.Concurrency)
+// WithDefaults returns l with its zero fields taken from d. A stated Timeout also bounds Computing, unless that is stated too.
+func (l Limits) WithDefaults(d Limits) Limits {
+	l.Computing = firstNonZero(firstNonZero(l.Computing, l.Timeout), d.Computing)
+	l.Timeout = firstNonZero(l.Timeout, d.Timeout)
+	l.Memory = firstNonZero(l.Memory, d.Memory)
+	l.CPU = firstNonZero(l.CPU, d.CPU)
+	l.Disk = firstNonZero(l.Disk, d.Disk)
+	l.Processes = firstNonZero(l.Processes, d.Processes)
+	l.Output = firstNonZero(l.Output, d.Output)
+	l.Result = firstNonZero(l.Result, d.Result)
+	l.ToolCalls = firstNonZero(l.ToolCalls, d.ToolCalls)
+	l.Concurrency = firstNonZero(l.Concurrency, d.Concurrency)
 	return l
 }
 
-// Within returns l with its zero fields taken from most and no field above most's.
-func (l Limits) Within(most Limits) Limits {
-	l = l.Or(most)
+// BoundedBy returns l with its zero fields taken from most and no field above most's.
+func (l Limits) BoundedBy(most Limits) Limits {
+	l = l.WithDefaults(most)
 	l.Timeout = min(l.Timeout, most.Timeout)
 	l.Computing = min(l.Computing, most.Computing)
 	l.Memory = min(l.Memory, most.Memory)
@@ -115,7 +115,7 @@ func (l Limits) Within(most Limits) Limits {
 	return l
 }
 
-func or[T comparable](a, b T) T {
+func firstNonZero[T comparable](a, b T) T {
 	var zero T
 	if a != zero {
 		return a
@@ -123,36 +123,36 @@ func or[T comparable](a, b T) T {
 	return b
 }
 
-// Program holds a checked program for a sandbox to run.
-type Program struct {
-	ID         string      // of the execution
-	Name       string      // file name shown in stack traces
-	Language   Language    // of Code: JavaScript for the JavaScript runtimes
-	Code       string      // what the runtime evaluates, see package guest for its form
-	Namespaces []Namespace // the servers that the program can name
-	Modules    []Module    // the skills that it imports, and those that they import
-	Limits     Limits      // complete
+// CheckedProgram holds a checked program for a sandbox to run.
+type CheckedProgram struct {
+	ID         string            // of the execution
+	Name       string            // file name shown in stack traces
+	Language   Language          // of Code: JavaScript for the JavaScript runtimes
+	Code       string            // what the runtime evaluates, see package guest for its form
+	Namespaces []ServerNamespace // the servers that the program can name
+	Modules    []SkillModule     // the skills that it imports, and those that they import
+	Limits     Limits            // complete
 }
 
-// Parsed holds an interpreter's report on a program it has parsed in a sandbox. It is only as trustworthy as that
+// ParsedProgram holds an interpreter's report on a program it has parsed in a sandbox. It is only as trustworthy as that
 // sandbox.
-type Parsed struct {
+type ParsedProgram struct {
 	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
 	Tree  []byte          // the syntax tree, in the interpreter's own format
 	// Compiled waits until the interpreter has compiled the program, and returns its report. It need not be called.
 	Compiled func() (json.RawMessage, error)
 }
 
-// Namespace describes one server as a program sees it.
-type Namespace struct {
-	Server    string     `json:"server"`           // as configured
-	Global    string     `json:"global,omitempty"` // name of the global; empty when a built-in has that name
-	Modules   []string   `json:"modules"`          // what follows "servers/" in imports that mean this server
-	Functions []Function `json:"functions"`
+// ServerNamespace describes one server as a program sees it.
+type ServerNamespace struct {
+	Server    string         `json:"server"`           // as configured
+	Global    string         `json:"global,omitempty"` // name of the global; empty when a built-in has that name
+	Modules   []string       `json:"modules"`          // what follows "servers/" in imports that mean this server
+	Functions []ToolFunction `json:"functions"`
 }
 
-// Function describes one tool as a member of a Namespace.
-type Function struct {
+// ToolFunction describes one tool as a member of a Namespace.
+type ToolFunction struct {
 	Name   string   `json:"name"`   // identifier, as in listIssues
 	Tool   string   `json:"tool"`   // raw name, as in list_issues
 	Params []string `json:"params"` // the schema's properties, for positional arguments: in its order; in Python those that are needed first
@@ -165,9 +165,9 @@ type Function struct {
 	Object   bool              `json:"object,omitempty"`   // the first of Params may itself be an object
 }
 
-// Call describes one call that a program makes. Server is the configured name of an upstream server. An empty Server
+// ToolCall describes one call that a program makes. Server is the configured name of an upstream server. An empty Server
 // means one of the engine's own functions, such as "search_tools" or "read_file".
-type Call struct {
+type ToolCall struct {
 	Server    string
 	Tool      string          // raw name
 	Arguments json.RawMessage // a JSON object, exactly as the program gave it; with values for tokens once those are restored
@@ -176,9 +176,9 @@ type Call struct {
 	Approved  bool            `json:"-"` // a person has said yes to it, now or before
 }
 
-// Result holds the value that a call returns to the program: one JSON value, exactly as the upstream server sent it
+// CallResult holds the value that a call returns to the program: one JSON value, exactly as the upstream server sent it
 // (key order and digits of numbers kept).
-type Result struct {
+type CallResult struct {
 	Value json.RawMessage
-	Claim *Claim // the memory that Value holds; the last user of Value frees it
+	Claim *MemoryClaim // the memory that Value holds; the last user of Value frees it
 }

@@ -1,29 +1,29 @@
 package core
 
-// Detail selects how much a search returns about each tool.
-type Detail string
+// SearchDetail selects how much a search returns about each tool.
+type SearchDetail string
 
 // Levels of detail of a search.
 const (
-	DetailName        Detail = "name"
-	DetailDescription Detail = "description" // and the first sentence
-	DetailSummary     Detail = "summary"     // the same as DetailDescription
-	DetailFull        Detail = "full"        // and a one-line typed signature
+	DetailName        SearchDetail = "name"
+	DetailDescription SearchDetail = "description" // and the first sentence
+	DetailSummary     SearchDetail = "summary"     // the same as DetailDescription
+	DetailFull        SearchDetail = "full"        // and a one-line typed signature
 )
 
-// Query describes a search for tools.
-type Query struct {
-	Text     string // empty lists tools
-	Server   string // any spelling; empty = all
-	Category string // empty = all
-	Detail   Detail // DetailDescription if empty
+// ToolQuery describes a search for tools.
+type ToolQuery struct {
+	Text     string       // empty lists tools
+	Server   string       // any spelling; empty = all
+	Category string       // empty = all
+	Detail   SearchDetail // DetailDescription if empty
 	Language Language
 	Limit    int  // 10 if zero
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
-// Found holds the answer to a search.
-type Found struct {
+// FoundTools holds the answer to a search.
+type FoundTools struct {
 	Tools    []FoundTool  `json:"tools"`
 	Total    int          `json:"total"`
 	Skills   []FoundSkill `json:"skills,omitempty"` // that fit the question, the best first
@@ -50,8 +50,8 @@ type FoundSkill struct {
 	Use         string `json:"use"` // how a program imports it
 }
 
-// Definition holds the typed definition of one tool.
-type Definition struct {
+// ToolDefinition holds the typed definition of one tool.
+type ToolDefinition struct {
 	Name       string `json:"name"`
 	Definition string `json:"definition"`
 }

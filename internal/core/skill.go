@@ -10,16 +10,16 @@ type Skill struct {
 	Code     string   `json:"code"`
 }
 
-// File returns the file name of the skill's source in the visible tree and in stack traces.
-func (s Skill) File() string {
+// FileName returns the file name of the skill's source in the visible tree and in stack traces.
+func (s Skill) FileName() string {
 	if s.Language == Python {
 		return "skills/" + s.Name + "/skill.py"
 	}
 	return "skills/" + s.Name + "/skill.ts"
 }
 
-// Module holds a checked skill, ready for a sandbox to evaluate.
-type Module struct {
+// SkillModule holds a checked skill, ready for a sandbox to evaluate.
+type SkillModule struct {
 	Name   string `json:"name"`             // of the skill
 	Global string `json:"global,omitempty"` // its name as a member of the global skills; empty if the program does not name it there
 	File   string `json:"file"`             // for stack traces
@@ -40,7 +40,7 @@ const notSkills = " con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8
 // hyphens, a valid variable in every language.
 func ValidSkillName(name string) *Error {
 	const letters, digits = "abcdefghijklmnopqrstuvwxyz", "0123456789"
-	e := Errorf(KindInvalidArguments, "skills.name", "%q cannot be the name of a skill", Legible(clipped(name)))
+	e := Errorf(KindInvalidArguments, "skills.name", "%q cannot be the name of a skill", EscapeIllegible(clipText(name)))
 	switch {
 	case name == "":
 		return e.WithHint("give it a name such as weekly-report")
@@ -54,7 +54,7 @@ func ValidSkillName(name string) *Error {
 	return nil
 }
 
-func clipped(s string) string {
+func clipText(s string) string {
 	if len(s) > 2*maxSkillName {
 		return strings.ToValidUTF8(s[:2*maxSkillName], "") + "…"
 	}
@@ -64,7 +64,7 @@ func clipped(s string) string {
 // SkillName returns the skill name that an identifier stands for: weekly-report for weeklyReport and weekly_report.
 func SkillName(identifier string) string {
 	var b strings.Builder
-	for _, r := range clipped(identifier) {
+	for _, r := range clipText(identifier) {
 		switch {
 		case r >= 'A' && r <= 'Z':
 			b.WriteByte('-')

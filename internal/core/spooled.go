@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Spooled holds the answer to a call that is too large for memory. The receiver must close it.
-type Spooled struct {
+// SpooledAnswer holds the answer to a call that is too large for memory. The receiver must close it.
+type SpooledAnswer struct {
 	// Result holds MCP's CallToolResult with "" or null in the place of each large part.
 	Result json.RawMessage
 	Parts  []SpooledPart // in the order of the answer
@@ -30,7 +30,7 @@ type SpooledPart struct {
 	Offset, Bytes int64
 }
 
-// Part returns a reader of a part as it was sent.
-func (s *Spooled) Part(p SpooledPart) *io.SectionReader {
+// OpenPart returns a reader of a part as it was sent.
+func (s *SpooledAnswer) OpenPart(p SpooledPart) *io.SectionReader {
 	return io.NewSectionReader(s.ReaderAt, p.Offset, p.Bytes)
 }

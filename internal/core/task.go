@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Task describes an agent task: work described in words.
-type Task struct {
+// AgentTask describes an agent task: work described in words.
+type AgentTask struct {
 	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
 	Description   string
 	Language      Language        // of the program; TypeScript if empty
 	RequiredTools []string        // tools in any spelling, or servers: "github", "github.*". If there are any, the program reaches these alone
 	Inputs        json.RawMessage `json:",omitempty"` // an object, which the program has as the constant inputs
 	Code          string          // a program: no model is asked, and it reaches RequiredTools alone
-	Budget        Budget
+	Budget        TaskBudget
 	Session       string // "default" if empty
 	Client        string // name and version of the MCP client, if there is one
 	// Progress is called with each step. It may be nil, must not block and may be called from several goroutines.
@@ -34,52 +34,52 @@ const maxTaskID = 64
 func CheckTaskID(id string) *Error {
 	plain := strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 	if id == "" || len(id) > maxTaskID || !plain || strings.ContainsAny(id[:1], "._-") {
-		return Errorf(KindInvalidArguments, "run.task", "%q cannot be the id of a task", Legible(id[:min(len(id), maxTaskID)])).
+		return Errorf(KindInvalidArguments, "run.task", "%q cannot be the id of a task", EscapeIllegible(id[:min(len(id), maxTaskID)])).
 			WithHint("use up to %d letters, digits, dots, hyphens and underscores, such as my-task; or give no id", maxTaskID)
 	}
 	return nil
 }
 
-// Budget bounds an agent task. A zero field means the configured bound, which a task can never exceed.
-type Budget struct {
+// TaskBudget bounds an agent task. A zero field means the configured bound, which a task can never exceed.
+type TaskBudget struct {
 	Tokens   int    // of the model, read and written, in all attempts
 	Attempts int    // programs
 	Limits   Limits // of each program
 }
 
-// Phase names a phase of an agent task.
-type Phase string
+// TaskPhase names a phase of an agent task.
+type TaskPhase string
 
 // Phases in their order. A program that is repaired goes through the last three again.
 const (
-	PhaseDiscover Phase = "discover" // tools and skills are found
-	PhaseDefine   Phase = "define"   // as much of their definitions as is needed
-	PhaseWrite    Phase = "write"    // a model writes a program
-	PhaseRun      Phase = "run"      // the program is checked, and runs
-	PhaseReport   Phase = "report"   // what came of it
+	PhaseDiscover TaskPhase = "discover" // tools and skills are found
+	PhaseDefine   TaskPhase = "define"   // as much of their definitions as is needed
+	PhaseWrite    TaskPhase = "write"    // a model writes a program
+	PhaseRun      TaskPhase = "run"      // the program is checked, and runs
+	PhaseReport   TaskPhase = "report"   // what came of it
 )
 
 // PhaseQueue means that the task still waits in the queue.
-const PhaseQueue Phase = "queue"
+const PhaseQueue TaskPhase = "queue"
 
-// Phases returns the phases in their order.
-func Phases() []Phase {
-	return []Phase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
+// TaskPhases returns the phases in their order.
+func TaskPhases() []TaskPhase {
+	return []TaskPhase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
 }
 
 // TaskStep describes how far an agent task is.
 type TaskStep struct {
-	Phase   Phase
+	Phase   TaskPhase
 	Attempt int    // 0 before the first program
 	Text    string // in words
 }
 
-// Pack holds what a model needs to write the program of an agent task itself.
-type Pack struct {
-	Tools       []FoundTool  `json:"tools"`
-	Skills      []FoundSkill `json:"skills,omitempty"`
-	Definitions []Definition `json:"definitions"`
-	Skeleton    string       `json:"skeleton"` // a program that passes the gate, to begin with
+// TaskContext holds what a model needs to write the program of an agent task itself.
+type TaskContext struct {
+	Tools       []FoundTool      `json:"tools"`
+	Skills      []FoundSkill     `json:"skills,omitempty"`
+	Definitions []ToolDefinition `json:"definitions"`
+	Skeleton    string           `json:"skeleton"` // a program that passes the gate, to begin with
 }
 
 // ModelUse counts how a model was used for an agent task.
@@ -93,8 +93,8 @@ type ModelUse struct {
 	Currency     string  `json:"currency,omitempty"`
 }
 
-// Offer describes a tool that an agent task offers to a model.
-type Offer struct {
+// OfferedTool describes a tool that an agent task offers to a model.
+type OfferedTool struct {
 	FoundTool
 	Effect string // "read", "write", "destructive"
 	Whole  bool   // it was named by its server, which has other tools, too
@@ -107,8 +107,8 @@ const (
 	MadeFailed  = "the server answered with an error"
 )
 
-// Made describes a call with effects that was sent.
-type Made struct {
+// SideEffect describes a call with effects that was sent.
+type SideEffect struct {
 	Execution    string
 	Server, Tool string
 	Key          string          // of its real arguments
@@ -116,11 +116,11 @@ type Made struct {
 	State        string
 }
 
-// Effects collects the calls with effects of all executions of one task, so that one execution does not repeat those
+// SideEffects collects the calls with effects of all executions of one task, so that one execution does not repeat those
 // of another. The zero value is ready. A nil Effects stores nothing. It is safe for concurrent use.
-type Effects struct {
+type SideEffects struct {
 	mu   sync.Mutex
-	made []Made
+	made []SideEffect
 }
 
 // KeyOf returns the key that identifies arguments, which must be in canonical form.
@@ -129,8 +129,8 @@ func KeyOf(arguments []byte) string {
 	return string(sum[:])
 }
 
-// Leaves stores a call that is about to be sent. Call the returned function with the result.
-func (e *Effects) Leaves(m Made) (came func(err *Error)) {
+// RecordSent stores a call that is about to be sent. Call the returned function with the result.
+func (e *SideEffects) RecordSent(m SideEffect) (came func(err *Error)) {
 	if e == nil {
 		return func(*Error) {}
 	}
@@ -151,9 +151,9 @@ func (e *Effects) Leaves(m Made) (came func(err *Error)) {
 	}
 }
 
-// Before returns the earlier calls of other executions with the same tool: those with the same arguments, and others
+// FindEarlier returns the earlier calls of other executions with the same tool: those with the same arguments, and others
 // that had, or may have had, an effect.
-func (e *Effects) Before(execution string, m Made) (same, similar []Made) {
+func (e *SideEffects) FindEarlier(execution string, m SideEffect) (same, similar []SideEffect) {
 	for _, o := range e.List() {
 		switch {
 		case o.Execution == execution || o.Server != m.Server || o.Tool != m.Tool:
@@ -167,7 +167,7 @@ func (e *Effects) Before(execution string, m Made) (same, similar []Made) {
 }
 
 // List returns all calls that were sent, in order.
-func (e *Effects) List() []Made {
+func (e *SideEffects) List() []SideEffect {
 	if e == nil {
 		return nil
 	}

@@ -14,51 +14,51 @@ type Tool struct {
 	Description  string          // without what Flags say
 	InputSchema  json.RawMessage // as received but for its prose; may be empty
 	OutputSchema json.RawMessage // as received but for its prose; empty if the tool declares none
-	Annotations  Annotations
+	Annotations  ToolAnnotations
 	Category     string
-	Pin          string          // hex SHA-256 of the definition as received
-	Raw          json.RawMessage // the whole definition as received
-	TypeScript   string          // identifier in TypeScript, unique on its server: listIssues
-	Python       string          // identifier in Python, unique on its server: list_issues
-	Flags        []Flag          // what does not belong into the definition
-	Withheld     string          // where a name or value is for which no model is offered the tool; "" if it is offered
-	Change       *Change         // nil if the definition is the one that was trusted
-	Learned      *Learned        // nil if the tool declares its output, or nothing is known of it
+	Pin          string            // hex SHA-256 of the definition as received
+	Raw          json.RawMessage   // the whole definition as received
+	TypeScript   string            // identifier in TypeScript, unique on its server: listIssues
+	Python       string            // identifier in Python, unique on its server: list_issues
+	Flags        []DefinitionFlag  // what does not belong into the definition
+	Withheld     string            // where a name or value is for which no model is offered the tool; "" if it is offered
+	Change       *DefinitionChange // nil if the definition is the one that was trusted
+	Learned      *LearnedSchema    // nil if the tool declares its output, or nothing is known of it
 	// Sealed returns the type of personal data, such as "email", that programs get as tokens under a property of the
 	// tool's answers. It returns "" if programs get the value itself. A nil Sealed hides nothing.
 	Sealed func(property string) string
 }
 
-// Learned describes what a tool's answers looked like so far. It is advice; OutputSchema is a declaration.
-type Learned struct {
+// LearnedSchema describes what a tool's answers looked like so far. It is advice; OutputSchema is a declaration.
+type LearnedSchema struct {
 	Schema       json.RawMessage // of what programs get
 	Observations int             // answers that were looked at
 	Steady       int             // of them, the last ones that brought nothing new
 }
 
-// Answer returns the schema of the value programs get from the tool, or nil if it is unknown.
-func (t *Tool) Answer() json.RawMessage {
+// AnswerSchema returns the schema of the value programs get from the tool, or nil if it is unknown.
+func (t *Tool) AnswerSchema() json.RawMessage {
 	if len(t.OutputSchema) == 0 && t.Learned != nil {
 		return t.Learned.Schema
 	}
 	return t.OutputSchema
 }
 
-// Annotations holds MCP's hints about a tool. A nil field means that the server did not state it.
-type Annotations struct {
+// ToolAnnotations holds MCP's hints about a tool. A nil field means that the server did not state it.
+type ToolAnnotations struct {
 	ReadOnly    *bool `json:"readOnlyHint,omitempty"`
 	Destructive *bool `json:"destructiveHint,omitempty"`
 	Idempotent  *bool `json:"idempotentHint,omitempty"`
 	OpenWorld   *bool `json:"openWorldHint,omitempty"`
 }
 
-// Server holds an upstream server with its tools, in the order the server lists them.
-type Server struct {
-	Name         string // the name in the configuration
-	TypeScript   string // identifier in TypeScript, unique: googleDrive
-	Python       string // identifier in Python, unique: google_drive
-	Instructions string // without what Flags say
-	Flags        []Flag // of the instructions
+// ToolServer holds an upstream server with its tools, in the order the server lists them.
+type ToolServer struct {
+	Name         string           // the name in the configuration
+	TypeScript   string           // identifier in TypeScript, unique: googleDrive
+	Python       string           // identifier in Python, unique: google_drive
+	Instructions string           // without what Flags say
+	Flags        []DefinitionFlag // of the instructions
 	Category     string
 	Cached       bool // true if the tools come from an earlier run and the server has not answered yet
 	Static       bool // true for definitions from a folder, without a live server
@@ -68,9 +68,9 @@ type Server struct {
 // Toolset holds the servers and tools that a principal may see. It is immutable; changes produce a new Toolset.
 // Listing, searching, checking and calling all use the same one.
 type Toolset struct {
-	Servers []*Server // sorted by name
+	Servers []*ToolServer // sorted by name
 
-	servers map[string]*Server
+	servers map[string]*ToolServer
 	tools   map[string]*Tool
 
 	whole  *Toolset           // of which this is a part
@@ -79,9 +79,9 @@ type Toolset struct {
 
 // NewToolset indexes servers, which must be sorted by name and must not change any more. If two spellings collide,
 // the raw name wins, then the first.
-func NewToolset(servers []*Server) *Toolset {
-	ts := &Toolset{Servers: servers, servers: map[string]*Server{}, tools: map[string]*Tool{}}
-	for _, spell := range []func(*Server) string{rawServer, tsServer, pyServer} {
+func NewToolset(servers []*ToolServer) *Toolset {
+	ts := &Toolset{Servers: servers, servers: map[string]*ToolServer{}, tools: map[string]*Tool{}}
+	for _, spell := range []func(*ToolServer) string{rawServer, tsServer, pyServer} {
 		for _, s := range servers {
 			addNew(ts.servers, spell(s), s)
 		}
@@ -102,39 +102,39 @@ func addNew[T any](m map[string]*T, key string, v *T) {
 	}
 }
 
-func rawServer(s *Server) string { return s.Name }
-func tsServer(s *Server) string  { return s.TypeScript }
-func pyServer(s *Server) string  { return s.Python }
+func rawServer(s *ToolServer) string { return s.Name }
+func tsServer(s *ToolServer) string  { return s.TypeScript }
+func pyServer(s *ToolServer) string  { return s.Python }
 
-var toolSpellings = []func(*Server, *Tool) string{
-	func(s *Server, t *Tool) string { return s.Name + "__" + t.Name },
-	func(s *Server, t *Tool) string { return s.Name + "." + t.Name },
-	func(s *Server, t *Tool) string { return s.TypeScript + "." + t.TypeScript },
-	func(s *Server, t *Tool) string { return s.Python + "." + t.Python },
-	func(s *Server, t *Tool) string { return s.Name + "." + t.TypeScript },
-	func(s *Server, t *Tool) string { return s.Name + "." + t.Python },
-	func(s *Server, t *Tool) string { return s.TypeScript + "." + t.Name },
-	func(s *Server, t *Tool) string { return s.Python + "__" + t.Python },
-	func(s *Server, t *Tool) string { return s.TypeScript + "__" + t.TypeScript },
+var toolSpellings = []func(*ToolServer, *Tool) string{
+	func(s *ToolServer, t *Tool) string { return s.Name + "__" + t.Name },
+	func(s *ToolServer, t *Tool) string { return s.Name + "." + t.Name },
+	func(s *ToolServer, t *Tool) string { return s.TypeScript + "." + t.TypeScript },
+	func(s *ToolServer, t *Tool) string { return s.Python + "." + t.Python },
+	func(s *ToolServer, t *Tool) string { return s.Name + "." + t.TypeScript },
+	func(s *ToolServer, t *Tool) string { return s.Name + "." + t.Python },
+	func(s *ToolServer, t *Tool) string { return s.TypeScript + "." + t.Name },
+	func(s *ToolServer, t *Tool) string { return s.Python + "__" + t.Python },
+	func(s *ToolServer, t *Tool) string { return s.TypeScript + "__" + t.TypeScript },
 }
 
-// Server finds a server by any spelling of its name: google-drive, googleDrive, google_drive.
-func (ts *Toolset) Server(name string) (*Server, bool) {
+// FindServer finds a server by any spelling of its name: google-drive, googleDrive, google_drive.
+func (ts *Toolset) FindServer(name string) (*ToolServer, bool) {
 	s, ok := ts.servers[name]
 	return s, ok
 }
 
-// Tool finds a tool by any spelling of its full name: github.listIssues,
+// FindTool finds a tool by any spelling of its full name: github.listIssues,
 // github.list_issues, github__list_issues.
-func (ts *Toolset) Tool(name string) (*Tool, bool) {
+func (ts *Toolset) FindTool(name string) (*Tool, bool) {
 	name = strings.TrimPrefix(name, "servers.")
 	if t, ok := ts.tools[name]; ok {
 		return t, true
 	}
 	for _, separator := range []string{".", "__"} {
 		server, tool, _ := strings.Cut(name, separator)
-		if s, ok := ts.Server(server); ok && tool != "" {
-			if t, ok := s.acronymed(tool); ok {
+		if s, ok := ts.FindServer(server); ok && tool != "" {
+			if t, ok := s.findAcronym(tool); ok {
 				return t, true
 			}
 		}
@@ -142,15 +142,15 @@ func (ts *Toolset) Tool(name string) (*Tool, bool) {
 	return nil, false
 }
 
-// Meant returns the tools that a name stands for: one tool in any spelling of its qualified name, or all tools of a
+// MatchTools returns the tools that a name stands for: one tool in any spelling of its qualified name, or all tools of a
 // server in any spelling of its name, also as "github.*". It returns none for an unknown name.
-func (ts *Toolset) Meant(name string) []*Tool {
-	if t, ok := ts.Tool(name); ok {
+func (ts *Toolset) MatchTools(name string) []*Tool {
+	if t, ok := ts.FindTool(name); ok {
 		return []*Tool{t}
 	}
 	for _, all := range []string{".*", "__*", "/*", ""} {
 		if server, ok := strings.CutSuffix(name, all); ok {
-			if s, found := ts.Server(strings.TrimPrefix(server, "servers.")); found {
+			if s, found := ts.FindServer(strings.TrimPrefix(server, "servers.")); found {
 				return s.Tools
 			}
 		}
@@ -158,20 +158,20 @@ func (ts *Toolset) Meant(name string) []*Tool {
 	return nil
 }
 
-// Named finds a tool in a category, or in all categories if it is empty. name is one that Tool accepts, or a tool's
+// FindInCategory finds a tool in a category, or in all categories if it is empty. name is one that Tool accepts, or a tool's
 // name without its server, in any spelling, if only one tool has it. The error lists the candidates of an ambiguous
 // name. For an unknown name it is that of NotFound.
-func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
-	if t, ok := ts.Tool(name); ok {
+func (ts *Toolset) FindInCategory(name, category string) (*Tool, *Error) {
+	if t, ok := ts.FindTool(name); ok {
 		if !t.inCategory(category) {
-			return nil, Errorf(KindToolNotFound, "toolset", "the tool %s is not in the category %q", ts.Qualified(t), category).
+			return nil, Errorf(KindToolNotFound, "toolset", "the tool %s is not in the category %q", ts.QualifiedName(t), category).
 				WithHint("its category is %q", t.Category)
 		}
 		return t, nil
 	}
 	var found []*Tool
 	for _, s := range ts.Servers {
-		if t, ok := s.On(name); ok && t.inCategory(category) {
+		if t, ok := s.FindTool(name); ok && t.inCategory(category) {
 			found = append(found, t)
 		}
 	}
@@ -183,7 +183,7 @@ func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
 	}
 	var names []string
 	for _, t := range found[:min(len(found), 10)] {
-		names = append(names, ts.Qualified(t))
+		names = append(names, ts.QualifiedName(t))
 	}
 	return nil, Errorf(KindToolNotFound, "toolset", "%d servers have a tool %q", len(found), name).
 		WithHint("name it with its server: %s", strings.Join(names, ", "))
@@ -191,7 +191,7 @@ func (ts *Toolset) Named(name, category string) (*Tool, *Error) {
 
 // inCategory reports whether t is in a category, in any spelling. Every tool is in the category "".
 func (t *Tool) inCategory(category string) bool {
-	return category == "" || fold(t.Category) == fold(category)
+	return category == "" || foldName(t.Category) == foldName(category)
 }
 
 // RegistryOnly reports whether t has only a definition and no server that could be called.
@@ -202,12 +202,12 @@ func (ts *Toolset) RegistryOnly(t *Tool) bool {
 
 // NoServerFor returns the error for calling a tool that has only a definition and no server.
 func (ts *Toolset) NoServerFor(t *Tool) *Error {
-	return Errorf(KindToolNotFound, "toolset", "%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called", ts.Qualified(t), t.Server).
-		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).At(t.Server, t.Name)
+	return Errorf(KindToolNotFound, "toolset", "%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called", ts.QualifiedName(t), t.Server).
+		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).AtTool(t.Server, t.Name)
 }
 
-// Exact finds a tool by the raw names of its server and its own.
-func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
+// FindExact finds a tool by the raw names of its server and its own.
+func (ts *Toolset) FindExact(server, tool string) (*Tool, bool) {
 	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {
 		return t, true
 	}
@@ -221,10 +221,10 @@ func (ts *Toolset) Exact(server, tool string) (*Tool, bool) {
 	return nil, false
 }
 
-// Without returns a copy of ts without the tools for which refuse returns an error. The copy remembers them, so that
+// WithoutRefused returns a copy of ts without the tools for which refuse returns an error. The copy remembers them, so that
 // naming one yields the reason. refuse must always return the same result for the same tool.
-func (ts *Toolset) Without(refuse func(*Tool) *Error) *Toolset {
-	servers, removed := make([]*Server, len(ts.Servers)), false
+func (ts *Toolset) WithoutRefused(refuse func(*Tool) *Error) *Toolset {
+	servers, removed := make([]*ToolServer, len(ts.Servers)), false
 	for i, s := range ts.Servers {
 		kept := *s
 		kept.Tools = slices.DeleteFunc(slices.Clone(s.Tools), func(t *Tool) bool { return refuse(t) != nil })
@@ -240,20 +240,20 @@ func (ts *Toolset) Without(refuse func(*Tool) *Error) *Toolset {
 	return part
 }
 
-// Hides reports whether a tool was removed from ts.
-func (ts *Toolset) Hides(t *Tool) bool {
-	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.Hides(t))
+// IsHidden reports whether a tool was removed from ts.
+func (ts *Toolset) IsHidden(t *Tool) bool {
+	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.IsHidden(t))
 }
 
-// Refused returns why the tool of this name, in any spelling, was removed from ts, or nil.
-func (ts *Toolset) Refused(name string) *Error {
+// RefusalOf returns why the tool of this name, in any spelling, was removed from ts, or nil.
+func (ts *Toolset) RefusalOf(name string) *Error {
 	if ts.whole == nil {
 		return nil
 	}
-	if t, ok := ts.whole.Tool(name); ok {
+	if t, ok := ts.whole.FindTool(name); ok {
 		return ts.refuse(t)
 	}
-	return ts.whole.Refused(name)
+	return ts.whole.RefusalOf(name)
 }
 
 // RefusedExact returns why the tool was removed from ts, or nil. It takes the raw names of server and tool.
@@ -261,7 +261,7 @@ func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	if ts.whole == nil {
 		return nil
 	}
-	if t, ok := ts.whole.Exact(server, tool); ok {
+	if t, ok := ts.whole.FindExact(server, tool); ok {
 		if e := ts.refuse(t); e != nil {
 			return e
 		}
@@ -269,16 +269,16 @@ func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	return ts.whole.RefusedExact(server, tool)
 }
 
-// Whole returns ts with everything that Without removed.
-func (ts *Toolset) Whole() *Toolset {
+// WithHidden returns ts with everything that Without removed.
+func (ts *Toolset) WithHidden() *Toolset {
 	for ts.whole != nil {
 		ts = ts.whole
 	}
 	return ts
 }
 
-// On finds a tool of this server by any spelling of its name.
-func (s *Server) On(name string) (*Tool, bool) {
+// FindTool finds a tool of this server by any spelling of its name.
+func (s *ToolServer) FindTool(name string) (*Tool, bool) {
 	for _, spell := range []func(*Tool) string{
 		func(t *Tool) string { return t.Name },
 		func(t *Tool) string { return t.TypeScript },
@@ -290,12 +290,12 @@ func (s *Server) On(name string) (*Tool, bool) {
 			}
 		}
 	}
-	return s.acronymed(name)
+	return s.findAcronym(name)
 }
 
-// acronymed finds a tool by its TypeScript identifier with acronyms in the other spelling: executeSQL for executeSql.
+// findAcronym finds a tool by its TypeScript identifier with acronyms in the other spelling: executeSQL for executeSql.
 // It finds none if another tool could be meant.
-func (s *Server) acronymed(name string) (*Tool, bool) {
+func (s *ToolServer) findAcronym(name string) (*Tool, bool) {
 	var found *Tool
 	for _, t := range s.Tools {
 		if !strings.EqualFold(t.TypeScript, name) || !hasAcronym(name) && !hasAcronym(t.TypeScript) {
@@ -321,8 +321,8 @@ func hasAcronym(name string) bool {
 
 func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// Count returns the number of tools.
-func (ts *Toolset) Count() int {
+// CountTools returns the number of tools.
+func (ts *Toolset) CountTools() int {
 	n := 0
 	for _, s := range ts.Servers {
 		n += len(s.Tools)
@@ -330,8 +330,8 @@ func (ts *Toolset) Count() int {
 	return n
 }
 
-// Qualified returns the tool's name in programs: github.listIssues.
-func (ts *Toolset) Qualified(t *Tool) string {
+// QualifiedName returns the tool's name in programs: github.listIssues.
+func (ts *Toolset) QualifiedName(t *Tool) string {
 	if s, ok := ts.servers[t.Server]; ok {
 		return s.TypeScript + "." + t.TypeScript
 	}
@@ -351,12 +351,12 @@ func (e *UnknownNames) Error() string { return "nothing is named " + strings.Joi
 // NotFound returns the error for an unknown tool name and suggests the nearest tools. For a tool that was removed
 // from ts it returns the reason for that.
 func (ts *Toolset) NotFound(name string) *Error {
-	if e := ts.Refused(name); e != nil {
+	if e := ts.RefusalOf(name); e != nil {
 		return e
 	}
 	e := Errorf(KindToolNotFound, "toolset", "there is no tool %q", name)
 	e.Err = &NoTool{Name: name}
-	if near := ts.Near(name, 3); len(near) > 0 {
+	if near := ts.NearestNames(name, 3); len(near) > 0 {
 		return e.WithHint("did you mean %s?", strings.Join(near, ", "))
 	}
 	if len(ts.Servers) == 0 {
@@ -365,13 +365,13 @@ func (ts *Toolset) NotFound(name string) *Error {
 	return e.WithHint("search_tools finds tools by what they do")
 }
 
-// Near returns at most n qualified names that resemble name, best first.
-func (ts *Toolset) Near(name string, n int) []string {
+// NearestNames returns at most n qualified names that resemble name, best first.
+func (ts *Toolset) NearestNames(name string, n int) []string {
 	var names []string
 	for _, s := range ts.Servers {
 		for _, t := range s.Tools {
 			names = append(names, s.TypeScript+"."+t.TypeScript)
 		}
 	}
-	return Nearest(name, names, n)
+	return NearestNames(name, names, n)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Trace holds a position in a distributed trace, as in W3C Trace Context. The zero Trace means none.
-type Trace struct{ Parent, State string }
+// TraceContext holds a position in a distributed trace, as in W3C Trace Context. The zero Trace means none.
+type TraceContext struct{ Parent, State string }
 
 const (
 	traceLength = 55  // 00-32 digits-16 digits-2 digits
@@ -16,16 +16,16 @@ const (
 
 // NewTrace parses the trace headers of a client. It returns the zero Trace if parent is invalid. Of an unknown
 // version it takes the parts of the known one. An invalid state is left out.
-func NewTrace(parent, state string) Trace {
+func NewTrace(parent, state string) TraceContext {
 	if len(parent) < traceLength || len(parent) > traceLength && (parent[:2] == "00" || parent[traceLength] != '-') {
-		return Trace{}
+		return TraceContext{}
 	}
 	parts := strings.Split(parent[:traceLength], "-")
 	if len(parts) != 4 || !isHex(parts[0], 2) || !isHex(parts[1], 32) || !isHex(parts[2], 16) || !isHex(parts[3], 2) ||
 		parts[0] == "ff" || strings.Trim(parts[1], "0") == "" || strings.Trim(parts[2], "0") == "" {
-		return Trace{}
+		return TraceContext{}
 	}
-	t := Trace{Parent: "00" + parent[2:traceLength]}
+	t := TraceContext{Parent: "00" + parent[2:traceLength]}
 	if isTraceState(state) {
 		t.State = state
 	}
@@ -48,7 +48,7 @@ func isTraceState(s string) bool {
 }
 
 // ID returns the trace's 32 hexadecimal digits, or "".
-func (t Trace) ID() string {
+func (t TraceContext) ID() string {
 	if len(t.Parent) != traceLength {
 		return ""
 	}
@@ -58,7 +58,7 @@ func (t Trace) ID() string {
 type traceKey struct{}
 
 // WithTrace returns a context whose work belongs to t.
-func WithTrace(ctx context.Context, t Trace) context.Context {
+func WithTrace(ctx context.Context, t TraceContext) context.Context {
 	if t.Parent == "" {
 		return ctx
 	}
@@ -66,26 +66,26 @@ func WithTrace(ctx context.Context, t Trace) context.Context {
 }
 
 // TraceOf returns the context's Trace, or the zero Trace.
-func TraceOf(ctx context.Context) Trace {
-	t, _ := ctx.Value(traceKey{}).(Trace)
+func TraceOf(ctx context.Context) TraceContext {
+	t, _ := ctx.Value(traceKey{}).(TraceContext)
 	return t
 }
 
-// Step names a timed step of an execution.
-type Step string
+// ExecutionStep names a timed step of an execution.
+type ExecutionStep string
 
 // Steps. StepExecution contains all others.
 const (
-	StepExecution Step = "execution"
-	StepGate      Step = "gate"     // whether the program may run
-	StepApproval  Step = "approval" // waiting for a person
-	StepSandbox   Step = "sandbox"  // the program runs
-	StepCall      Step = "call"     // a call is out at a server
+	StepExecution ExecutionStep = "execution"
+	StepGate      ExecutionStep = "gate"     // whether the program may run
+	StepApproval  ExecutionStep = "approval" // waiting for a person
+	StepSandbox   ExecutionStep = "sandbox"  // the program runs
+	StepCall      ExecutionStep = "call"     // a call is out at a server
 )
 
 // Tracer receives the duration of steps. It is safe for concurrent use and must not block.
 type Tracer interface {
 	// Begin starts a step within ctx's step and returns the context for what happens inside. Call end once with the
 	// result. Only the plain fields of events are used, never Body.
-	Begin(ctx context.Context, s Step, e Event) (inside context.Context, end func(Event))
+	Begin(ctx context.Context, s ExecutionStep, e AuditEvent) (inside context.Context, end func(AuditEvent))
 }

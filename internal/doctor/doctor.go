@@ -34,14 +34,14 @@ type Symptom struct {
 	Pending bool // it had not answered when patience was over
 }
 
-// text is everything that was said, for patterns.
-func (s Symptom) text() string {
+// allText is everything that was said, for patterns.
+func (s Symptom) allText() string {
 	return strings.Join(append([]string{s.Message, s.Hint}, s.Stderr...), "\n")
 }
 
 // Explain finds the cause. There is always one: what nobody knows is told as it was said.
 func Explain(s Symptom) Cause {
-	for _, known := range []func(Symptom) *Cause{configured, remote, started, spoken, late} {
+	for _, known := range []func(Symptom) *Cause{explainConfiguration, explainRemote, explainStart, explainOutput, explainTimeout} {
 		if c := known(s); c != nil {
 			return *c
 		}
@@ -49,23 +49,23 @@ func Explain(s Symptom) Cause {
 	return Cause{ID: "other", Words: s.Message, Mend: s.Hint}
 }
 
-// shell returns a word as a shell reads it.
-func shell(word string) string {
+// shellQuote returns a word as a shell reads it.
+func shellQuote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-") == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// line returns the command line of a server as a person would type it, without its arguments if they are many.
-func (s Symptom) line() string {
-	words := []string{shell(s.Command)}
+// commandLine returns the command line of a server as a person would type it, without its arguments if they are many.
+func (s Symptom) commandLine() string {
+	words := []string{shellQuote(s.Command)}
 	for _, a := range s.Args {
-		words = append(words, shell(a))
+		words = append(words, shellQuote(a))
 	}
 	line := strings.Join(words, " ")
 	if s.Dir != "" {
-		line = "cd " + shell(s.Dir) + " && " + line
+		line = "cd " + shellQuote(s.Dir) + " && " + line
 	}
 	return line
 }

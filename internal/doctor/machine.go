@@ -44,15 +44,15 @@ const (
 	littleFiles = 1024
 )
 
-// Files looks at how many files this process may have open, and returns nothing where that is enough.
-func Files() []Check {
+// CheckFiles looks at how many files this process may have open, and returns nothing where that is enough.
+func CheckFiles() []Check {
 	if most, known := openFiles(); known {
-		return enough(most)
+		return checkFileLimit(most)
 	}
 	return nil
 }
 
-func enough(most uint64) []Check {
+func checkFileLimit(most uint64) []Check {
 	switch {
 	case most >= littleFiles:
 		return nil
@@ -62,43 +62,43 @@ func enough(most uint64) []Check {
 	return []Check{{"files", Warning, fmt.Sprintf("this process may have %d files open, which is little for many programs or servers", most), "ulimit -n 4096"}}
 }
 
-// Folder looks at a folder that is this user's alone, and with fix makes it so.
-func Folder(name, dir string, fix bool) []Check {
+// CheckFolder looks at a folder that is this user's alone, and with fix makes it so.
+func CheckFolder(name, dir string, fix bool) []Check {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Check{absent(name, dir, fix)}
+		return []Check{checkAbsent(name, dir, fix)}
 	}
 	if err != nil {
-		return []Check{{name, Broken, "it cannot be looked at: " + err.Error(), "ls -ld " + shell(dir)}}
+		return []Check{{name, Broken, "it cannot be looked at: " + err.Error(), "ls -ld " + shellQuote(dir)}}
 	}
 	if !info.IsDir() {
-		return []Check{{name, Broken, dir + " is a file, and should be a folder", "mv " + shell(dir) + " " + shell(dir+".old")}}
+		return []Check{{name, Broken, dir + " is a file, and should be a folder", "mv " + shellQuote(dir) + " " + shellQuote(dir+".old")}}
 	}
 	if owner, mine := ownedByMe(info); !mine {
-		return []Check{{name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner), `sudo chown -R "$USER" ` + shell(dir)}}
+		return []Check{{name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner), `sudo chown -R "$USER" ` + shellQuote(dir)}}
 	}
-	checks := []Check{open(name, dir, info, fix)}
+	checks := []Check{checkPermissions(name, dir, info, fix)}
 	if checks[0].Level == OK {
 		checks = nil
 	}
-	if c := writable(name, dir); c != nil {
+	if c := checkWritable(name, dir); c != nil {
 		return append(checks, *c)
 	}
-	return append(checks, space(name, dir))
+	return append(checks, checkSpace(name, dir))
 }
 
-func absent(name, dir string, fix bool) Check {
+func checkAbsent(name, dir string, fix bool) Check {
 	if !fix {
 		return Check{name, OK, dir + " is not there yet; it is made when it is needed", ""}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Check{name, Broken, "it cannot be made: " + err.Error(), "mkdir -p " + shell(dir)}
+		return Check{name, Broken, "it cannot be made: " + err.Error(), "mkdir -p " + shellQuote(dir)}
 	}
 	return Check{name, Mended, "made " + dir, ""}
 }
 
-// open finds permissions that let other users in.
-func open(name, path string, info fs.FileInfo, fix bool) Check {
+// checkPermissions finds permissions that let other users in.
+func checkPermissions(name, path string, info fs.FileInfo, fix bool) Check {
 	mode := info.Mode().Perm()
 	if !permissions || mode&0o077 == 0 {
 		return Check{name, OK, path, ""}
@@ -109,49 +109,49 @@ func open(name, path string, info fs.FileInfo, fix bool) Check {
 			return Check{name, Mended, fmt.Sprintf("%s was open to others (%o), and is yours alone now", path, mode), ""}
 		}
 	}
-	return Check{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shell(path))}
+	return Check{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shellQuote(path))}
 }
 
-func writable(name, dir string) *Check {
+func checkWritable(name, dir string) *Check {
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
-		return &Check{name, Broken, "nothing can be written there: " + err.Error(), "check the disk and who owns it: df -h " + shell(dir) + "; ls -ld " + shell(dir) + "; or choose another with --home"}
+		return &Check{name, Broken, "nothing can be written there: " + err.Error(), "check the disk and who owns it: df -h " + shellQuote(dir) + "; ls -ld " + shellQuote(dir) + "; or choose another with --home"}
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
 	return nil
 }
 
-func space(name, dir string) Check {
+func checkSpace(name, dir string) Check {
 	free, known := freeBytes(dir)
 	switch {
 	case !known:
 		return Check{name, OK, dir, ""}
 	case free < leastDisk:
-		return Check{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, Bytes(free)), "df -h " + shell(dir)}
+		return Check{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, FormatBytes(free)), "df -h " + shellQuote(dir)}
 	case free < littleDisk:
-		return Check{name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, Bytes(free)), "retort workspace gc; df -h " + shell(dir)}
+		return Check{name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, FormatBytes(free)), "retort workspace gc; df -h " + shellQuote(dir)}
 	}
-	return Check{name, OK, fmt.Sprintf("%s, %s free", dir, Bytes(free)), ""}
+	return Check{name, OK, fmt.Sprintf("%s, %s free", dir, FormatBytes(free)), ""}
 }
 
-// Keys looks at files that only this user may read.
-func Keys(name, dir string, fix bool) (checks []Check) {
+// CheckKeys looks at files that only this user may read.
+func CheckKeys(name, dir string, fix bool) (checks []Check) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.key"))
 	for _, f := range files {
 		info, err := os.Stat(f)
 		if err != nil {
 			continue
 		}
-		if c := open(name, f, info, fix); c.Level != OK {
+		if c := checkPermissions(name, f, info, fix); c.Level != OK {
 			checks = append(checks, c)
 		}
 	}
 	return checks
 }
 
-// Size returns how many bytes of files are below a folder; at least so many, if there are very many files.
-func Size(dir string) (bytes int64) {
+// FolderSize returns how many bytes of files are below a folder; at least so many, if there are very many files.
+func FolderSize(dir string) (bytes int64) {
 	counted := 0
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -168,8 +168,8 @@ func Size(dir string) (bytes int64) {
 	return bytes
 }
 
-// Clock looks at the time, which is behind what was recorded by so much.
-func Clock(now time.Time, behind time.Duration) Check {
+// CheckClock looks at the time, which is behind what was recorded by so much.
+func CheckClock(now time.Time, behind time.Duration) Check {
 	words := now.Format(time.RFC3339)
 	switch {
 	case now.Year() < 2025:
@@ -180,8 +180,8 @@ func Clock(now time.Time, behind time.Duration) Check {
 	return Check{"clock", OK, words, ""}
 }
 
-// Version returns what a program says of its version, in one line; empty if it says nothing.
-func Version(ctx context.Context, command string) string {
+// ProgramVersion returns what a program says of its version, in one line; empty if it says nothing.
+func ProgramVersion(ctx context.Context, command string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, "--version")
@@ -194,8 +194,8 @@ func Version(ctx context.Context, command string) string {
 	return line[:min(len(line), 80)]
 }
 
-// Bytes returns a size in words.
-func Bytes(n int64) string {
+// FormatBytes returns a size in words.
+func FormatBytes(n int64) string {
 	for _, unit := range []struct {
 		size int64
 		name string

@@ -56,11 +56,11 @@ func TestFolder(t *testing.T) {
 		{file, false, Broken, Broken, "is a file"},
 		{file, true, Broken, Broken, "is a file"},
 	} {
-		got, text := level(Folder("home", c.dir, c.fix))
+		got, text := level(CheckFolder("home", c.dir, c.fix))
 		if got != c.want || !strings.Contains(text, c.says) {
 			t.Errorf("%s: %s, want %s: %s", c.dir, got, c.want, text)
 		}
-		if got, text := level(Folder("home", c.dir, c.fix)); got != c.then {
+		if got, text := level(CheckFolder("home", c.dir, c.fix)); got != c.then {
 			t.Errorf("%s, then: %s, want %s: %s", c.dir, got, c.then, text)
 		}
 	}
@@ -76,13 +76,13 @@ func TestKeysOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, text := level(Keys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "/a.key") || strings.Contains(text, "/other") {
+	if got, text := level(CheckKeys("keys", dir, false)); got != Warning || !strings.Contains(text, "chmod 600") || strings.Contains(text, "/a.key") || strings.Contains(text, "/other") {
 		t.Errorf("%s: %s", got, text)
 	}
-	if got, _ := level(Keys("keys", dir, true)); got != Mended {
+	if got, _ := level(CheckKeys("keys", dir, true)); got != Mended {
 		t.Error(got)
 	}
-	if checks := Keys("keys", dir, false); checks != nil {
+	if checks := CheckKeys("keys", dir, false); checks != nil {
 		t.Errorf("%+v", checks)
 	}
 }
@@ -99,7 +99,7 @@ func TestClock(t *testing.T) {
 		{now, time.Hour, Broken, "accept-clock"},
 		{time.Unix(0, 0), 0, Broken, "past"},
 	} {
-		if got := Clock(c.now, c.behind); got.Level != c.want || !strings.Contains(got.Words+got.Mend, c.says) {
+		if got := CheckClock(c.now, c.behind); got.Level != c.want || !strings.Contains(got.Words+got.Mend, c.says) {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -108,7 +108,7 @@ func TestClock(t *testing.T) {
 // What is told as a command is one that a shell reads as it is meant.
 func TestShell(t *testing.T) {
 	for word, want := range map[string]string{"a": "a", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "/a/b.c-d": "/a/b.c-d"} {
-		if got := shell(word); got != want {
+		if got := shellQuote(word); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -119,17 +119,17 @@ func TestVersion(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"tool $1\"\necho more\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := Version(t.Context(), path); got != "tool --version" {
+	if got := ProgramVersion(t.Context(), path); got != "tool --version" {
 		t.Errorf("%q", got)
 	}
-	if got := Version(t.Context(), path+"x"); got != "" {
+	if got := ProgramVersion(t.Context(), path+"x"); got != "" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestFiles(t *testing.T) {
 	for most, want := range map[uint64]Level{64: Broken, leastFiles: Warning, littleFiles: OK, 1 << 20: OK} {
-		if worst, text := level(enough(most)); worst != want || worst != OK && !strings.Contains(text, "ulimit -n 4096") {
+		if worst, text := level(checkFileLimit(most)); worst != want || worst != OK && !strings.Contains(text, "ulimit -n 4096") {
 			t.Errorf("%d files: %s %s, want %s", most, worst, text, want)
 		}
 	}

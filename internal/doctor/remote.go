@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// remote explains why a server elsewhere cannot be used.
-func remote(s Symptom) *Cause {
+// explainRemote explains why a server elsewhere cannot be used.
+func explainRemote(s Symptom) *Cause {
 	if s.URL == "" {
 		return nil
 	}
-	for _, known := range []func(Symptom, *url.URL) *Cause{named, secured, reached, answered, understood} {
+	for _, known := range []func(Symptom, *url.URL) *Cause{explainUnknownHost, explainCertificate, explainConnection, explainStatus, explainNotMCP} {
 		at, err := url.Parse(s.URL)
 		if err != nil {
 			return &Cause{"bad_url", "its url cannot be read: " + err.Error(), "correct url in its configuration"}
@@ -29,8 +29,8 @@ func remote(s Symptom) *Cause {
 	return nil
 }
 
-// named explains a host that nobody knows.
-func named(s Symptom, at *url.URL) *Cause {
+// explainUnknownHost explains a host that nobody knows.
+func explainUnknownHost(s Symptom, at *url.URL) *Cause {
 	var dns *net.DNSError
 	if !errors.As(s.Err, &dns) {
 		return nil
@@ -41,8 +41,8 @@ func named(s Symptom, at *url.URL) *Cause {
 	return &Cause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
 }
 
-// secured explains what is wrong with a certificate.
-func secured(s Symptom, at *url.URL) *Cause {
+// explainCertificate explains what is wrong with a certificate.
+func explainCertificate(s Symptom, at *url.URL) *Cause {
 	host := at.Host
 	if at.Port() == "" {
 		host += ":443"
@@ -67,8 +67,8 @@ func secured(s Symptom, at *url.URL) *Cause {
 	return nil
 }
 
-// reached explains why no connection came about.
-func reached(s Symptom, at *url.URL) *Cause {
+// explainConnection explains why no connection came about.
+func explainConnection(s Symptom, at *url.URL) *Cause {
 	var network net.Error
 	switch {
 	case errors.Is(s.Err, syscall.ECONNREFUSED):
@@ -78,16 +78,16 @@ func reached(s Symptom, at *url.URL) *Cause {
 	case errors.Is(s.Err, syscall.ECONNRESET):
 		return &Cause{"reset", "it broke off the connection", "check that its url is right (http or https, port), and whether a proxy stands between"}
 	case errors.As(s.Err, &network) && network.Timeout() && s.Status == 0:
-		return &Cause{"connect_timeout", fmt.Sprintf("%s did not answer in time", at.Host), "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shell(s.URL)}
+		return &Cause{"connect_timeout", fmt.Sprintf("%s did not answer in time", at.Host), "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL)}
 	}
 	return nil
 }
 
-// answered explains a status of HTTP.
-func answered(s Symptom, at *url.URL) *Cause {
+// explainStatus explains a status of HTTP.
+func explainStatus(s Symptom, at *url.URL) *Cause {
 	login := "renew the token in its headers"
 	if s.Login {
-		login = "retort auth login " + shell(s.Server)
+		login = "retort auth login " + shellQuote(s.Server)
 	}
 	switch status := s.Status; {
 	case status == http.StatusUnauthorized:
@@ -104,11 +104,11 @@ func answered(s Symptom, at *url.URL) *Cause {
 	case status == http.StatusMethodNotAllowed:
 		return &Cause{"wrong_path", fmt.Sprintf("%s does not take messages (HTTP 405)", pathOf(at)), "correct the path in its url, or say \"type\": \"sse\""}
 	case status == http.StatusTooManyRequests:
-		return &Cause{"rate_limited", "it was asked too often (HTTP 429)", "wait, and then retort doctor " + shell(s.Server)}
+		return &Cause{"rate_limited", "it was asked too often (HTTP 429)", "wait, and then retort doctor " + shellQuote(s.Server)}
 	case status >= 500:
-		return &Cause{"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status), "wait, or ask who runs it; curl -i " + shell(s.URL)}
+		return &Cause{"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status), "wait, or ask who runs it; curl -i " + shellQuote(s.URL)}
 	case status >= 400:
-		return &Cause{"refused_request", fmt.Sprintf("it refuses what every MCP client sends first (HTTP %d)", status), "check its url and headers: curl -i " + shell(s.URL)}
+		return &Cause{"refused_request", fmt.Sprintf("it refuses what every MCP client sends first (HTTP %d)", status), "check its url and headers: curl -i " + shellQuote(s.URL)}
 	}
 	return nil
 }
@@ -120,15 +120,15 @@ func pathOf(at *url.URL) string {
 	return at.Path
 }
 
-// understood explains answers that are none.
-func understood(s Symptom, _ *url.URL) *Cause {
+// explainNotMCP explains answers that are none.
+func explainNotMCP(s Symptom, _ *url.URL) *Cause {
 	switch {
 	case strings.Contains(s.Message, `"text/html"`):
 		return &Cause{"html", "a web page is at its url, no MCP server", "correct its url: the endpoint is often at /mcp; a page may also be that of a login or a proxy"}
 	case strings.Contains(s.Message, "which is no MCP message"), strings.Contains(s.Message, "which is no stream of events"), strings.Contains(s.Message, "is no MCP message"):
 		return &Cause{"not_mcp", "what is at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
 	case strings.Contains(s.Message, "no authorization for the server could be obtained"):
-		return &Cause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shell(s.Server)}
+		return &Cause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shellQuote(s.Server)}
 	case strings.Contains(s.Message, "redirects"):
 		return &Cause{"redirect", s.Message, s.Hint}
 	case strings.Contains(strings.ToLower(s.Message), "protocol version"):

@@ -59,12 +59,12 @@ var listens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:listening|running|started|available|serving)[^\n]{0,40}?(?:https?://\S+|port:? ?\d{2,5}|:\d{4,5}\b)`)
 })
 
-// spoken explains a process by what it said.
-func spoken(s Symptom) *Cause {
+// explainOutput explains a process by what it said.
+func explainOutput(s Symptom) *Cause {
 	if s.Command == "" {
 		return nil
 	}
-	said := s.text()
+	said := s.allText()
 	for i, w := range words {
 		m := expressions()[i].FindStringSubmatch(said)
 		if m == nil {
@@ -81,12 +81,12 @@ func spoken(s Symptom) *Cause {
 		}
 		return &Cause{w.id, fill(w.words), fill(w.mend)}
 	}
-	return silent(s)
+	return explainSilence(s)
 }
 
-// silent explains a process that said nothing that is known.
-func silent(s Symptom) *Cause {
-	by := s.line()
+// explainSilence explains a process that said nothing that is known.
+func explainSilence(s Symptom) *Cause {
+	by := s.commandLine()
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")
 	if m := listens().FindString(strings.Join(append(s.Stderr, s.Rubbish...), "\n")); m != "" && pending {
 		return &Cause{"not_stdio", fmt.Sprintf("it serves HTTP, and not standard input and output: %q", m), "start it by itself and give its address as url instead of command, or correct its args: " + by}
@@ -107,19 +107,19 @@ func silent(s Symptom) *Cause {
 	return nil
 }
 
-// late explains who did not answer in time.
-func late(s Symptom) *Cause {
+// explainTimeout explains who did not answer in time.
+func explainTimeout(s Symptom) *Cause {
 	if !s.Pending && !strings.Contains(s.Message, "did not answer") {
 		return nil
 	}
 	waited := fmt.Sprintf("it did not answer within %s", s.Waited.Round(time.Second))
 	for _, a := range append([]string{s.Command}, s.Args...) {
 		if a == "npx" || a == "uvx" || a == "bunx" || a == "pipx" || s.Command == "docker" {
-			return &Cause{"slow", waited + ": the first start may be downloading its package", "run it once by hand, until it waits: " + s.line()}
+			return &Cause{"slow", waited + ": the first start may be downloading its package", "run it once by hand, until it waits: " + s.commandLine()}
 		}
 	}
 	if s.URL != "" {
-		return &Cause{"slow", waited, "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shell(s.URL)}
+		return &Cause{"slow", waited, "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL)}
 	}
-	return &Cause{"slow", waited, "run it by hand to see what it waits for: " + s.line()}
+	return &Cause{"slow", waited, "run it by hand to see what it waits for: " + s.commandLine()}
 }

@@ -18,8 +18,8 @@ var (
 	editorInput   = regexp.MustCompile(`\$\{input:([^}]*)\}`)
 )
 
-// configured explains what is wrong before anything is started.
-func configured(s Symptom) *Cause {
+// explainConfiguration explains what is wrong before anything is started.
+func explainConfiguration(s Symptom) *Cause {
 	if m := unsetVariable.FindStringSubmatch(s.Message); m != nil {
 		return &Cause{"unset_variable", fmt.Sprintf("its configuration needs the environment variable %s, which is not set", m[1]), "export " + m[1] + "=…"}
 	}
@@ -34,34 +34,34 @@ func variableName(input string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(input, "_"))
 }
 
-// started explains why a process could not be started.
-func started(s Symptom) *Cause {
+// explainStart explains why a process could not be started.
+func explainStart(s Symptom) *Cause {
 	if s.Command == "" || s.Err == nil {
 		return nil
 	}
-	if c := directory(s.Dir); c != nil {
+	if c := explainDirectory(s.Dir); c != nil {
 		return c // the system says "no such file" of it and of the command alike
 	}
 	switch {
 	case errors.Is(s.Err, exec.ErrNotFound), errors.Is(s.Err, fs.ErrNotExist):
-		return missing(s)
+		return explainMissingCommand(s)
 	case errors.Is(s.Err, fs.ErrPermission):
-		return &Cause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shell(s.Command)}
+		return &Cause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shellQuote(s.Command)}
 	case errors.Is(s.Err, syscall.ENOEXEC):
-		return &Cause{"not_a_program", fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command), "file " + shell(s.Command)}
+		return &Cause{"not_a_program", fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command), "file " + shellQuote(s.Command)}
 	}
 	return nil
 }
 
-// directory explains a working directory that cannot be one.
-func directory(dir string) *Cause {
+// explainDirectory explains a working directory that cannot be one.
+func explainDirectory(dir string) *Cause {
 	if dir == "" {
 		return nil
 	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Cause{"no_directory", fmt.Sprintf("its working directory %s does not exist", dir), "mkdir -p " + shell(dir) + ", or correct cwd in its configuration"}
+		return &Cause{"no_directory", fmt.Sprintf("its working directory %s does not exist", dir), "mkdir -p " + shellQuote(dir) + ", or correct cwd in its configuration"}
 	case err != nil:
 		return &Cause{"no_directory", fmt.Sprintf("its working directory %s cannot be entered: %v", dir, err), "correct cwd in its configuration"}
 	case !info.IsDir():
@@ -70,16 +70,16 @@ func directory(dir string) *Cause {
 	return nil
 }
 
-// missing explains a command that is not there: it may be where the PATH does not lead, as
+// explainMissingCommand explains a command that is not there: it may be where the PATH does not lead, as
 // that of a program started from a desktop does not.
-func missing(s Symptom) *Cause {
+func explainMissingCommand(s Symptom) *Cause {
 	if s.Command != filepath.Base(s.Command) {
 		if _, err := os.Stat(s.Command); err == nil {
-			return &Cause{"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command), "head -1 " + shell(s.Command)}
+			return &Cause{"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command), "head -1 " + shellQuote(s.Command)}
 		}
 		return &Cause{"command_not_found", fmt.Sprintf("there is no file %s", s.Command), "correct command in its configuration"}
 	}
-	if at := elsewhere(s.Command); at != "" {
+	if at := findOutsidePath(s.Command); at != "" {
 		return &Cause{"not_in_path", fmt.Sprintf("%s is not in the PATH that the server is started with; it is at %s", s.Command, at), "set its command to " + at}
 	}
 	c := &Cause{"command_not_found", fmt.Sprintf("%s is not installed", s.Command), "install " + s.Command + ", or set its command to the full path"}
@@ -113,9 +113,9 @@ var toolchains = []struct {
 	{"Yarn", []string{"yarn"}, "npm install -g yarn"},
 }
 
-// elsewhere returns where a command is that is not in the PATH: in one of the folders that shells of people add to
+// findOutsidePath returns where a command is that is not in the PATH: in one of the folders that shells of people add to
 // it.
-func elsewhere(command string) string {
+func findOutsidePath(command string) string {
 	folders := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"}
 	if home, err := os.UserHomeDir(); err == nil {
 		for _, below := range []string{".local/bin", ".bun/bin", ".deno/bin", ".cargo/bin", ".volta/bin", ".asdf/shims", ".local/share/mise/shims", "go/bin", ".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin"} {

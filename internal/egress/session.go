@@ -160,7 +160,7 @@ func (s *Session) admit(t Target, protocols ...string) (allowed []string, refuse
 
 // ended notes how an attempt went that was admitted.
 func (s *Session) ended(t Target, began time.Time, sent, received int64, failed *core.Error) {
-	if failed != nil && failed.Denies() {
+	if failed != nil && failed.IsDenial() {
 		_ = s.refused(t, failed)
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"retort/internal/core"
 )
 
-// reserve keeps other processes from using the name chosen for a task until free is called. Without
+// reserveName keeps other processes from using the name chosen for a task until free is called. Without
 // a name it does nothing.
-func (q *Queue) reserve(name string) (free func(), err error) {
+func (q *Queue) reserveName(name string) (free func(), err error) {
 	const patience = 10 * time.Second // the others write one file
 	if name == "" {
 		return func() {}, nil
@@ -22,9 +22,9 @@ func (q *Queue) reserve(name string) (free func(), err error) {
 	return free, nil
 }
 
-// free returns an error if a task of the principal that has not ended has the name. Tasks of other
+// checkNameFree returns an error if a task of the principal that has not ended has the name. Tasks of other
 // principals do not count, so that nobody learns of them. The caller holds mu.
-func (q *Queue) free(principal, name string) error {
+func (q *Queue) checkNameFree(principal, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (q *Queue) free(principal, name string) error {
 		return err
 	}
 	for _, e := range q.tasks {
-		if e.Principal == principal && !e.Status.Ended() && (e.Name == name || e.ID == name) {
+		if e.Principal == principal && !e.Status.HasEnded() && (e.Name == name || e.ID == name) {
 			return NameTaken(name)
 		}
 	}
@@ -45,9 +45,9 @@ func NameTaken(name string) *core.Error {
 		WithHint("wait for it, cancel it, or give another id")
 }
 
-// named returns the principal's last task with this name, or nil. For "", which sees all tasks, a
+// findNamed returns the principal's last task with this name, or nil. For "", which sees all tasks, a
 // task without a principal comes before the others. The caller holds mu.
-func (q *Queue) named(principal, name string) (found *entry) {
+func (q *Queue) findNamed(principal, name string) (found *jobEntry) {
 	for _, e := range q.tasks {
 		switch {
 		case name == "" || e.Name != name || principal != "" && e.Principal != principal:

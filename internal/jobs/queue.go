@@ -33,7 +33,7 @@ type Options struct {
 	Waiting int
 	Keep    time.Duration // how long a task is kept that says nothing else, and the most; a day if zero
 	// Record keeps what becomes of tasks; what cannot be recorded does not happen. Nil: nobody does.
-	Record func(e core.Event, durable bool) *core.Error
+	Record func(e core.AuditEvent, durable bool) *core.Error
 	// Lost is the Outcome of a task whose engine died while it ran; nil knows nothing of it.
 	Lost func(t core.JobState) core.Outcome
 	Log  *slog.Logger // nil: nobody is told
@@ -53,10 +53,10 @@ const (
 // Queue is safe for concurrent use.
 type Queue struct {
 	o     Options
-	shelf *shelf
+	shelf *fileStore
 
 	mu      sync.Mutex
-	tasks   map[string]*entry
+	tasks   map[string]*jobEntry
 	damaged map[string]damage
 	turns   turns
 	spent   time.Duration // a task takes, on the average of the last ones; 0: none has ended yet
@@ -75,8 +75,8 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// entry represents a task as this process knows it. Its payload is on disk.
-type entry struct {
+// jobEntry represents a task as this process knows it. Its payload is on disk.
+type jobEntry struct {
 	core.JobState
 	size      int64
 	stamp     seal.Stamp
@@ -103,7 +103,7 @@ func Open(o Options) (*Queue, error) {
 		return nil, core.Errorf(core.KindInternal, "queue.open", "%w", err)
 	}
 	q := &Queue{
-		o: o, shelf: s, tasks: map[string]*entry{}, damaged: map[string]damage{}, turns: newTurns(o.Slots),
+		o: o, shelf: s, tasks: map[string]*jobEntry{}, damaged: map[string]damage{}, turns: newTurns(o.Slots),
 		news: make(chan struct{}), wake: make(chan struct{}, 1), only: map[string]bool{},
 	}
 	q.ctx, q.stop = context.WithCancel(context.Background())
@@ -139,7 +139,7 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
 	}
-	free, err := q.reserve(j.Name)
+	free, err := q.reserveName(j.Name)
 	if err != nil {
 		return core.JobState{}, err
 	}
@@ -151,14 +151,14 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
 	}
 	size := int64(len(j.Payload))
-	if err := q.admit(t, size); err != nil {
+	if err := q.admitJob(t, size); err != nil {
 		return core.JobState{}, err
 	}
-	err = q.keep(record{t, j.Payload})
+	err = q.addJob(record{t, j.Payload})
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
-		q.drop(t.ID)
+		q.dropJob(t.ID)
 		return core.JobState{}, err
 	}
 	e := q.tasks[t.ID] // it may have been read from disk meanwhile, and begun
@@ -169,7 +169,7 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 		e.held, e.stamp = false, q.shelf.stamp(t.ID)
 	}
 	e.with = with
-	q.changed()
+	q.wakeWaiters()
 	return q.view(e), nil
 }
 
@@ -189,9 +189,9 @@ func checkJob(j core.Job) error {
 	return nil
 }
 
-// admit reserves a place for a task that must not start yet, or returns an error that says when to
+// admitJob reserves a place for a task that must not start yet, or returns an error that says when to
 // try again.
-func (q *Queue) admit(t core.JobState, size int64) error {
+func (q *Queue) admitJob(t core.JobState, size int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -200,42 +200,42 @@ func (q *Queue) admit(t core.JobState, size int64) error {
 	if err := q.current(); err != nil {
 		return err
 	}
-	if err := q.free(t.Principal, t.Name); err != nil {
+	if err := q.checkNameFree(t.Principal, t.Name); err != nil {
 		return err
 	}
 	var mine, all int
 	for _, e := range q.tasks {
-		if !e.Status.Ended() {
+		if !e.Status.HasEnded() {
 			all++
 			if e.Principal == t.Principal {
 				mine++
 			}
 		}
 	}
-	switch wait := q.estimate(all); {
+	switch wait := q.estimateWait(all); {
 	case mine >= q.o.Waiting:
-		return full("%d tasks of yours wait or run already, and there may be no more", mine, wait)
+		return queueFullError("%d tasks of yours wait or run already, and there may be no more", mine, wait)
 	case all >= 4*q.o.Waiting || q.bytes+size > maxLine:
-		return full("%d tasks wait or run already, and the line is full", all, wait)
+		return queueFullError("%d tasks wait or run already, and the line is full", all, wait)
 	}
 	q.bytes += size
-	q.tasks[t.ID] = &entry{JobState: t, size: size, held: true}
+	q.tasks[t.ID] = &jobEntry{JobState: t, size: size, held: true}
 	return nil
 }
 
-func full(format string, n int, wait time.Duration) error {
+func queueFullError(format string, n int, wait time.Duration) error {
 	return core.Errorf(core.KindLimit, "queue.submit", format, n).WithHint("submit it again in about %s; retort tasks list shows what waits", wait)
 }
 
-// estimate returns how long n tasks before a new one may take.
-func (q *Queue) estimate(n int) time.Duration {
+// estimateWait returns how long n tasks before a new one may take.
+func (q *Queue) estimateWait(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
 }
 
-// keep records a new task in the audit log, then makes it durable.
-func (q *Queue) keep(r record) error {
-	if err := q.recorded(r.JobState, string(core.TaskQueued), true); err != nil {
+// addJob records a new task in the audit log, then makes it durable.
+func (q *Queue) addJob(r record) error {
+	if err := q.recordJob(r.JobState, string(core.TaskQueued), true); err != nil {
 		return err
 	}
 	if err := q.shelf.put(r); err != nil {
@@ -244,12 +244,12 @@ func (q *Queue) keep(r record) error {
 	return nil
 }
 
-// recorded writes an entry about a task to the audit log.
-func (q *Queue) recorded(t core.JobState, status string, durable bool) error {
+// recordJob writes an entry about a task to the audit log.
+func (q *Queue) recordJob(t core.JobState, status string, durable bool) error {
 	if q.o.Record == nil {
 		return nil
 	}
-	e := core.Event{
+	e := core.AuditEvent{
 		Kind: core.EventTask, Execution: "", Session: t.Session, Principal: t.Principal, Client: t.Client, Status: status,
 		Facts: map[string]any{"task": t.ID, "kind": t.Kind},
 	}
@@ -262,16 +262,16 @@ func (q *Queue) recorded(t core.JobState, status string, durable bool) error {
 	return nil
 }
 
-// drop removes a task from memory. The caller holds mu.
-func (q *Queue) drop(id string) {
-	if e := q.tasks[id]; e != nil && !e.Status.Ended() {
+// dropJob removes a task from memory. The caller holds mu.
+func (q *Queue) dropJob(id string) {
+	if e := q.tasks[id]; e != nil && !e.Status.HasEnded() {
 		q.bytes -= e.size
 	}
 	delete(q.tasks, id)
 }
 
-// changed wakes everything that waits for a change. The caller holds mu.
-func (q *Queue) changed() {
+// wakeWaiters wakes everything that waits for a change. The caller holds mu.
+func (q *Queue) wakeWaiters() {
 	close(q.news)
 	q.news = make(chan struct{})
 	select {
@@ -293,7 +293,7 @@ func (q *Queue) Get(principal, id string) (core.JobState, error) {
 }
 
 // find returns a task of a principal by its ID or name. The caller holds mu.
-func (q *Queue) find(principal, id string) (*entry, error) {
+func (q *Queue) find(principal, id string) (*jobEntry, error) {
 	if err := q.current(); err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func (q *Queue) find(principal, id string) (*entry, error) {
 	}
 	e := q.tasks[id]
 	if e == nil {
-		e = q.named(principal, id)
+		e = q.findNamed(principal, id)
 	}
 	if e == nil || principal != "" && e.Principal != principal {
 		return nil, core.Errorf(core.KindInvalidArguments, "queue", "there is no task %q", id).WithHint("retort tasks list shows those there are; ended ones are kept for a while only")
@@ -343,14 +343,14 @@ func (q *Queue) List(principal string) (tasks []core.JobState, warnings []string
 }
 
 // view returns a task as callers see it. The caller holds mu.
-func (q *Queue) view(e *entry) core.JobState {
+func (q *Queue) view(e *jobEntry) core.JobState {
 	t := e.JobState
 	if e.Progress != nil {
 		p := *e.Progress
 		t.Progress = &p
 	}
 	switch {
-	case e.cancelled && e.cancel != nil && !t.Status.Ended():
+	case e.cancelled && e.cancel != nil && !t.Status.HasEnded():
 		t.Status = core.TaskStatus(core.StatusCancelled) // it stays so, whatever its end is
 	case t.Status == core.TaskQueued:
 		t.Position = 1
@@ -399,7 +399,7 @@ func (q *Queue) Wait(ctx context.Context, principal, id string) (core.JobState, 
 // Watch waits until a task differs from seen, or ctx ends.
 func (q *Queue) Watch(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
 	return q.until(ctx, principal, id, func(t core.JobState) bool {
-		return t.Status != seen.Status || !t.Updated().Equal(seen.Updated())
+		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())
 	})
 }
 
@@ -444,7 +444,7 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState
 	}
 	switch {
 	case err != nil:
-	case e.Status.Ended():
+	case e.Status.HasEnded():
 		defer q.mu.Unlock()
 		return q.view(e), core.Errorf(core.KindInvalidArguments, "queue.cancel", "the task has ended already: %s", e.Status)
 	case q.release != nil:
@@ -463,11 +463,11 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState
 
 // askOwner asks the engine that runs the queue to cancel a task. If no engine runs it, askOwner
 // cancels the task itself. The caller holds mu.
-func (q *Queue) askOwner(e *entry) error {
+func (q *Queue) askOwner(e *jobEntry) error {
 	id := e.ID
 	if q.own() {
 		defer q.disown()
-		if e = q.tasks[id]; e == nil || e.Status.Ended() {
+		if e = q.tasks[id]; e == nil || e.Status.HasEnded() {
 			return nil
 		}
 		return q.cancel(e)
@@ -479,14 +479,14 @@ func (q *Queue) askOwner(e *entry) error {
 }
 
 // cancel ends a task that this engine owns. The caller holds mu.
-func (q *Queue) cancel(e *entry) error {
+func (q *Queue) cancel(e *jobEntry) error {
 	if e.cancel == nil {
 		q.end(e, core.Outcome{ExecutionID: e.ID, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", errCancelled)})
 		return nil
 	}
 	e.cancelled = true
 	e.cancel(errCancelled)
-	q.changed()
+	q.wakeWaiters()
 	return nil
 }
 
@@ -531,7 +531,7 @@ func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n 
 	}
 	var errs []error
 	for _, e := range slices.Collect(maps.Values(q.tasks)) {
-		if !e.Status.Ended() {
+		if !e.Status.HasEnded() {
 			continue
 		}
 		if mentions == nil && (e.Session != session || e.Principal != principal) || mentions != nil && !mentions(outcomeText(e.JobState)) {
@@ -541,7 +541,7 @@ func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n 
 			errs = append(errs, err)
 			continue
 		}
-		q.drop(e.ID)
+		q.dropJob(e.ID)
 		n++
 	}
 	return n, errors.Join(errs...)

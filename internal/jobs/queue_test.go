@@ -46,7 +46,7 @@ func submit(t *testing.T, q *Queue, principal string, j core.Job) core.JobState 
 func wait(t *testing.T, q *Queue, id string) core.JobState {
 	t.Helper()
 	task, err := q.Wait(testenv.Context(t), "", id)
-	if err != nil || !task.Status.Ended() {
+	if err != nil || !task.Status.HasEnded() {
 		t.Fatalf("%+v, %v", task, err)
 	}
 	return task
@@ -363,7 +363,7 @@ func TestClosedBeforeItBegan(t *testing.T) {
 			q.stop()
 		} else {
 			q.ctx, q.stop = context.WithCancel(context.Background())
-			q.o.Record = func(core.Event, bool) *core.Error { q.stop(); return nil }
+			q.o.Record = func(core.AuditEvent, bool) *core.Error { q.stop(); return nil }
 		}
 		if o, err := q.prepared(t.Context(), turn); o != nil || err == nil || q.shelf.begun(task.ID) {
 			t.Errorf("%+v, %v", o, err)
@@ -510,7 +510,9 @@ func unwritable(t *testing.T) {
 		t.Errorf("%v, %v", err, q.tasks)
 	}
 	o = options(t.TempDir())
-	o.Record = func(core.Event, bool) *core.Error { return core.Errorf(core.KindInternal, "audit", "the disk is full") }
+	o.Record = func(core.AuditEvent, bool) *core.Error {
+		return core.Errorf(core.KindInternal, "audit", "the disk is full")
+	}
 	q = open(t, o)
 	if _, err := q.Submit("", core.Job{Kind: "test"}, nil); err == nil || len(q.tasks) != 0 {
 		t.Errorf("%v, %v", err, q.tasks)

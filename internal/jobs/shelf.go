@@ -20,9 +20,9 @@ import (
 	"retort/internal/core"
 )
 
-// shelf stores each task in its own encrypted file. Only the holder of the key can read or write
+// fileStore stores each task in its own encrypted file. Only the holder of the key can read or write
 // it, and a file cannot pass for another task's.
-type shelf struct {
+type fileStore struct {
 	dir, marks string
 	cipher     cipher.AEAD
 }
@@ -48,7 +48,7 @@ func plainID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-func newShelf(dir, marks string, key []byte) (*shelf, error) {
+func newShelf(dir, marks string, key []byte) (*fileStore, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort queue", 32)
 	if err != nil {
 		return nil, err
@@ -58,13 +58,13 @@ func newShelf(dir, marks string, key []byte) (*shelf, error) {
 		return nil, err
 	}
 	aead, err := cipher.NewGCM(block)
-	return &shelf{dir: dir, marks: marks, cipher: aead}, err
+	return &fileStore{dir: dir, marks: marks, cipher: aead}, err
 }
 
-func (s *shelf) path(id string) string { return filepath.Join(s.dir, id+suffix) }
+func (s *fileStore) path(id string) string { return filepath.Join(s.dir, id+suffix) }
 
 // put stores a task durably.
-func (s *shelf) put(r record) error {
+func (s *fileStore) put(r record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -72,13 +72,13 @@ func (s *shelf) put(r record) error {
 	return seal.Replace(s.path(r.ID), s.sealed(text, "task "+r.ID))
 }
 
-func (s *shelf) sealed(text []byte, place string) []byte {
+func (s *fileStore) sealed(text []byte, place string) []byte {
 	nonce := make([]byte, s.cipher.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
 	return s.cipher.Seal(append([]byte(magic), nonce...), nonce, text, []byte(place))
 }
 
-func (s *shelf) opened(data []byte, place string) ([]byte, error) {
+func (s *fileStore) opened(data []byte, place string) ([]byte, error) {
 	body, ok := bytes.CutPrefix(data, []byte(magic))
 	n := s.cipher.NonceSize()
 	if !ok || len(body) < n {
@@ -91,7 +91,7 @@ func (s *shelf) opened(data []byte, place string) ([]byte, error) {
 	return text, nil
 }
 
-func (s *shelf) get(id string) (r record, err error) {
+func (s *fileStore) get(id string) (r record, err error) {
 	data, err := seal.ReadFile(s.path(id), maxFile)
 	if err != nil {
 		return r, err
@@ -103,10 +103,10 @@ func (s *shelf) get(id string) (r record, err error) {
 	return r, json.Unmarshal(text, &r)
 }
 
-func (s *shelf) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
+func (s *fileStore) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
 
 // list returns the ids of all tasks, and of those for which cancelling was requested.
-func (s *shelf) list() (ids, cancelled []string, err error) {
+func (s *fileStore) list() (ids, cancelled []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
@@ -123,12 +123,12 @@ func (s *shelf) list() (ids, cancelled []string, err error) {
 }
 
 // ask requests that the engine which works through the queue cancels a task.
-func (s *shelf) ask(id string) error {
+func (s *fileStore) ask(id string) error {
 	return seal.Replace(filepath.Join(s.dir, id+asked), s.sealed(nil, "cancel "+id))
 }
 
 // isAsked reports whether a holder of the key requested to cancel the task. It removes the request.
-func (s *shelf) isAsked(id string) bool {
+func (s *fileStore) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+asked)
 	data, err := seal.ReadFile(path, seal.MaxFile)
 	_ = os.Remove(path)
@@ -139,7 +139,7 @@ func (s *shelf) isAsked(id string) bool {
 	return err == nil
 }
 
-func (s *shelf) remove(id string) error {
+func (s *fileStore) remove(id string) error {
 	_ = os.Remove(filepath.Join(s.dir, id+asked))
 	return os.Remove(s.path(id))
 }
@@ -149,7 +149,7 @@ var errBegun = errors.New("it began before")
 
 // begin marks a task as begun, durably, and fails with errBegun if it was marked before. The mark
 // is not in the task's file, so restoring an old file does not run the task again.
-func (s *shelf) begin(id string) error {
+func (s *fileStore) begin(id string) error {
 	if err := os.MkdirAll(s.marks, 0o700); err != nil {
 		return err
 	}
@@ -168,15 +168,15 @@ func (s *shelf) begin(id string) error {
 }
 
 // unmark removes the mark of a task that did not begin after all.
-func (s *shelf) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
+func (s *fileStore) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
-func (s *shelf) begun(id string) bool {
+func (s *fileStore) begun(id string) bool {
 	_, err := os.Stat(filepath.Join(s.marks, id))
 	return err == nil // begin is what counts
 }
 
 // forget removes marks of tasks that are past the longest deadline and cannot begin any more.
-func (s *shelf) forget(now time.Time) {
+func (s *fileStore) forget(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 2*maxDeadline {
@@ -186,8 +186,8 @@ func (s *shelf) forget(now time.Time) {
 }
 
 // sorted sorts tasks by their time of submission.
-func sorted(all []*entry) []*entry {
-	slices.SortFunc(all, func(a, b *entry) int {
+func sorted(all []*jobEntry) []*jobEntry {
+	slices.SortFunc(all, func(a, b *jobEntry) int {
 		if c := a.Submitted.Compare(b.Submitted); c != 0 {
 			return c
 		}

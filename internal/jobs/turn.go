@@ -26,11 +26,11 @@ func (t *turns) share(principal string) int {
 }
 
 // next is who begins, of those that wait; nil if there is no place for any.
-func (t *turns) next(waiting []*entry) *entry {
+func (t *turns) next(waiting []*jobEntry) *jobEntry {
 	if t.total >= t.slots {
 		return nil
 	}
-	var best *entry
+	var best *jobEntry
 	for _, e := range waiting {
 		if t.running[e.Principal] < t.share(e.Principal) && (best == nil || t.before(e, best)) {
 			best = e
@@ -39,7 +39,7 @@ func (t *turns) next(waiting []*entry) *entry {
 	return best
 }
 
-func (t *turns) before(a, b *entry) bool {
+func (t *turns) before(a, b *jobEntry) bool {
 	if a.Principal != b.Principal {
 		order := cmp.Or(cmp.Compare(t.running[a.Principal], t.running[b.Principal]), cmp.Compare(t.served[a.Principal], t.served[b.Principal]))
 		if order != 0 {
@@ -51,7 +51,7 @@ func (t *turns) before(a, b *entry) bool {
 }
 
 // ahead reports whether of two tasks of one principal a is sooner.
-func ahead(a, b *entry) bool {
+func ahead(a, b *jobEntry) bool {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted), cmp.Compare(a.ID, b.ID)) < 0
 }
 

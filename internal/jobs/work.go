@@ -22,7 +22,7 @@ type Turn struct {
 	Task    core.JobState
 	Payload json.RawMessage
 	queue   *Queue
-	entry   *entry
+	entry   *jobEntry
 	waits   bool
 }
 
@@ -32,7 +32,7 @@ func (t *Turn) Progress(p core.TaskProgress) {
 	defer t.queue.mu.Unlock()
 	p.At = time.Now()
 	t.entry.Progress = &p
-	t.queue.changed()
+	t.queue.wakeWaiters()
 }
 
 // Waits says that the task waits for a person, or not any more. Its place is another's
@@ -52,7 +52,7 @@ func (t *Turn) Waits(waits bool) {
 		q.turns.take(t.Task.Principal)
 		t.entry.Status = core.TaskRunning
 	}
-	q.changed()
+	q.wakeWaiters()
 }
 
 // Work has this queue work, as soon as no other engine does.
@@ -73,7 +73,7 @@ func (q *Queue) WorkOn(id string, run Run) {
 	if !q.all {
 		q.only[id] = true
 	}
-	q.changed()
+	q.wakeWaiters()
 }
 
 // attend is what goes on as long as the queue works.
@@ -124,7 +124,7 @@ func (q *Queue) own() bool {
 	}
 	q.release = release
 	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
-		if !e.Status.Ended() && e.cancel == nil && (e.Status != core.TaskQueued || q.shelf.begun(e.ID)) {
+		if !e.Status.HasEnded() && e.cancel == nil && (e.Status != core.TaskQueued || q.shelf.begun(e.ID)) {
 			q.end(e, q.lost(e.JobState))
 		}
 	}
@@ -168,7 +168,7 @@ func (q *Queue) look() error {
 	}
 	for id, e := range q.tasks {
 		if !there[id] && e.stamp.Exists() && e.cancel == nil && !e.unsaved {
-			q.drop(id) // forgotten, or somebody has removed it
+			q.dropJob(id) // forgotten, or somebody has removed it
 		}
 	}
 	for id := range q.damaged {
@@ -197,27 +197,27 @@ func (q *Queue) take(id string) {
 		return
 	}
 	delete(q.damaged, id)
-	q.drop(id)
-	e := &entry{JobState: r.JobState, size: int64(len(r.Payload)), stamp: stamp}
+	q.dropJob(id)
+	e := &jobEntry{JobState: r.JobState, size: int64(len(r.Payload)), stamp: stamp}
 	q.tasks[id] = e
-	if !e.Status.Ended() {
+	if !e.Status.HasEnded() {
 		q.bytes += e.size
 	}
-	q.changed()
+	q.wakeWaiters()
 }
 
 // damage sets a file aside that is no task. It stays where it is. The caller holds mu.
 func (q *Queue) damage(id string, why error, stamp seal.Stamp) {
 	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
 	q.damaged[id] = damage{why, stamp}
-	q.drop(id)
+	q.dropJob(id)
 }
 
 // obey cancels what others want cancelled. The caller holds mu.
 func (q *Queue) obey(ids []string) {
 	for _, id := range ids {
 		e := q.tasks[id]
-		if asked := q.shelf.isAsked(id); asked && e != nil && !e.Status.Ended() {
+		if asked := q.shelf.isAsked(id); asked && e != nil && !e.Status.HasEnded() {
 			_ = q.cancel(e)
 		}
 	}
@@ -247,12 +247,12 @@ func (q *Queue) begin() {
 		e.cancel, e.Status, e.Begun = cancel, core.TaskRunning, time.Now()
 		q.turns.take(e.Principal)
 		q.working.Go(func() { q.serve(ctx, e) })
-		q.changed()
+		q.wakeWaiters()
 	}
 }
 
 // waiting returns those that may begin. The caller holds mu.
-func (q *Queue) waiting() (all []*entry) {
+func (q *Queue) waiting() (all []*jobEntry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && !e.held && e.cancel == nil && (q.all || q.only[e.ID]) {
@@ -265,7 +265,7 @@ func (q *Queue) waiting() (all []*entry) {
 }
 
 // serve runs a task, once that it begins is on disk.
-func (q *Queue) serve(ctx context.Context, e *entry) {
+func (q *Queue) serve(ctx context.Context, e *jobEntry) {
 	ctx, done := context.WithDeadlineCause(ctx, e.Deadline, errDeadline)
 	defer done()
 	turn := &Turn{queue: q, entry: e}
@@ -293,7 +293,7 @@ func (q *Queue) serve(ctx context.Context, e *entry) {
 }
 
 // postpone puts a task back that could not begin. The caller holds mu.
-func (q *Queue) postpone(e *entry, why error) {
+func (q *Queue) postpone(e *jobEntry, why error) {
 	const pause = time.Second
 	e.Status, e.Begun = core.TaskQueued, time.Time{}
 	switch {
@@ -310,7 +310,7 @@ func (q *Queue) postpone(e *entry, why error) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		e.held = false
-		q.changed()
+		q.wakeWaiters()
 	})
 }
 
@@ -342,7 +342,7 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	begun := r
 	begun.Status, begun.Begun, begun.Payload = core.TaskRunning, t.entry.Begun, nil
 	t.Task, t.Payload = begun.JobState, r.Payload
-	if err = q.recorded(begun.JobState, "begun", false); err == nil {
+	if err = q.recordJob(begun.JobState, "begun", false); err == nil {
 		err = q.shelf.put(begun)
 	}
 	if err == nil && q.ctx.Err() != nil {
@@ -361,7 +361,7 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 }
 
 // judged returns an Outcome with the reason for which the task was ended.
-func (q *Queue) judged(ctx context.Context, e *entry, o core.Outcome) core.Outcome {
+func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errDeadline) && ended:
@@ -376,8 +376,8 @@ func (q *Queue) judged(ctx context.Context, e *entry, o core.Outcome) core.Outco
 }
 
 // end notes what became of a task. The caller holds mu.
-func (q *Queue) end(e *entry, o core.Outcome) {
-	if !e.Status.Ended() {
+func (q *Queue) end(e *jobEntry, o core.Outcome) {
+	if !e.Status.HasEnded() {
 		q.bytes -= e.size
 	}
 	e.Ended, e.Outcome, e.Progress = time.Now(), &o, nil
@@ -390,13 +390,13 @@ func (q *Queue) end(e *entry, o core.Outcome) {
 	}
 	e.with, e.unsaved = nil, true
 	delete(q.only, e.ID)
-	_ = q.recorded(e.JobState, string(e.Status), false) // it has happened
+	_ = q.recordJob(e.JobState, string(e.Status), false) // it has happened
 	q.write(e)
-	q.changed()
+	q.wakeWaiters()
 }
 
 // write makes the end of a task durable, now or later. The caller holds mu.
-func (q *Queue) write(e *entry) {
+func (q *Queue) write(e *jobEntry) {
 	if err := q.shelf.put(record{JobState: e.JobState}); err != nil {
 		q.o.Log.Warn("what became of a task could not be kept yet", "task", e.ID, "error", err)
 		return
@@ -419,9 +419,9 @@ func (q *Queue) sweep(now time.Time) {
 		return
 	}
 	q.shelf.forget(now)
-	ended := map[string][]*entry{}
+	ended := map[string][]*jobEntry{}
 	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
-		if e.Status.Ended() && !e.unsaved {
+		if e.Status.HasEnded() && !e.unsaved {
 			ended[e.Principal] = append(ended[e.Principal], e)
 		}
 	}
@@ -432,7 +432,7 @@ func (q *Queue) sweep(now time.Time) {
 					q.o.Log.Warn("an old task could not be removed", "task", e.ID, "error", err)
 					continue
 				}
-				q.drop(e.ID)
+				q.dropJob(e.ID)
 			}
 		}
 	}

@@ -15,15 +15,15 @@ import (
 	"retort/internal/policy"
 )
 
-// Approvals holds the table of approvals and its bounds. The policy decides what needs approval.
-type Approvals struct {
+// ApprovalOptions holds the table of approvals and its bounds. The policy decides what needs approval.
+type ApprovalOptions struct {
 	Table  *approval.Table
-	Bounds approval.Bounds // of what servers may ask the client of one execution; complete
-	Wait   time.Duration   // before an execution is answered as pending
+	Bounds approval.QuestionBounds // of what servers may ask the client of one execution; complete
+	Wait   time.Duration           // before an execution is answered as pending
 }
 
-// levels lists the risk levels that the settings mention, lowest first.
-var levels = []struct {
+// riskLevels lists the risk levels that the settings mention, lowest first.
+var riskLevels = []struct {
 	level   rules.RiskLevel
 	setting string
 }{
@@ -35,7 +35,7 @@ var levels = []struct {
 func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 	needless := p.Policy.Approval()
 	auto := map[rules.RiskLevel]bool{rules.RiskLow: needless.Low, rules.RiskMedium: needless.Medium, rules.RiskHigh: needless.High}
-	for _, known := range levels {
+	for _, known := range riskLevels {
 		if !auto[known.level] {
 			return known.setting
 		}
@@ -62,64 +62,64 @@ func (p *Pipeline) aboutCall(d policy.Decision) string {
 
 // aboutProgram returns why a program needs approval before it runs, or "". Calls that need approval one by one do not
 // count, so that nothing is asked twice.
-func (x *execution) aboutProgram(r rules.Risk) string {
+func (x *execution) aboutProgram(r rules.ProgramRisk) string {
 	p := x.pipeline
-	rest := r.Without(func(u rules.Use) bool {
-		t, ok := x.tools.Tool(u.Tool)
+	rest := r.WithoutUses(func(u rules.UsedTool) bool {
+		t, ok := x.tools.FindTool(u.Tool)
 		if !ok {
 			return false
 		}
 		d := p.Policy.Tool(t)
-		return p.aboutCall(d) != "" || x.rehearses() && d.Effect.Kind > core.EffectRead
+		return p.aboutCall(d) != "" || x.isDryRun() && d.Effect.Kind > core.EffectRead
 	})
 	return p.aboutLevel(rest.Level)
 }
 
 // approveProgram asks for approval of the program if it needs one.
 func (x *execution) approveProgram(ctx context.Context) *core.Error {
-	if x.plan != nil && !x.rehearses() {
-		q := x.question("dry_run: these are all the effects that it may have")
+	if x.plan != nil && !x.isDryRun() {
+		q := x.newQuestion("dry_run: these are all the effects that it may have")
 		q.Effects = x.plan.effects
 		if q.Impact != nil {
 			program := *q.Impact
-			q.Impact = effectsImpact(program, q.Effects, func(e core.Intended) json.RawMessage { return e.Arguments }).Of()
-			q.Discreet = effectsImpact(program, q.Effects, func(e core.Intended) json.RawMessage { return e.Shown }).Of()
+			q.Impact = effectsImpact(program, q.Effects, func(e core.IntendedCall) json.RawMessage { return e.Arguments }).ForQuestion()
+			q.Discreet = effectsImpact(program, q.Effects, func(e core.IntendedCall) json.RawMessage { return e.Shown }).ForQuestion()
 		}
-		return x.asks(ctx, q)
+		return x.askApproval(ctx, q)
 	}
-	rule := x.required()
+	rule := x.approvalReason()
 	if rule == "" {
 		rule = x.aboutProgram(*x.risk)
 	}
 	if rule == "" {
-		return x.flight.record.automatic(*x.risk)
+		return x.flight.record.recordAutoApproval(*x.risk)
 	}
-	return x.asks(ctx, x.question(rule))
+	return x.askApproval(ctx, x.newQuestion(rule))
 }
 
-func (x *execution) question(rule string) core.Question {
+func (x *execution) newQuestion(rule string) core.Question {
 	q := core.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Policy.Version()}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
 		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons
-		q.Impact = programImpact(*x.risk).Of()
+		q.Impact = programImpact(*x.risk).ForQuestion()
 	}
 	return q
 }
 
 // approveCall asks for approval of a call if it needs one, and records that it is sent. The person sees the arguments
 // in canonical form, and exactly that is sent.
-func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (core.Call, *core.Error) {
+func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
-	planned := x.plan != nil && x.plan.takes(t, c)
-	unusual, refused := x.unusual(ctx, t, c, d)
+	planned := x.plan != nil && x.plan.takeApproved(t, c)
+	unusual, refused := x.judgeAnomaly(ctx, t, c, d)
 	if refused != nil {
 		return c, refused
 	}
 	if planned {
-		unusual = Unusual{} // a person has seen it, and all that comes with it
+		unusual = AnomalyVerdict{} // a person has seen it, and all that comes with it
 	}
-	again := x.repeats(t, c)
+	again := x.findRepeats(t, c)
 	critical := ""
 	if !planned && d.Effect.Kind > core.EffectRead {
 		critical = rules.ReadArguments(c.Tool, c.Arguments).Critical
@@ -134,20 +134,20 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, 
 	if rule != "" || planned || unusual.Rule != "" {
 		c.Arguments = canonjson.OrRaw(c.Arguments)
 	}
-	if q := x.aboutCall(unusual.and(rule), t, c, d); q.Rule != "" {
+	if q := x.aboutCall(unusual.joinRule(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
-		if q.Spans = critical == "" && x.spans(t, c, q.Rule); q.Spans {
+		if q.Spans = critical == "" && x.coversRun(t, c, q.Rule); q.Spans {
 			q.Rule += "; a yes is for all calls of this tool with this kind of data in this run"
 		}
 		q.Repeats, q.Before, q.Critical = again.how, again.before, critical
-		if err := x.asks(ctx, q); err != nil {
+		if err := x.askApproval(ctx, q); err != nil {
 			return c, err
 		}
 		rule = q.Rule
 	}
 	c.Approved = rule != "" || planned
 	if c.Approved {
-		if err := x.unchanged(ctx, t, c); err != nil {
+		if err := x.verifyUnchanged(ctx, t, c); err != nil {
 			return c, err
 		}
 	}
@@ -156,35 +156,35 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.Call, 
 			return c, err
 		}
 	}
-	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.masked(c.Arguments)}); err != nil {
-		return c, core.Errorf(core.KindInternal, "pipeline.journal", "the call could not be noted, so it was not sent: %w", err).At(c.Server, c.Tool)
+	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.maskJSON(c.Arguments)}); err != nil {
+		return c, core.Errorf(core.KindInternal, "pipeline.journal", "the call could not be noted, so it was not sent: %w", err).AtTool(c.Server, c.Tool)
 	}
 	return c, nil
 }
 
 // asksNow refuses a call that was not asked about but needs approval under settings that came into force in the
 // meantime.
-func (x *execution) asksNow(t *core.Tool, c core.Call) *core.Error {
+func (x *execution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	d := x.pipeline.Policy.Call(t, c.Arguments)
 	switch {
 	case d.Verdict == policy.Deny:
 		return d.Error(t)
 	case x.whyAsk(t, c, d, false) != "":
 		return core.Errorf(core.KindPolicy, "approval", "the settings changed while the call was judged; it was not sent").
-			WithHint("make the call again: a person is asked about it now").At(t.Server, t.Name)
+			WithHint("make the call again: a person is asked about it now").AtTool(t.Server, t.Name)
 	}
 	return nil
 }
 
-// spans reports whether approving this call covers the calls of the same kind in the run. That is so if the person
+// coversRun reports whether approving this call covers the calls of the same kind in the run. That is so if the person
 // has seen the program and the only reason to ask is that personal data goes to another destination.
-func (x *execution) spans(t *core.Tool, c core.Call, rule string) bool {
-	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.Asks()
+func (x *execution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
+	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }
 
 // whyAsk returns why a call needs approval, or "". planned means that a person has approved the call after a dry run,
 // and has seen everything except later changes of its tool.
-func (x *execution) whyAsk(t *core.Tool, c core.Call, d policy.Decision, planned bool) string {
+func (x *execution) whyAsk(t *core.Tool, c core.ToolCall, d policy.Decision, planned bool) string {
 	var rules []string
 	if !planned {
 		rules = append(rules, c.Crosses, x.pipeline.aboutCall(d))
@@ -192,37 +192,37 @@ func (x *execution) whyAsk(t *core.Tool, c core.Call, d policy.Decision, planned
 	if x.plan != nil && !planned {
 		rules = append(rules, "it is not one of the effects that were approved after the dry run")
 	}
-	rules = append(rules, x.changed(t))
+	rules = append(rules, x.changeReason(t))
 	return strings.Join(slices.DeleteFunc(rules, func(rule string) bool { return rule == "" }), "; ")
 }
 
-func (x *execution) aboutCall(rule string, t *core.Tool, c core.Call, d policy.Decision) core.Question {
-	q := x.question(rule)
+func (x *execution) aboutCall(rule string, t *core.Tool, c core.ToolCall, d policy.Decision) core.Question {
+	q := x.newQuestion(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
-	q.Shown, q.Crosses = x.masked(c.Arguments), c.Crosses
-	q.Impact, q.Discreet = callImpact(q.Tool, q.Effect, q.Arguments).Of(), callImpact(q.Tool, q.Effect, q.Shown).Of()
+	q.Shown, q.Crosses = x.maskJSON(c.Arguments), c.Crosses
+	q.Impact, q.Discreet = callImpact(q.Tool, q.Effect, q.Arguments).ForQuestion(), callImpact(q.Tool, q.Effect, q.Shown).ForQuestion()
 	q.Reasons = append([]string{fmt.Sprintf("%s.%s: %s", c.Server, c.Tool, d.Effect.Reason)}, q.Reasons...)
-	if t.Asks() {
+	if t.RequiresApproval() {
 		q.Change = t.Change.Diff
 	}
 	return q
 }
 
-// unchanged refuses a call if anything has changed since a person was asked about it. It lists the server again to
+// verifyUnchanged refuses a call if anything has changed since a person was asked about it. It lists the server again to
 // find out.
-func (x *execution) unchanged(ctx context.Context, t *core.Tool, c core.Call) *core.Error {
+func (x *execution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.ToolCall) *core.Error {
 	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // it stands for an MCP method, which has no definition
-		if now, refused = x.vet(ctx, t); refused != nil {
+		if now, refused = x.vetTool(ctx, t); refused != nil {
 			return refused
 		}
 		if now == nil {
-			now, _ = x.pipeline.Tools.Toolset().Exact(t.Server, t.Name)
+			now, _ = x.pipeline.Tools.Toolset().FindExact(t.Server, t.Name)
 		}
 	}
 	if now == nil || now.Pin != t.Pin {
 		return core.Errorf(core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call was not sent", t.Server, t.Name).
-			WithHint("read its definition again, then run the program again").At(t.Server, t.Name)
+			WithHint("read its definition again, then run the program again").AtTool(t.Server, t.Name)
 	}
 	if d := x.pipeline.Policy.Call(now, c.Arguments); d.Verdict == policy.Deny {
 		return d.Error(now)

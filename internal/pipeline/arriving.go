@@ -14,9 +14,9 @@ import (
 	"retort/internal/sandbox"
 )
 
-// arriving implements the Host of a program that may name tools of servers which are still starting. If the program
+// arrivingHost implements the Host of a program that may name tools of servers which are still starting. If the program
 // names an unknown tool, the Host waits once for such servers.
-type arriving struct {
+type arrivingHost struct {
 	*execution
 	once sync.Once
 
@@ -24,34 +24,34 @@ type arriving struct {
 	host sandbox.Host
 }
 
-func (a *arriving) current() sandbox.Host {
+func (a *arrivingHost) currentHost() sandbox.Host {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.host
 }
 
 // Call implements sandbox.Host.
-func (a *arriving) Call(ctx context.Context, c core.Call) (core.Result, error) {
-	result, err := a.current().Call(ctx, c)
+func (a *arrivingHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+	result, err := a.currentHost().Call(ctx, c)
 	if c.Server != "" || c.Tool != "call" || !missesTool(err) {
 		return result, err
 	}
-	a.once.Do(func() { a.await(ctx) })
-	if result, err = a.current().Call(ctx, c); missesTool(err) {
-		err = a.pipeline.explained(core.AsError(err))
+	a.once.Do(func() { a.awaitServers(ctx) })
+	if result, err = a.currentHost().Call(ctx, c); missesTool(err) {
+		err = a.pipeline.explainUnknown(core.AsError(err))
 	}
 	return result, err
 }
 
-// await waits for servers that have not listed their tools, and lets the program call the tools known then. Its calls
+// awaitServers waits for servers that have not listed their tools, and lets the program call the tools known then. Its calls
 // count together with earlier ones.
-func (a *arriving) await(ctx context.Context) {
-	a.pipeline.Tools.Wait(ctx, patience)
-	now := a.visible()
+func (a *arrivingHost) awaitServers(ctx context.Context) {
+	a.pipeline.Tools.WaitForPending(ctx, startTimeout)
+	now := a.visibleTools()
 	if now == a.tools {
 		return
 	}
-	r := a.relaying(now)
+	r := a.relayExecution(now)
 	r.Tally = a.tally
 	host, _ := a.pipeline.Relay.Open(r)
 	a.mu.Lock()
@@ -67,9 +67,9 @@ func missesTool(err error) bool {
 // noSuch extracts the unknown name from a checker's error.
 var noSuch = regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 
-// explained explains an error about an unknown tool or name. If the name belongs to a configured server, the error
+// explainUnknown explains an error about an unknown tool or name. If the name belongs to a configured server, the error
 // says why its tools are unknown.
-func (p *Pipeline) explained(e *core.Error) *core.Error {
+func (p *Pipeline) explainUnknown(e *core.Error) *core.Error {
 	if e == nil {
 		return e
 	}
@@ -87,26 +87,26 @@ func (p *Pipeline) explained(e *core.Error) *core.Error {
 	} else if m := noSuch.FindStringSubmatch(e.Message); m != nil {
 		name, _ = strconv.Unquote(m[1])
 	}
-	server, why := p.Tools.Down(name)
+	server, why := p.Tools.FindDown(name)
 	if why == nil {
 		return e
 	}
-	return down(e, server, why)
+	return serverDownError(e, server, why)
 }
 
 // explainedNames returns an error about unbound names. If one of them names a server that is down, the error explains
 // that.
 func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	for _, name := range names {
-		if server, why := p.Tools.Down(name); why != nil && plain(name) == plain(server) {
-			return down(e, server, why)
+		if server, why := p.Tools.FindDown(name); why != nil && foldName(name) == foldName(server) {
+			return serverDownError(e, server, why)
 		}
 	}
 	return e
 }
 
-// plain returns a name without the characters in which its spellings differ.
-func plain(name string) string {
+// foldName returns a name without the characters in which its spellings differ.
+func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			return -1
@@ -115,8 +115,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// down returns e as an error about a server whose tools are unknown, with the reason why.
-func down(e *core.Error, server string, why *core.Error) *core.Error {
+// serverDownError returns e as an error about a server whose tools are unknown, with the reason why.
+func serverDownError(e *core.Error, server string, why *core.Error) *core.Error {
 	c := *e
 	said, between := strings.TrimSuffix(e.Message, "."), ": "
 	if strings.Contains(said, "\n") {

@@ -11,11 +11,11 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// theirs counts the questions that servers have asked the client of one execution. It is safe for concurrent use.
-type theirs struct {
-	bounds    approval.Bounds
+// serverQuestions counts the questions that servers have asked the client of one execution. It is safe for concurrent use.
+type serverQuestions struct {
+	bounds    approval.QuestionBounds
 	principal string
-	all       *asking // what servers ask in all executions
+	all       *questionCounts // what servers ask in all executions
 
 	mu       sync.Mutex
 	refused  map[string]bool // servers with a recorded refusal
@@ -24,32 +24,32 @@ type theirs struct {
 	denied   map[[sha256.Size]byte]bool // questions that were declined
 }
 
-func newTheirs(b approval.Bounds, principal string, all *asking) *theirs {
-	return &theirs{bounds: b.Complete(), principal: principal, all: all, refused: map[string]bool{}, declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
+func newTheirs(b approval.QuestionBounds, principal string, all *questionCounts) *serverQuestions {
+	return &serverQuestions{bounds: b.WithDefaults(), principal: principal, all: all, refused: map[string]bool{}, declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
 }
 
-// key returns the key that identifies a question.
-func (t *theirs) key(a core.Asked) [sha256.Size]byte {
+// questionKey returns the key that identifies a question.
+func (t *serverQuestions) questionKey(a core.ServerRequest) [sha256.Size]byte {
 	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(canonjson.OrRaw(a.Params))}) // of strings
 	return sha256.Sum256(text)
 }
 
-// count counts a question, or returns why it must not reach the client.
-func (t *theirs) count(a core.Asked) *core.Error {
+// countQuestion counts a question, or returns why it must not reach the client.
+func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	refused := func(format string, args ...any) *core.Error {
-		return core.Errorf(core.KindLimit, "pipeline.asked", format, args...).At(a.Server, a.Tool)
+		return core.Errorf(core.KindLimit, "pipeline.asked", format, args...).AtTool(a.Server, a.Tool)
 	}
 	switch n := t.declined[a.Server]; {
-	case t.denied[t.key(a)]:
+	case t.denied[t.questionKey(a)]:
 		return refused("the client has declined exactly this question of %s before, and is not asked again", a.Server)
 	case n >= t.bounds.Declined:
 		return refused("the client has declined %d questions of %s in a row, and is not asked again on its behalf (approval.declined)", n, a.Server)
 	case t.asked >= t.bounds.Questions:
 		return refused("the client was asked %d times by servers in one execution, and is not asked more often (approval.questions)", t.asked)
 	}
-	if why := t.all.count(t.principal, a.Server, t.bounds.Questions, time.Now()); why != "" {
+	if why := t.all.countQuestion(t.principal, a.Server, t.bounds.Questions, time.Now()); why != "" {
 		return refused("%s", why)
 	}
 	t.asked++
@@ -57,7 +57,7 @@ func (t *theirs) count(a core.Asked) *core.Error {
 }
 
 // firstRefused reports whether this is the first refused question of the server in the execution.
-func (t *theirs) firstRefused(server string) bool {
+func (t *serverQuestions) firstRefused(server string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := !t.refused[server]
@@ -65,8 +65,8 @@ func (t *theirs) firstRefused(server string) bool {
 	return first
 }
 
-// judged notes whether a question was answered.
-func (t *theirs) judged(a core.Asked, answered bool) {
+// noteJudged notes whether a question was answered.
+func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if answered {
@@ -74,18 +74,18 @@ func (t *theirs) judged(a core.Asked, answered bool) {
 		return
 	}
 	t.declined[a.Server]++
-	t.denied[t.key(a)] = true
+	t.denied[t.questionKey(a)] = true
 }
 
-// asked checks a server's question to the client against the bounds, and records it.
-func (f *flight) asked(a core.Asked) (came func(json.RawMessage, *core.Error), refused *core.Error) {
-	if refused := f.theirs.count(a); refused != nil {
+// admitServerRequest checks a server's question to the client against the bounds, and records it.
+func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+	if refused := f.theirs.countQuestion(a); refused != nil {
 		if f.theirs.firstRefused(a.Server) {
 			f.record.refusedAsking(a, refused)
 		}
 		return nil, refused
 	}
-	recorded, refused := f.record.asked(a)
+	recorded, refused := f.record.recordServerRequest(a)
 	if refused != nil {
 		return nil, refused
 	}
@@ -94,21 +94,21 @@ func (f *flight) asked(a core.Asked) (came func(json.RawMessage, *core.Error), r
 			Action string `json:"action"`
 		}
 		_ = json.Unmarshal(answer, &said) // what a model has said has none
-		f.theirs.judged(a, failed == nil && (said.Action == "" || said.Action == "accept"))
+		f.theirs.noteJudged(a, failed == nil && (said.Action == "" || said.Action == "accept"))
 		recorded(answer, failed)
 	}, nil
 }
 
-// asked records a server's question to the client during a call: before it is sent, and then its result. a must not
+// recordServerRequest records a server's question to the client during a call: before it is sent, and then its result. a must not
 // contain personal data.
-func (r *record) asked(a core.Asked) (came func(json.RawMessage, *core.Error), refused *core.Error) {
-	about := r.event(core.EventAsked)
+func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+	about := r.newEvent(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool
 	asks := about
 	asks.Status, asks.Facts = "asked", map[string]any{"method": a.Method}
-	asks.Body = bodyOf(asked{Arguments: r.json(a.Params)})
+	asks.Body = bodyOf(requestBody{Arguments: r.hideJSON(a.Params)})
 	if refused := r.add(asks, true); refused != nil {
-		return nil, refused.At(a.Server, a.Tool)
+		return nil, refused.AtTool(a.Server, a.Tool)
 	}
 	return func(answer json.RawMessage, failed *core.Error) {
 		about.Facts = map[string]any{"method": a.Method}

@@ -31,13 +31,13 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begun := make(chan struct{})
 			close(begun)
-			f := &flight{theirs: newTheirs(approval.Bounds{}, "", &asking{}), record: &record{begun: begun}}
+			f := &runningExecution{theirs: newTheirs(approval.QuestionBounds{}, "", &questionCounts{}), record: &executionRecord{begun: begun}}
 			reached := 0
 			ask := func(server string, n int) *core.Error {
 				if c.equal {
 					n = 0
 				}
-				came, refused := f.asked(core.Asked{Server: server, Tool: "t", Method: core.MethodElicit, Params: json.RawMessage(fmt.Sprintf(`{"message":"%d"}`, n))})
+				came, refused := f.admitServerRequest(core.ServerRequest{Server: server, Tool: "t", Method: core.MethodElicit, Params: json.RawMessage(fmt.Sprintf(`{"message":"%d"}`, n))})
 				if refused != nil {
 					return refused
 				}
@@ -67,7 +67,7 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 // refusals counts the entries of questions that did not reach the client.
 type refusals struct{ servers []string }
 
-func (r *refusals) Record(e core.Event, _ bool) *core.Error {
+func (r *refusals) Record(e core.AuditEvent, _ bool) *core.Error {
 	if e.Kind == core.EventAsked && e.Status == "refused" {
 		r.servers = append(r.servers, e.Server+" "+e.Facts["method"].(string))
 	}
@@ -82,13 +82,13 @@ func TestServersQuestionsOfAllExecutions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := make(chan struct{})
 		close(begun)
-		all, entries := &asking{}, &refusals{}
+		all, entries := &questionCounts{}, &refusals{}
 		// asks has a server ask in new executions, and returns how many questions reach the client.
 		asks := func(principal, server string, executions int) (reached int) {
 			for i := range executions {
-				f := &flight{theirs: newTheirs(approval.Bounds{Questions: 10}, principal, all), record: &record{begun: begun, to: entries}}
+				f := &runningExecution{theirs: newTheirs(approval.QuestionBounds{Questions: 10}, principal, all), record: &executionRecord{begun: begun, to: entries}}
 				for n := range 6 {
-					came, refused := f.asked(core.Asked{Server: server, Tool: "t", Method: core.MethodSample, Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10*i+n))})
+					came, refused := f.admitServerRequest(core.ServerRequest{Server: server, Tool: "t", Method: core.MethodSample, Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10*i+n))})
 					if refused == nil {
 						came(json.RawMessage(`{"action":"accept"}`), nil)
 						reached++

@@ -14,9 +14,9 @@ import (
 	"retort/internal/workspace"
 )
 
-// exceeds refuses a request that asks for more than the settings allow. A request may only be stricter than the
+// refuseExcess refuses a request that asks for more than the settings allow. A request may only be stricter than the
 // settings.
-func (p *Pipeline) exceeds(req core.Request) *core.Error {
+func (p *Pipeline) refuseExcess(req core.ExecutionRequest) *core.Error {
 	refuse := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "pipeline.request", format, args...)
 	}
@@ -67,8 +67,8 @@ func clippedScope(written string) string {
 	return strings.ToValidUTF8(written[:min(len(written), most)], "")
 }
 
-// refuses returns why the scope forbids this use of a file, or nil.
-func (s fileScope) refuses(name string, use policy.FileUse) *core.Error {
+// refuseUse returns why the scope forbids this use of a file, or nil.
+func (s fileScope) refuseUse(name string, use policy.FileUse) *core.Error {
 	inside := s.folder == "" || name == s.folder || strings.HasPrefix(name, s.folder+"/")
 	leads := name == "." || strings.HasPrefix(s.folder, name+"/")
 	if !s.none && (inside || use == policy.LookAt && leads) && (use != policy.WriteFile || !s.readOnly) {
@@ -102,20 +102,20 @@ func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 	if refused != nil {
 		return refused
 	}
-	return scope.refuses(name, use)
+	return scope.refuseUse(name, use)
 }
 
-// restricted returns mayUse for the program's files, or nil if it may use all of them.
-func (x *execution) restricted() func(string, workspace.Access) *core.Error {
+// fileRestriction returns mayUse for the program's files, or nil if it may use all of them.
+func (x *execution) fileRestriction() func(string, workspace.AccessKind) *core.Error {
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
 	}
-	uses := map[workspace.Access]policy.FileUse{workspace.LookAt: policy.LookAt, workspace.ReadFile: policy.ReadFile, workspace.WriteFile: policy.WriteFile}
-	return func(name string, use workspace.Access) *core.Error { return x.mayUse(name, uses[use]) }
+	uses := map[workspace.AccessKind]policy.FileUse{workspace.LookAt: policy.LookAt, workspace.ReadFile: policy.ReadFile, workspace.WriteFile: policy.WriteFile}
+	return func(name string, use workspace.AccessKind) *core.Error { return x.mayUse(name, uses[use]) }
 }
 
-// required returns why the program needs approval regardless of its risk, or "".
-func (x *execution) required() string {
+// approvalReason returns why the program needs approval regardless of its risk, or "".
+func (x *execution) approvalReason() string {
 	if x.req.ForceApproval {
 		return "force_approval: the request wants a person to approve the program"
 	}
@@ -125,49 +125,49 @@ func (x *execution) required() string {
 // approveDirect asks for approval of a call without a program if every program needs approval. Otherwise such a call
 // would bypass that setting.
 func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
-	rule := x.required()
-	t, known := x.tools.Tool(name)
+	rule := x.approvalReason()
+	t, known := x.tools.FindTool(name)
 	if rule == "" || !known {
 		return nil
 	}
 	d := x.pipeline.Policy.Call(t, arguments)
-	if d.Verdict == policy.Deny || x.whyAsk(t, core.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d, false) != "" {
+	if d.Verdict == policy.Deny || x.whyAsk(t, core.ToolCall{Server: t.Server, Tool: t.Name, Arguments: arguments}, d, false) != "" {
 		return nil // it is refused, or asked about on its way out
 	}
-	q := x.aboutCall(rule, t, core.Call{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
-	return x.asks(ctx, q)
+	q := x.aboutCall(rule, t, core.ToolCall{Server: t.Server, Tool: t.Name, Arguments: arguments}, d)
+	return x.askApproval(ctx, q)
 }
 
-// folders returns the workspace folders that the program's commands see: readable ones, and writable ones among them.
-func (x *execution) folders() (all []sandbox.Folder, err error) {
+// sandboxFolders returns the workspace folders that the program's commands see: readable ones, and writable ones among them.
+func (x *execution) sandboxFolders() (all []sandbox.MountedPath, err error) {
 	scope, refused := parseFileScope(x.req.FilesystemScope)
 	if refused != nil {
 		return nil, refused
 	}
 	add := func(name string, writable bool) {
-		if !x.files.Plain(name) {
+		if !x.files.IsPlain(name) {
 			return // it is not there, or a link leads to it
 		}
-		all = append(all, sandbox.Folder{Below: x.files.Dir(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
+		all = append(all, sandbox.MountedPath{Below: x.files.Dir(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
 	}
-	writable := policy.Common(x.pipeline.Policy.Writable(), scope.writable())
-	for _, name := range policy.Common(x.pipeline.Policy.Readable(), scope.readable()) {
+	writable := policy.CommonPaths(x.pipeline.Policy.Writable(), scope.writableFolders())
+	for _, name := range policy.CommonPaths(x.pipeline.Policy.Readable(), scope.readableFolders()) {
 		if !slices.Contains(writable, name) {
 			add(name, false)
 		}
 	}
 	for _, name := range writable {
-		if err := x.files.MkdirAll(name); err != nil && !x.files.Plain(name) { // else it is a file
+		if err := x.files.MkdirAll(name); err != nil && !x.files.IsPlain(name) { // else it is a file
 			return nil, err
 		}
 		add(name, true)
 	}
-	slices.SortStableFunc(all, func(a, b sandbox.Folder) int { return strings.Compare(a.Target, b.Target) })
+	slices.SortStableFunc(all, func(a, b sandbox.MountedPath) int { return strings.Compare(a.Target, b.Target) })
 	return all, nil
 }
 
-// readable returns the workspace folders within the scope.
-func (s fileScope) readable() []string {
+// readableFolders returns the workspace folders within the scope.
+func (s fileScope) readableFolders() []string {
 	switch {
 	case s.none:
 		return []string{}
@@ -177,10 +177,10 @@ func (s fileScope) readable() []string {
 	return []string{"."}
 }
 
-// writable returns those of the readable folders that are writable.
-func (s fileScope) writable() []string {
+// writableFolders returns those of the readable folders that are writable.
+func (s fileScope) writableFolders() []string {
 	if s.readOnly {
 		return []string{}
 	}
-	return s.readable()
+	return s.readableFolders()
 }

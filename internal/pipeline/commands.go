@@ -14,9 +14,9 @@ import (
 	"retort/internal/sandbox"
 )
 
-// commands starts the commands of one program, one after the other, so that they use no more than the program itself
+// commandRunner starts the commands of one program, one after the other, so that they use no more than the program itself
 // may.
-type commands struct {
+type commandRunner struct {
 	x    *execution
 	to   sandbox.Commander // nil until the program has its sandbox, and where that starts none
 	turn chan struct{}
@@ -42,22 +42,22 @@ type execResult struct {
 	Truncated bool   `json:"truncated"`
 }
 
-func (x *execution) commanding(box sandbox.Sandbox) {
+func (x *execution) attachCommands(box sandbox.Sandbox) {
 	to, _ := box.(sandbox.Commander)
 	x.commands.to = to
 }
 
-// exec starts a command for the program. A refusal is recorded.
-func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
+// execCommand starts a command for the program. A refusal is recorded.
+func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.exec", "exec takes a command's name, a list of strings, and optionally a string as stdin")
 	}
-	if refused := c.refusal(r); refused != nil {
-		c.note(*r.Command, refused)
+	if refused := c.refuseCommand(r); refused != nil {
+		c.noteRefusal(*r.Command, refused)
 		return nil, refused
 	}
-	if c.x.rehearses() {
+	if c.x.isDryRun() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.planned = append(c.planned, *r.Command)
@@ -69,11 +69,11 @@ func (c *commands) exec(ctx context.Context, raw json.RawMessage) (any, error) {
 	case <-ctx.Done():
 		return nil, core.Errorf(core.KindCancelled, "pipeline.exec", "the program has ended")
 	}
-	return c.start(ctx, r)
+	return c.startCommand(ctx, r)
 }
 
-// refusal returns why a command must not start, or nil after counting it.
-func (c *commands) refusal(r execRequest) *core.Error {
+// refuseCommand returns why a command must not start, or nil after counting it.
+func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
 	if refused := c.x.pipeline.Policy.Command(*r.Command, r.Args); refused != nil {
 		return refused
 	}
@@ -93,22 +93,22 @@ func (c *commands) refusal(r execRequest) *core.Error {
 	return nil
 }
 
-// start starts a command. The audit log gets an entry before, which is on disk, and one after.
-func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
+// startCommand starts a command. The audit log gets an entry before, which is on disk, and one after.
+func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, error) {
 	record := c.x.flight.record
-	command := sandbox.Command{Name: *r.Command, Args: r.Args}
+	command := sandbox.HostCommand{Name: *r.Command, Args: r.Args}
 	if r.Stdin != nil {
 		command.Stdin = []byte(*r.Stdin)
 	}
 	var failed error
-	if command.Folders, failed = c.x.folders(); failed != nil {
+	if command.Folders, failed = c.x.sandboxFolders(); failed != nil {
 		return nil, failed
 	}
-	if slices.ContainsFunc(command.Folders, func(f sandbox.Folder) bool { return f.Writable }) {
-		command.Full = c.x.files.Full
-		defer c.x.files.Full() // counts the files that the command has written against the quota
+	if slices.ContainsFunc(command.Folders, func(f sandbox.MountedPath) bool { return f.Writable }) {
+		command.Full = c.x.files.IsFull
+		defer c.x.files.IsFull() // counts the files that the command has written against the quota
 	}
-	if refused := record.command(command); refused != nil {
+	if refused := record.recordCommand(command); refused != nil {
 		return nil, refused
 	}
 	began := time.Now()
@@ -117,11 +117,11 @@ func (c *commands) start(ctx context.Context, r execRequest) (any, error) {
 	if err != nil {
 		return nil, core.AsError(err)
 	}
-	return execResult{Code: ended.Code, Stdout: c.shown(ended.Stdout), Stderr: c.shown(ended.Stderr), Truncated: ended.Truncated}, nil
+	return execResult{Code: ended.Code, Stdout: c.showOutput(ended.Stdout), Stderr: c.showOutput(ended.Stderr), Truncated: ended.Truncated}, nil
 }
 
-// shown returns output as the program gets it. Invalid UTF-8 is replaced, and a character that was cut is left out.
-func (c *commands) shown(output []byte) string {
+// showOutput returns output as the program gets it. Invalid UTF-8 is replaced, and a character that was cut is left out.
+func (c *commandRunner) showOutput(output []byte) string {
 	if c.x.pipeline.Secrets != nil {
 		output = c.x.pipeline.Secrets.Mask(output)
 	}
@@ -136,8 +136,8 @@ func (c *commands) shown(output []byte) string {
 	return strings.ToValidUTF8(string(output), "\ufffd")
 }
 
-// note records a refusal.
-func (c *commands) note(name string, refused *core.Error) {
+// noteRefusal records a refusal.
+func (c *commandRunner) noteRefusal(name string, refused *core.Error) {
 	c.mu.Lock()
 	c.refused++
 	n := c.refused
@@ -147,8 +147,8 @@ func (c *commands) note(name string, refused *core.Error) {
 	}
 }
 
-// warning lists the commands that a dry run has not started.
-func (c *commands) warning() []string {
+// skippedWarning lists the commands that a dry run has not started.
+func (c *commandRunner) skippedWarning() []string {
 	if len(c.planned) == 0 {
 		return nil
 	}
@@ -157,8 +157,8 @@ func (c *commands) warning() []string {
 	return []string{fmt.Sprintf("the dry run started no commands, and exec answered nothing; the program would start %s", strings.Join(slices.Compact(names), ", "))}
 }
 
-// command records that a command is about to be started.
-func (r *record) command(c sandbox.Command) *core.Error {
+// recordCommand records that a command is about to be started.
+func (r *executionRecord) recordCommand(c sandbox.HostCommand) *core.Error {
 	if r.to == nil {
 		return nil
 	}
@@ -166,30 +166,30 @@ func (r *record) command(c sandbox.Command) *core.Error {
 	if err != nil {
 		return core.Errorf(core.KindInternal, "pipeline.exec", "the arguments cannot be recorded: %w", err)
 	}
-	e := r.event(core.EventCommand)
+	e := r.newEvent(core.EventCommand)
 	e.Status, e.Bytes = "started", int64(len(c.Stdin))
-	e.Facts = map[string]any{"command": r.text(c.Name), "arguments": len(c.Args), "digest": r.to.Digest(arguments)}
-	e.Body = bodyOf(asked{Arguments: r.json(arguments)})
+	e.Facts = map[string]any{"command": r.maskText(c.Name), "arguments": len(c.Args), "digest": r.to.Digest(arguments)}
+	e.Body = bodyOf(requestBody{Arguments: r.hideJSON(arguments)})
 	return r.add(e, true)
 }
 
-func (r *record) commandEnded(name string, ended sandbox.Ended, took time.Duration, failed *core.Error) {
-	e := r.event(core.EventCommand)
+func (r *executionRecord) commandEnded(name string, ended sandbox.CommandResult, took time.Duration, failed *core.Error) {
+	e := r.newEvent(core.EventCommand)
 	e.Status, e.Duration, e.Bytes = "ended", took, int64(len(ended.Stdout)+len(ended.Stderr))
-	e.Facts = map[string]any{"command": r.text(name), "code": ended.Code}
+	e.Facts = map[string]any{"command": r.maskText(name), "code": ended.Code}
 	if ended.Truncated {
 		e.Facts["truncated"] = true
 	}
 	if failed != nil {
 		e.Status, e.Facts["error"] = "failed", failed.Kind
-		e.Body = bodyOf(said{Error: r.text(failed.Message)})
+		e.Body = bodyOf(errorBody{Error: r.maskText(failed.Message)})
 	}
 	_ = r.add(e, false) // that it began is on disk
 }
 
-func (r *record) commandRefused(name string, refused *core.Error) {
-	e := r.event(core.EventCommand)
-	e.Status, e.Facts = "refused", map[string]any{"command": r.text(clipped(name)), "error": refused.Kind}
-	e.Body = bodyOf(said{Error: r.text(refused.Message)})
+func (r *executionRecord) commandRefused(name string, refused *core.Error) {
+	e := r.newEvent(core.EventCommand)
+	e.Status, e.Facts = "refused", map[string]any{"command": r.maskText(clipHost(name)), "error": refused.Kind}
+	e.Body = bodyOf(errorBody{Error: r.maskText(refused.Message)})
 	_ = r.add(e, false) // it is refused all the same
 }

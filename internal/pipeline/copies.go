@@ -12,7 +12,7 @@ func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 	if p.KeptTokens == nil || p.Policy.Principal() != "" {
 		return
 	}
-	screen, err := p.screened(session)
+	screen, err := p.privacySession(session)
 	if err != nil {
 		p.KeptTokens(session, err)
 		return
@@ -24,7 +24,7 @@ func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 		return screen.ShowFile(name, data, most)
 	})
 	if done.Restored > 0 {
-		if refused := p.noted(core.EventFile, session, "copy", map[string]any{"files": done.Restored}, asked{}); refused != nil {
+		if refused := p.recordEvent(core.EventFile, session, "copy", map[string]any{"files": done.Restored}, requestBody{}); refused != nil {
 			p.KeptTokens(session, refused)
 		}
 	}

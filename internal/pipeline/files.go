@@ -21,8 +21,8 @@ const (
 	maxListed   = 500
 )
 
-// images lists the image types that models accept.
-var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// imageTypes lists the image types that models accept.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // WriteFile writes or appends to a file of a session's workspace. encoding is utf8, the
 // same as "", or base64.
@@ -37,10 +37,10 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 	default:
 		return out, badEncoding(encoding)
 	}
-	if refused := p.noted(core.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, asked{Name: name}); refused != nil {
+	if refused := p.recordEvent(core.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, requestBody{Name: name}); refused != nil {
 		return out, refused
 	}
-	err = p.within(session, name, policy.WriteFile, func(w *workspace.Workspace, path string) error {
+	err = p.useFile(session, name, policy.WriteFile, func(w *workspace.Workspace, path string) error {
 		write := w.Write
 		if appends {
 			write = w.Append
@@ -60,16 +60,16 @@ func badEncoding(encoding string) error {
 	return core.Errorf(core.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
 }
 
-// within applies do to a path in a session's workspace.
-func (p *Pipeline) within(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
-	path, err := workspace.Path(name)
+// useFile applies do to a path in a session's workspace.
+func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
+	path, err := workspace.NormalizePath(name)
 	if err != nil {
 		return err
 	}
 	if refused := p.Policy.File(cmp.Or(path, "."), use); refused != nil {
 		return refused
 	}
-	w, err := p.Workspaces.Open(p.own(session))
+	w, err := p.Workspaces.Open(p.ownSessionName(session))
 	if err != nil {
 		return err
 	}
@@ -86,29 +86,29 @@ func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding 
 	if offset < 0 || limit < 0 {
 		return part, core.Errorf(core.KindInvalidArguments, "workspace.read", "offset and limit must not be negative")
 	}
-	err = p.within(session, name, policy.ReadFile, func(w *workspace.Workspace, path string) error {
-		r := reading{pipeline: p, session: session, workspace: w, path: path, encoding: encoding}
-		part, err = r.part(offset, min(or(limit, defaultPart), maxPart))
+	err = p.useFile(session, name, policy.ReadFile, func(w *workspace.Workspace, path string) error {
+		r := fileReader{pipeline: p, session: session, workspace: w, path: path, encoding: encoding}
+		part, err = r.readPart(offset, min(positiveOr(limit, defaultPart), maxPart))
 		return err
 	})
 	if err != nil {
 		return part, err
 	}
-	if refused := p.noted(core.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, asked{Name: name}); refused != nil {
+	if refused := p.recordEvent(core.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, requestBody{Name: name}); refused != nil {
 		return core.FilePart{}, refused
 	}
 	return part, nil
 }
 
-func or(n, otherwise int64) int64 {
+func positiveOr(n, otherwise int64) int64 {
 	if n == 0 {
 		return otherwise
 	}
 	return n
 }
 
-// reading holds a file that is being read for the model.
-type reading struct {
+// fileReader holds a file that is being read for the model.
+type fileReader struct {
 	pipeline  *Pipeline
 	session   string
 	workspace *workspace.Workspace
@@ -116,16 +116,16 @@ type reading struct {
 	encoding  string
 }
 
-func (r *reading) part(offset, limit int64) (core.FilePart, error) {
+func (r *fileReader) readPart(offset, limit int64) (core.FilePart, error) {
 	head, size, err := r.workspace.ReadAt(r.path, 0, 512)
 	if err != nil {
 		return core.FilePart{}, err
 	}
 	kind := http.DetectContentType(head)
-	if slices.Contains(images, kind) && r.encoding == "" {
-		return r.image(kind, size)
+	if slices.Contains(imageTypes, kind) && r.encoding == "" {
+		return r.readImage(kind, size)
 	}
-	data, size, err := r.shown(offset, limit, size, slices.Contains(images, kind))
+	data, size, err := r.maskedPart(offset, limit, size, slices.Contains(imageTypes, kind))
 	if err != nil {
 		return core.FilePart{}, err
 	}
@@ -133,7 +133,7 @@ func (r *reading) part(offset, limit int64) (core.FilePart, error) {
 	if r.encoding == "base64" {
 		out.Content = base64.StdEncoding.EncodeToString(data)
 	} else {
-		if data, err = text(r.path, data); err != nil {
+		if data, err = trimPartialRune(r.path, data); err != nil {
 			return out, err
 		}
 		out.Content = string(data)
@@ -144,8 +144,8 @@ func (r *reading) part(offset, limit int64) (core.FilePart, error) {
 	return out, nil
 }
 
-// text returns data without a character that is cut off at its end.
-func text(path string, data []byte) ([]byte, error) {
+// trimPartialRune returns data without a character that is cut off at its end.
+func trimPartialRune(path string, data []byte) ([]byte, error) {
 	whole := data
 	for cut := 0; cut < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); cut++ {
 		whole = whole[:len(whole)-1]
@@ -157,7 +157,7 @@ func text(path string, data []byte) ([]byte, error) {
 	return whole, nil
 }
 
-func (r *reading) image(kind string, size int64) (core.FilePart, error) {
+func (r *fileReader) readImage(kind string, size int64) (core.FilePart, error) {
 	if size > maxImage {
 		return core.FilePart{}, core.Errorf(core.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage)
 	}
@@ -165,10 +165,10 @@ func (r *reading) image(kind string, size int64) (core.FilePart, error) {
 	return core.FilePart{Path: r.path, Bytes: size, MIMEType: kind, Image: data}, err
 }
 
-// shown returns a part of the file as the model may see it. Personal data is hidden in the whole file first, because
+// maskedPart returns a part of the file as the model may see it. Personal data is hidden in the whole file first, because
 // a part that begins or ends inside a value would reveal some of it.
-func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, error) {
-	screen, err := r.pipeline.screened(r.session)
+func (r *fileReader) maskedPart(offset, limit, size int64, image bool) ([]byte, int64, error) {
+	screen, err := r.pipeline.privacySession(r.session)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -187,7 +187,7 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 		return nil, 0, core.Errorf(core.KindPolicy, "workspace.read", "%s is not text, so personal data in it could not be hidden", r.path).
 			WithHint("read it in a program")
 	}
-	if data, err = screen.Outgoing(data); err != nil {
+	if data, err = screen.RedactOutgoing(data); err != nil {
 		return nil, 0, err
 	}
 	if err := screen.Sync(); err != nil {
@@ -199,12 +199,12 @@ func (r *reading) shown(offset, limit, size int64, image bool) ([]byte, int64, e
 
 // ListFiles lists the files of a session's workspace below a folder that match a glob.
 func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, err error) {
-	screen, err := p.screened(session)
+	screen, err := p.privacySession(session)
 	if err != nil {
 		return list, err
 	}
-	err = p.within(session, below, policy.LookAt, func(w *workspace.Workspace, path string) error {
-		files, total, err := w.Files(path, glob, maxListed)
+	err = p.useFile(session, below, policy.LookAt, func(w *workspace.Workspace, path string) error {
+		files, total, err := w.FindFiles(path, glob, maxListed)
 		listed := len(files)
 		files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return p.Policy.File(f.Path, policy.LookAt) != nil })
 		total -= listed - len(files)
@@ -216,17 +216,17 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 	})
 	for i := range list.Files {
 		if screen != nil {
-			list.Files[i].Path = screen.Text(list.Files[i].Path)
+			list.Files[i].Path = screen.RedactText(list.Files[i].Path)
 		}
 	}
 	return list, err
 }
 
-// Kept returns what a session stores. What cannot be read counts as nothing.
-func (p *Pipeline) Kept(session string) (k core.Kept) {
-	own := p.own(session)
-	k.Files, k.Bytes = p.Workspaces.Holds(own)
-	if keys, err := p.States.Of(own).Keys(); err == nil {
+// WorkspaceUsage returns what a session stores. What cannot be read counts as nothing.
+func (p *Pipeline) WorkspaceUsage(session string) (k core.WorkspaceUsage) {
+	own := p.ownSessionName(session)
+	k.Files, k.Bytes = p.Workspaces.SessionSize(own)
+	if keys, err := p.States.StateFor(own).Keys(); err == nil {
 		k.State = len(keys)
 	}
 	return k

@@ -12,7 +12,7 @@ import (
 const maxFoundSkills = 3
 
 // findSkills returns the skills that match a search for tools.
-func (p *Pipeline) findSkills(q core.Query) []core.FoundSkill {
+func (p *Pipeline) findSkills(q core.ToolQuery) []core.FoundSkill {
 	var found []core.FoundSkill
 	for _, s := range p.rankSkills(q.Text, maxFoundSkills) {
 		info := p.infoOf(s)
@@ -31,7 +31,7 @@ func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
 		return all
 	}
 	byName := map[string]skills.Skill{}
-	shelf := &core.Server{Name: "skills"}
+	shelf := &core.ToolServer{Name: "skills"}
 	for _, s := range all {
 		byName[s.Name] = s
 		text := s.Description + ". " + strings.Join(s.Tags, ", ") + ". " + strings.Join(s.Triggers, ", ") + "."
@@ -41,8 +41,8 @@ func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
 		shelf.Tools = append(shelf.Tools, &core.Tool{Server: "skills", Name: s.Name, Description: text, Pin: s.Version})
 	}
 	x := index.New()
-	x.Update(core.NewToolset([]*core.Server{shelf}))
-	hits, _ := x.Search(query, index.Filter{}, limit)
+	x.Update(core.NewToolset([]*core.ToolServer{shelf}))
+	hits, _ := x.Search(query, index.SearchFilter{}, limit)
 	var found []skills.Skill
 	for _, h := range hits {
 		found = append(found, byName[h.Tool.Name])

@@ -15,60 +15,60 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// Flights holds the executions that are running. One that waits for a person can outlive its request. It is safe for
+// Executions holds the executions that are running. One that waits for a person can outlive its request. It is safe for
 // concurrent use.
-type Flights struct {
-	journals *approval.Journals
-	asking   asking
+type Executions struct {
+	journals *approval.JournalStore
+	asking   questionCounts
 
 	mu     sync.Mutex
-	flying map[string]*flight
+	flying map[string]*runningExecution
 	closed bool
 	all    sync.WaitGroup
 }
 
 // NewFlights returns an empty Flights that writes executions which outlive their request to journals.
-func NewFlights(journals *approval.Journals) *Flights {
-	return &Flights{journals: journals, flying: map[string]*flight{}}
+func NewFlights(journals *approval.JournalStore) *Executions {
+	return &Executions{journals: journals, flying: map[string]*runningExecution{}}
 }
 
-// flight holds the state of one execution.
-type flight struct {
+// runningExecution holds the state of one execution.
+type runningExecution struct {
 	id, principal string
 	cancel        context.CancelCauseFunc
 	journal       *approval.Journal
 	table         *approval.Table
-	record        *record
-	permit        core.Permit   // of the principal that asked for it
-	revision      uint64        // of the servers when it began; see relay.Execution
-	theirs        *theirs       // questions of servers to the client
-	ended         chan struct{} // closed when outcome is there
+	record        *executionRecord
+	permit        core.Permit      // of the principal that asked for it
+	revision      uint64           // of the servers when it began; see relay.Execution
+	theirs        *serverQuestions // questions of servers to the client
+	ended         chan struct{}    // closed when outcome is there
 	outcome       core.Outcome
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
 
 	mu       sync.Mutex
-	channel  core.Channel  // of the request that returns the Outcome; nil if there is none
-	news     chan struct{} // closed and replaced when a question can only be answered elsewhere
-	interim  *core.Outcome // what the request returns once a person is asked; see tell
+	channel  core.ApprovalChannel // of the request that returns the Outcome; nil if there is none
+	news     chan struct{}        // closed and replaced when a question can only be answered elsewhere
+	interim  *core.Outcome        // what the request returns once a person is asked; see tell
 	detached bool
 	landed   time.Time // when it ended without a request waiting for it
 }
 
-// together bounds how long an execution that starts to wait can ask more, so that simultaneous questions are shown
+// gatherTime bounds how long an execution that starts to wait can ask more, so that simultaneous questions are shown
 // together.
-const together = 20 * time.Millisecond
+const gatherTime = 20 * time.Millisecond
 
-// fly starts an execution with its own context and follows it. what and body are recorded with the request.
-func (p *Pipeline) fly(ctx context.Context, req core.Request, what map[string]any, body asked, execute func(context.Context, *flight) core.Outcome) core.Outcome {
+// startExecution starts an execution with its own context and follows it. what and body are recorded with the request.
+func (p *Pipeline) startExecution(ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, execute func(context.Context, *runningExecution) core.Outcome) core.Outcome {
 	id := req.ID
 	if refused := p.Policy.Refused(); refused != nil {
 		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: refused}
 	}
-	ctx = p.Permitted(ctx)
+	ctx = p.WithPolicyPermit(ctx)
 	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
 	own, cancel := context.WithCancelCause(permitted)
-	f := &flight{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.Of(id), table: p.Approvals.Table, permit: core.PermitOf(ctx), revision: p.Relay.Revision(),
+	f := &runningExecution{
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.NewJournal(id), table: p.Approvals.Table, permit: core.PermitOf(ctx), revision: p.Relay.Revision(),
 		theirs: newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
 		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: core.ChannelOf(ctx), news: make(chan struct{}),
 	}
@@ -80,11 +80,11 @@ func (p *Pipeline) fly(ctx context.Context, req core.Request, what map[string]an
 	go func() {
 		defer p.Flights.all.Done()
 		if req.Noted {
-			execute = noting(id, execute)
+			execute = executeJournaled(id, execute)
 		}
 		defer expire()
-		o := p.recorded(own, req, what, body, f, execute)
-		p.Approvals.Table.End(id)
+		o := p.executeRecorded(own, req, what, body, f, execute)
+		p.Approvals.Table.EndExecution(id)
 		f.mu.Lock()
 		f.outcome, f.landed = o, time.Now()
 		f.mu.Unlock()
@@ -92,24 +92,24 @@ func (p *Pipeline) fly(ctx context.Context, req core.Request, what map[string]an
 	}()
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
-	return p.follow(ctx, f, p.Approvals.Wait, stop)
+	return p.followExecution(ctx, f, p.Approvals.Wait, stop)
 }
 
-// Permitted returns a context whose Permit also ends when the policy no longer allows the principal anything.
-func (p *Pipeline) Permitted(ctx context.Context) context.Context {
+// WithPolicyPermit returns a context whose Permit also ends when the policy no longer allows the principal anything.
+func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	permit, policy := core.PermitOf(ctx), p.Policy
 	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
 		if refused := policy.Refused(); refused != nil {
 			return refused
 		}
-		return permit.Refused()
+		return permit.CheckValid()
 	}})
 }
 
-// noting returns execute preceded by writing the journal to disk. If that fails, nothing is executed.
-func noting(id string, execute func(context.Context, *flight) core.Outcome) func(context.Context, *flight) core.Outcome {
-	return func(ctx context.Context, f *flight) core.Outcome {
-		if err := f.journal.Keep(); err != nil {
+// executeJournaled returns execute preceded by writing the journal to disk. If that fails, nothing is executed.
+func executeJournaled(id string, execute func(context.Context, *runningExecution) core.Outcome) func(context.Context, *runningExecution) core.Outcome {
+	return func(ctx context.Context, f *runningExecution) core.Outcome {
+		if err := f.journal.MakeDurable(); err != nil {
 			return core.Outcome{ExecutionID: id, Status: core.StatusError, Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be noted: %w", err)}
 		}
 		return execute(ctx, f)
@@ -127,34 +127,34 @@ func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	}
 	f.cancel(nil)
 	<-f.ended
-	return p.Flights.land(f), true
+	return p.Flights.takeOutcome(f), true
 }
 
-// recorded runs execute between the first and the last audit log entry of an execution.
-func (p *Pipeline) recorded(ctx context.Context, req core.Request, what map[string]any, body asked, f *flight, execute func(context.Context, *flight) core.Outcome) core.Outcome {
-	f.record = p.begin(req, what, body)
-	ctx, ended := f.record.step(ctx, core.StepExecution, f.record.requested(req))
-	o := f.withheld(execute(core.WithChannel(ctx, f.ask), f))
-	if refused := f.record.ready(); refused == nil { // what has not begun has no end
-		o = p.warned(f.record.end(o))
+// executeRecorded runs execute between the first and the last audit log entry of an execution.
+func (p *Pipeline) executeRecorded(ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, f *runningExecution, execute func(context.Context, *runningExecution) core.Outcome) core.Outcome {
+	f.record = p.beginRecord(req, what, body)
+	ctx, ended := f.record.beginStep(ctx, core.StepExecution, f.record.requestedEvent(req))
+	o := f.withholdResult(execute(core.WithChannel(ctx, f.askRequester), f))
+	if refused := f.record.waitReady(); refused == nil { // what has not begun has no end
+		o = p.addWarnings(f.record.recordEnd(o))
 	}
 	o.Trace = core.TraceOf(ctx).ID()
 	if p.Tracer != nil {
-		ended(f.record.ended(o))
+		ended(f.record.endEvent(o))
 	}
 	return o
 }
 
-// withheld returns the Outcome without its result if the principal's permission has ended.
-func (f *flight) withheld(o core.Outcome) core.Outcome {
-	refused := f.permit.Refused()
+// withholdResult returns the Outcome without its result if the principal's permission has ended.
+func (f *runningExecution) withholdResult(o core.Outcome) core.Outcome {
+	refused := f.permit.CheckValid()
 	if refused == nil {
 		return o
 	}
 	return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusCancelled, Error: refused, Stats: o.Stats}
 }
 
-func (s *Flights) add(f *flight) *core.Error {
+func (s *Executions) add(f *runningExecution) *core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -168,30 +168,30 @@ func (s *Flights) add(f *flight) *core.Error {
 	return nil
 }
 
-// follow waits for the Outcome, or until a question has waited for patience and nobody could be asked. free detaches
+// followExecution waits for the Outcome, or until a question has waited for patience and nobody could be asked. free detaches
 // the execution from ctx; it returns false if ctx has already ended it.
-func (p *Pipeline) follow(ctx context.Context, f *flight, patience time.Duration, free func() bool) core.Outcome {
+func (p *Pipeline) followExecution(ctx context.Context, f *runningExecution, patience time.Duration, free func() bool) core.Outcome {
 	for {
-		news := f.tidings()
-		if f.left() && len(p.Approvals.Table.Waiting(f.id)) > 0 {
-			o := f.told()
-			if o != nil || f.wait(ctx, patience) {
-				if waiting := p.Approvals.Table.Waiting(f.id); len(waiting) > 0 && free() {
-					return p.asking(f, o, waiting)
+		news := f.changeSignal()
+		if f.isLeftToOthers() && len(p.Approvals.Table.ListWaiting(f.id)) > 0 {
+			o := f.takeInterim()
+			if o != nil || f.waitFor(ctx, patience) {
+				if waiting := p.Approvals.Table.ListWaiting(f.id); len(waiting) > 0 && free() {
+					return p.waitingOutcome(f, o, waiting)
 				}
 			}
 		}
 		select {
 		case <-f.ended:
-			return p.Flights.land(f)
+			return p.Flights.takeOutcome(f)
 		case <-news:
 		}
 	}
 }
 
-// wait waits for patience or until ctx ends. It returns false if the execution has ended.
-func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
-	timer := time.NewTimer(max(patience, together))
+// waitFor waits for patience or until ctx ends. It returns false if the execution has ended.
+func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) bool {
+	timer := time.NewTimer(max(patience, gatherTime))
 	defer timer.Stop()
 	select {
 	case <-f.ended:
@@ -202,24 +202,24 @@ func (f *flight) wait(ctx context.Context, patience time.Duration) bool {
 	return true
 }
 
-// ask is the execution's channel: it asks through the channel of the request that follows it, and passes the answer
+// askRequester is the execution's channel: it asks through the channel of the request that follows it, and passes the answer
 // to the table itself.
-func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
+func (f *runningExecution) askRequester(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 	select {
 	case <-f.turn:
 		defer func() { f.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return core.Answer{}, false
+		return core.ApprovalAnswer{}, false
 	}
 	f.mu.Lock()
 	channel := f.channel
 	f.mu.Unlock()
 	if channel != nil {
-		f.gather(ctx)
+		f.gatherQuestions(ctx)
 	}
-	a, waits := f.table.Group(a.ID)
+	a, waits := f.table.FindGroup(a.ID)
 	if !waits {
-		return core.Answer{}, false // an earlier answer was sufficient
+		return core.ApprovalAnswer{}, false // an earlier answer was sufficient
 	}
 	if channel != nil && ctx.Err() == nil {
 		answer, ok := channel(ctx, a)
@@ -228,7 +228,7 @@ func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 			_ = f.table.Decide(a.ID, a.Digest, answer) // before the next is asked: it may be covered
 		}
 		if ok || ctx.Err() != nil {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 	}
 	f.mu.Lock()
@@ -236,12 +236,12 @@ func (f *flight) ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
 	f.channel = nil
 	close(f.news)
 	f.news = make(chan struct{})
-	return core.Answer{}, false
+	return core.ApprovalAnswer{}, false
 }
 
-// gather waits briefly so that questions asked at the same time are shown as one.
-func (f *flight) gather(ctx context.Context) {
-	timer := time.NewTimer(together)
+// gatherQuestions waits briefly so that questions asked at the same time are shown as one.
+func (f *runningExecution) gatherQuestions(ctx context.Context) {
+	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -249,32 +249,32 @@ func (f *flight) gather(ctx context.Context) {
 	}
 }
 
-func (f *flight) tidings() <-chan struct{} {
+func (f *runningExecution) changeSignal() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.news
 }
 
-// left reports whether pending questions can only be answered outside of the request.
-func (f *flight) left() bool {
+// isLeftToOthers reports whether pending questions can only be answered outside of the request.
+func (f *runningExecution) isLeftToOthers() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.channel == nil
 }
 
-// asking returns the Outcome of an execution that waits for a person, including its dry run if that was not returned
+// waitingOutcome returns the Outcome of an execution that waits for a person, including its dry run if that was not returned
 // yet.
-func (p *Pipeline) asking(f *flight, dry *core.Outcome, waiting []core.Approval) core.Outcome {
+func (p *Pipeline) waitingOutcome(f *runningExecution, dry *core.Outcome, waiting []core.Approval) core.Outcome {
 	if dry != nil {
-		return p.proposed(f, *dry, waiting)
+		return p.proposeEffects(f, *dry, waiting)
 	}
-	return p.pending(f, waiting)
+	return p.pendingOutcome(f, waiting)
 }
 
-// detach lets an execution continue without its request. If its calls cannot be noted on disk, it is cancelled and
+// detachExecution lets an execution continue without its request. If its calls cannot be noted on disk, it is cancelled and
 // has ended.
-func (p *Pipeline) detach(f *flight) error {
-	if err := f.journal.Keep(); err != nil {
+func (p *Pipeline) detachExecution(f *runningExecution) error {
+	if err := f.journal.MakeDurable(); err != nil {
 		f.cancel(nil)
 		<-f.ended
 		return err
@@ -282,12 +282,12 @@ func (p *Pipeline) detach(f *flight) error {
 	f.mu.Lock()
 	f.detached = true
 	f.mu.Unlock()
-	p.Flights.evict()
+	p.Flights.evictOutcomes()
 	return nil
 }
 
-// shown returns the waiting approvals without what the model has already seen or must not see.
-func shown(waiting []core.Approval) []core.Approval {
+// withoutSeen returns the waiting approvals without what the model has already seen or must not see.
+func withoutSeen(waiting []core.Approval) []core.Approval {
 	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {
 		a = a.ForModel()
@@ -298,25 +298,25 @@ func shown(waiting []core.Approval) []core.Approval {
 	return list
 }
 
-// pending returns the Outcome of an execution that continues without the request.
-func (p *Pipeline) pending(f *flight, waiting []core.Approval) core.Outcome {
-	if err := p.detach(f); err != nil {
-		o := p.Flights.land(f)
+// pendingOutcome returns the Outcome of an execution that continues without the request.
+func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) core.Outcome {
+	if err := p.detachExecution(f); err != nil {
+		o := p.Flights.takeOutcome(f)
 		o.Warnings = append(o.Warnings, "it was cancelled, because its calls could not be noted: "+err.Error())
 		return o
 	}
-	o := core.Outcome{ExecutionID: f.id, Status: core.StatusPendingApproval, Approvals: shown(core.Grouped(waiting))}
+	o := core.Outcome{ExecutionID: f.id, Status: core.StatusPendingApproval, Approvals: withoutSeen(core.GroupEqual(waiting))}
 	var actions []string
 	for _, a := range waiting {
-		actions = append(actions, a.Action())
+		actions = append(actions, a.ActionLine())
 	}
 	o.Error = core.Errorf(core.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
 		WithHint("ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands", waiting[0].ID)
 	return o
 }
 
-// land forgets an execution that has ended, with its journal, and returns its Outcome.
-func (s *Flights) land(f *flight) core.Outcome {
+// takeOutcome forgets an execution that has ended, with its journal, and returns its Outcome.
+func (s *Executions) takeOutcome(f *runningExecution) core.Outcome {
 	s.mu.Lock()
 	delete(s.flying, f.id)
 	s.mu.Unlock()
@@ -330,27 +330,29 @@ const (
 	maxAge    = time.Hour
 )
 
-// evict forgets Outcomes that were not fetched. Their journals stay.
-func (s *Flights) evict() {
+// evictOutcomes forgets Outcomes that were not fetched. Their journals stay.
+func (s *Executions) evictOutcomes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var landed []*flight
+	var landed []*runningExecution
 	for _, f := range s.flying {
-		if at := f.landing(); !at.IsZero() {
+		if at := f.endTime(); !at.IsZero() {
 			landed = append(landed, f)
 		}
 	}
-	slices.SortFunc(landed, func(a, b *flight) int { return cmp.Or(a.landing().Compare(b.landing()), strings.Compare(a.id, b.id)) })
+	slices.SortFunc(landed, func(a, b *runningExecution) int {
+		return cmp.Or(a.endTime().Compare(b.endTime()), strings.Compare(a.id, b.id))
+	})
 	for i, f := range landed {
-		if len(landed)-i > maxLanded || time.Since(f.landing()) > maxAge {
+		if len(landed)-i > maxLanded || time.Since(f.endTime()) > maxAge {
 			delete(s.flying, f.id)
-			f.journal.Leave()
+			f.journal.StopWriting()
 		}
 	}
 }
 
-// landing returns when a detached execution ended, or the zero time while it runs.
-func (f *flight) landing() time.Time {
+// endTime returns when a detached execution ended, or the zero time while it runs.
+func (f *runningExecution) endTime() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.detached {
@@ -366,37 +368,37 @@ func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration
 	f, ok := p.Flights.flying[id]
 	p.Flights.mu.Unlock()
 	if !ok || f.principal != p.Policy.Principal() {
-		return p.lost(id)
+		return p.lostOutcome(id)
 	}
 	f.setChannel(core.ChannelOf(ctx))
-	waiting := p.Approvals.Table.Waiting(id)
+	waiting := p.Approvals.Table.ListWaiting(id)
 	if core.ChannelOf(ctx) != nil {
 		for _, a := range waiting {
-			go f.ask(ctx, a)
+			go f.askRequester(ctx, a)
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
-		if len(p.Approvals.Table.Waiting(id)) == 0 {
+		if len(p.Approvals.Table.ListWaiting(id)) == 0 {
 			f.cancel(context.Cause(ctx))
 		}
 	})
 	defer stop()
-	return p.follow(ctx, f, patience, func() bool { return true })
+	return p.followExecution(ctx, f, patience, func() bool { return true })
 }
 
-func (f *flight) setChannel(c core.Channel) {
+func (f *runningExecution) setChannel(c core.ApprovalChannel) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.channel = c
 }
 
-// Lost returns what is known of an execution whose engine has died. Its outcome is unknown, or rejected if nothing
+// LostOutcome returns what is known of an execution whose engine has died. Its outcome is unknown, or rejected if nothing
 // was noted.
-func (p *Pipeline) Lost(id string) core.Outcome { return p.lost(id) }
+func (p *Pipeline) LostOutcome(id string) core.Outcome { return p.lostOutcome(id) }
 
-// lost returns the Outcome for an execution that this engine does not know.
-func (p *Pipeline) lost(id string) core.Outcome {
-	sent, err := p.Flights.journals.Lost(id)
+// lostOutcome returns the Outcome for an execution that this engine does not know.
+func (p *Pipeline) lostOutcome(id string) core.Outcome {
+	sent, err := p.Flights.journals.ReadLost(id)
 	switch {
 	case errors.Is(err, approval.ErrAlive):
 		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id).
@@ -415,8 +417,8 @@ func (p *Pipeline) lost(id string) core.Outcome {
 		WithHint("check what was done before you repeat anything; nothing was repeated")}
 }
 
-// Running counts a principal's executions that have not ended, including those that wait for a person.
-func (s *Flights) Running(principal string) (n int) {
+// CountRunning counts a principal's executions that have not ended, including those that wait for a person.
+func (s *Executions) CountRunning(principal string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.flying {
@@ -432,7 +434,7 @@ func (s *Flights) Running(principal string) (n int) {
 }
 
 // Close cancels all executions and waits for their end.
-func (s *Flights) Close() error {
+func (s *Executions) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	for _, f := range s.flying {
@@ -443,7 +445,7 @@ func (s *Flights) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.flying {
-		f.journal.Leave()
+		f.journal.StopWriting()
 	}
 	return nil
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // programImpact returns what a program and the tools it can call may touch.
-func programImpact(r rules.Risk) core.Impact {
+func programImpact(r rules.ProgramRisk) core.Impact {
 	m := core.Impact{
 		FilesAffected: r.Impact.Affects, NetworksAccessed: r.Impact.Domains, CommandsExecuted: r.Impact.Commands,
 		DataModified: len(r.Impact.Affects)+len(r.Impact.Commands) > 0, Reversible: len(r.Impact.Deletes)+len(r.Impact.Commands) == 0,
 	}
-	if r.Reaches() && len(r.Impact.Domains) == 0 {
+	if r.UsesNetwork() && len(r.Impact.Domains) == 0 {
 		m.NetworksAccessed = []string{rules.Computed}
 	}
 	for _, u := range r.Uses {
@@ -37,7 +37,7 @@ func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 }
 
 // effectsImpact returns what the calls of a dry run may touch in addition to the program itself.
-func effectsImpact(program core.Impact, effects []core.Intended, arguments func(core.Intended) json.RawMessage) core.Impact {
+func effectsImpact(program core.Impact, effects []core.IntendedCall, arguments func(core.IntendedCall) json.RawMessage) core.Impact {
 	m := program
 	for _, e := range effects {
 		m.Add(callImpact(e.Tool, e.Effect, arguments(e)))

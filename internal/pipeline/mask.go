@@ -11,16 +11,16 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// privacy filters answers for the relay: first it masks secrets, which can never be restored, then it hides personal
+// privacyFilter filters answers for the relay: first it masks secrets, which can never be restored, then it hides personal
 // data. Both parts may be nil.
-type privacy struct {
-	secrets Secrets
+type privacyFilter struct {
+	secrets SecretMasker
 	*redact.Session
 	seen  func(redact.Counts)             // is called with the personal data of an answer
 	named func(arguments json.RawMessage) // is called with arguments that may have tokens
 }
 
-func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
+func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) {
 	if p.secrets != nil {
 		document = p.secrets.Mask(document)
 	}
@@ -28,12 +28,12 @@ func (p privacy) Incoming(server string, document []byte) ([]byte, error) {
 		return document, nil
 	}
 	var found redact.Counts
-	shown, err := p.Session.Counted(server, document, &found)
+	shown, err := p.Session.RedactAndCount(server, document, &found)
 	p.seen(found)
 	return shown, err
 }
 
-func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
+func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.RawMessage, string, *core.Error) {
 	if p.Session == nil {
 		return arguments, "", nil
 	}
@@ -42,70 +42,70 @@ func (p privacy) Restore(server string, arguments json.RawMessage) (json.RawMess
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
-	return restored, redact.Rule(server, crossings), nil
+	return restored, redact.CrossingReason(server, crossings), nil
 }
 
-// hide opens the execution's privacy session and puts tokens in place of personal data in the program.
-func (x *execution) hide() (err error) {
+// openPrivacy opens the execution's privacy session and puts tokens in place of personal data in the program.
+func (x *execution) openPrivacy() (err error) {
 	x.code = x.req.Code
-	if x.screen, err = x.pipeline.screened(x.req.Session); err != nil || x.screen == nil {
+	if x.screen, err = x.pipeline.privacySession(x.req.Session); err != nil || x.screen == nil {
 		return err
 	}
 	if x.plan != nil {
-		x.plan.mask = x.masked
+		x.plan.mask = x.maskJSON
 	}
 	if x.req.Private {
-		x.code, err = x.screen.Skill(x.req.Code)
+		x.code, err = x.screen.RedactSkill(x.req.Code)
 	} else {
-		x.code, err = x.screen.Program(x.req.Code)
+		x.code, err = x.screen.RedactProgram(x.req.Code)
 	}
 	return err
 }
 
-// masked returns JSON as the model may see it.
-func (x *execution) masked(raw json.RawMessage) json.RawMessage {
+// maskJSON returns JSON as the model may see it.
+func (x *execution) maskJSON(raw json.RawMessage) json.RawMessage {
 	if x.pipeline.Secrets != nil {
 		raw = x.pipeline.Secrets.Mask(raw)
 	}
 	if x.screen == nil || len(raw) == 0 {
 		return raw
 	}
-	out, err := x.around(raw, x.screen.Outgoing)
+	out, err := x.hideAround(raw, x.screen.RedactOutgoing)
 	if err != nil {
 		return json.RawMessage(`"(hidden)"`)
 	}
 	return out
 }
 
-// personal returns a function that reports whether the model must not see a key of an object, or nil if it may see
+// personalKeys returns a function that reports whether the model must not see a key of an object, or nil if it may see
 // all keys.
-func (x *execution) personal() func(key string) bool {
+func (x *execution) personalKeys() func(key string) bool {
 	session := x.screen
 	if session == nil {
 		return nil
 	}
-	return func(key string) bool { return session.Text(key) != key }
+	return func(key string) bool { return session.RedactText(key) != key }
 }
 
-// hidden returns an Outcome as the model may see it. Its tokens are stored durably.
-func (x *execution) hidden(o core.Outcome) core.Outcome {
+// hideOutcome returns an Outcome as the model may see it. Its tokens are stored durably.
+func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o
 	}
 	before := o
-	o.Result = x.masked(o.Result)
-	o.Output, o.Summary = x.screen.Text(o.Output), x.screen.Text(o.Summary)
-	o.PIITokenized = o.PIITokenized || x.tokenized(before, o)
+	o.Result = x.maskJSON(o.Result)
+	o.Output, o.Summary = x.screen.RedactText(o.Output), x.screen.RedactText(o.Summary)
+	o.PIITokenized = o.PIITokenized || x.hasTokens(before, o)
 	for i := range o.Warnings {
-		o.Warnings[i] = x.screen.Text(o.Warnings[i])
+		o.Warnings[i] = x.screen.RedactText(o.Warnings[i])
 	}
 	for i := range o.Artifacts {
-		o.Artifacts[i].Preview = x.screen.Text(o.Artifacts[i].Preview)
+		o.Artifacts[i].Preview = x.screen.RedactText(o.Artifacts[i].Preview)
 	}
 	if o.Error != nil {
 		e := *o.Error
 		for _, text := range []*string{&e.Message, &e.Hint, &e.Frame, &e.Stack} {
-			*text = x.screen.Text(*text)
+			*text = x.screen.RedactText(*text)
 		}
 		o.Error = &e
 	}
@@ -115,21 +115,21 @@ func (x *execution) hidden(o core.Outcome) core.Outcome {
 	return o
 }
 
-// tokenized reports whether tokens replace personal values in answers of servers, in the program or in the Outcome.
+// hasTokens reports whether tokens replace personal values in answers of servers, in the program or in the Outcome.
 // before and now are the Outcome before and after hiding.
-func (x *execution) tokenized(before, now core.Outcome) bool {
+func (x *execution) hasTokens(before, now core.Outcome) bool {
 	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output || string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
-// helpers returns functions that compute on values for programs that see their tokens.
-func (x *execution) helpers() map[string]relay.Function {
+// tokenFunctions returns functions that compute on values for programs that see their tokens.
+func (x *execution) tokenFunctions() map[string]relay.EngineFunction {
 	type arguments struct {
 		Token  string   `json:"token"`
 		Other  string   `json:"other"`
 		Tokens []string `json:"tokens"`
 	}
-	help := func(f func(arguments) (any, *core.Error)) relay.Function {
+	help := func(f func(arguments) (any, *core.Error)) relay.EngineFunction {
 		return func(_ context.Context, raw json.RawMessage) (any, error) {
 			var a arguments
 			if err := json.Unmarshal(raw, &a); err != nil {
@@ -138,28 +138,28 @@ func (x *execution) helpers() map[string]relay.Function {
 			answer, refused := f(a)
 			if refused != nil {
 				if errors.Is(refused, redact.ErrProbing) || errors.Is(refused, redact.ErrUnknown) {
-					x.flight.record.refusal(core.Call{}, refused)
+					x.flight.record.recordRefusal(core.ToolCall{}, refused)
 				}
 				return nil, refused
 			}
 			return answer, nil
 		}
 	}
-	return map[string]relay.Function{
-		"pii_domain":  help(func(a arguments) (any, *core.Error) { return answered(x.screen.Domain(a.Token)) }),
-		"pii_equals":  help(func(a arguments) (any, *core.Error) { return answered(x.screen.Equals(a.Token, a.Other)) }),
-		"pii_mask":    help(func(a arguments) (any, *core.Error) { return answered(x.screen.Mask(a.Token)) }),
-		"pii_country": help(func(a arguments) (any, *core.Error) { return answered(x.screen.Country(a.Token)) }),
-		"pii_ranks":   help(func(a arguments) (any, *core.Error) { return answered(x.screen.Ranks(a.Tokens)) }),
-		"pii_age":     help(func(a arguments) (any, *core.Error) { return answered(x.screen.Age(a.Token, time.Now())) }),
+	return map[string]relay.EngineFunction{
+		"pii_domain":  help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Domain(a.Token)) }),
+		"pii_equals":  help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Equals(a.Token, a.Other)) }),
+		"pii_mask":    help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Mask(a.Token)) }),
+		"pii_country": help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Country(a.Token)) }),
+		"pii_ranks":   help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Ranks(a.Tokens)) }),
+		"pii_age":     help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Age(a.Token, time.Now())) }),
 	}
 }
 
-func answered[T any](v T, err *core.Error) (any, *core.Error) { return v, err }
+func asAnswer[T any](v T, err *core.Error) (any, *core.Error) { return v, err }
 
-// Sanitize returns a text with tokens in place of personal data, and the number of values of each type.
-func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error) {
-	open, err := p.screened(session)
+// SanitizeText returns a text with tokens in place of personal data, and the number of values of each type.
+func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, error) {
+	open, err := p.privacySession(session)
 	if err != nil || open == nil {
 		return text, map[string]int{}, err
 	}
@@ -175,7 +175,7 @@ func (p *Pipeline) Sanitize(session, text string) (string, map[string]int, error
 
 // Show returns an Outcome with values in place of tokens, for a person.
 func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
-	open, err := p.screened(session)
+	open, err := p.privacySession(session)
 	if err != nil || open == nil {
 		return o, err
 	}
@@ -183,8 +183,8 @@ func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
 	return o, nil
 }
 
-// screened returns the privacy session of this pipeline's principal for a session, or nil if nothing is hidden.
-func (p *Pipeline) screened(session string) (*redact.Session, error) {
+// privacySession returns the privacy session of this pipeline's principal for a session, or nil if nothing is hidden.
+func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
 	}
@@ -193,17 +193,17 @@ func (p *Pipeline) screened(session string) (*redact.Session, error) {
 
 // Restore shows a person the values behind the tokens in a text. The answer to the model contains them only if the
 // settings allow it.
-func (p *Pipeline) Restore(ctx context.Context, req core.Request, text string) core.Outcome {
-	p, req = p.forNewExecution(), p.complete(req)
-	return p.fly(ctx, req, map[string]any{"restore_pii": true}, asked{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *flight) core.Outcome {
+func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome {
+	p, req = p.forNewExecution(), p.completeRequest(req)
+	return p.startExecution(ctx, req, map[string]any{"restore_pii": true}, requestBody{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *runningExecution) core.Outcome {
 		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
-		open, err := p.screened(req.Session)
+		open, err := p.privacySession(req.Session)
 		if err == nil {
 			shown := text
 			if open != nil {
 				shown = open.Show(text)
 			}
-			o.Result, err = p.reveal(ctx, req, f, text, shown)
+			o.Result, err = p.revealValues(ctx, req, f, text, shown)
 		}
 		if err != nil {
 			o.Error = core.AsError(err)
@@ -213,9 +213,9 @@ func (p *Pipeline) Restore(ctx context.Context, req core.Request, text string) c
 	})
 }
 
-// reveal asks a person to approve showing a text with its values restored. A text without values to show is refused
+// revealValues asks a person to approve showing a text with its values restored. A text without values to show is refused
 // without asking.
-func (p *Pipeline) reveal(ctx context.Context, req core.Request, f *flight, text, shown string) (json.RawMessage, error) {
+func (p *Pipeline) revealValues(ctx context.Context, req core.ExecutionRequest, f *runningExecution, text, shown string) (json.RawMessage, error) {
 	if shown == text {
 		return nil, core.Errorf(core.KindInvalidArguments, "pii", "the text contains no token of this session").
 			WithHint("tokens look like [EMAIL_1]; use those that sanitize_pii or a result returned in this session")
@@ -244,7 +244,7 @@ func (p *Pipeline) reveal(ctx context.Context, req core.Request, f *flight, text
 	if refused != nil {
 		return nil, refused
 	}
-	if err := f.record.reveal(p.RestoreToModel, text); err != nil {
+	if err := f.record.recordReveal(p.RestoreToModel, text); err != nil {
 		return nil, err
 	}
 	if p.RestoreToModel {

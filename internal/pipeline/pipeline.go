@@ -27,99 +27,99 @@ import (
 	"retort/internal/workspace"
 )
 
-// Tools provides the current set of all tools.
-type Tools interface {
+// ToolSource provides the current set of all tools.
+type ToolSource interface {
 	// Toolset returns the tools known now.
 	Toolset() *core.Toolset
-	// Pending returns the servers that have not listed their tools.
-	Pending() []string
-	// Wait waits, at most for patience, for the servers that have not listed their tools.
-	Wait(ctx context.Context, patience time.Duration)
-	// Down returns the configured server that a name means, and why none of its tools are known.
-	Down(name string) (server string, why *core.Error)
-	// Vet checks whether the core.Caller of ctx may call a tool of an earlier Toolset now, because its definition may
+	// PendingServers returns the servers that have not listed their tools.
+	PendingServers() []string
+	// WaitForPending waits, at most for patience, for the servers that have not listed their tools.
+	WaitForPending(ctx context.Context, patience time.Duration)
+	// FindDown returns the configured server that a name means, and why none of its tools are known.
+	FindDown(name string) (server string, why *core.Error)
+	// VetTool checks whether the core.Caller of ctx may call a tool of an earlier Toolset now, because its definition may
 	// have changed. It may list the tool's server, and does so if since is not zero and the server was not listed
 	// after it. now is the tool as the server lists it, or nil if there is no definition to compare. A warning
 	// belongs in the Outcome.
-	Vet(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
-	// Tokens returns how many tokens the definitions of all tools take in a model's context.
-	Tokens(tools *core.Toolset) int
+	VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
+	// CountTokens returns how many tokens the definitions of all tools take in a model's context.
+	CountTokens(tools *core.Toolset) int
 }
 
-// Learner learns the types of answers that tools do not declare.
-type Learner interface {
+// AnswerLearner learns the types of answers that tools do not declare.
+type AnswerLearner interface {
 	// Learn learns from an answer as a program got it. It does not block. private reports whether a key of an object
 	// is personal; if nil, no key is.
 	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
 }
 
-// Secrets masks registered secrets in a text, or in JSON, which stays JSON.
-type Secrets interface {
+// SecretMasker masks registered secrets in a text, or in JSON, which stays JSON.
+type SecretMasker interface {
 	Mask(text []byte) []byte
 }
 
-// Searcher finds tools by what they do.
-type Searcher interface {
-	Search(ctx context.Context, q search.Query) (search.Answer, error)
+// ToolSearcher finds tools by what they do.
+type ToolSearcher interface {
+	Search(ctx context.Context, q search.Query) (search.SearchResult, error)
 }
 
-// Gate checks whether a program may run and prepares it for running.
-type Gate interface {
-	Check(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (check.Verdict, *core.Error)
-	// Examine checks a skill that has not been saved yet.
-	Examine(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.Library) (check.Examined, *core.Error)
+// ProgramChecker checks whether a program may run and prepares it for running.
+type ProgramChecker interface {
+	Check(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (check.Verdict, *core.Error)
+	// ExamineSkill checks a skill that has not been saved yet.
+	ExamineSkill(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.SkillLibrary) (check.SkillCheck, *core.Error)
 }
 
-// Sandboxes creates a sandbox of the named backend, or of the configured one.
-type Sandboxes interface {
-	// Able returns why Prepare would fail, as far as that is known beforehand.
-	Able(backend string, s sandbox.Spec) *core.Error
-	Prepare(ctx context.Context, backend string, s sandbox.Spec) (sandbox.Sandbox, error)
+// SandboxFactory creates a sandbox of the named backend, or of the configured one.
+type SandboxFactory interface {
+	// CheckAvailable returns why Prepare would fail, as far as that is known beforehand.
+	CheckAvailable(backend string, s sandbox.SandboxSpec) *core.Error
+	Prepare(ctx context.Context, backend string, s sandbox.SandboxSpec) (sandbox.Sandbox, error)
 }
 
 // Pipeline executes programs. All fields are required except Logins, Routing, Secrets, Privacy, Network, Learner,
 // Recorder, Watch, Tracer, Describer and KeptTokens.
 type Pipeline struct {
-	Tools      Tools
-	Searcher   Searcher
-	Gate       Gate
-	Sandboxes  Sandboxes
+	Tools      ToolSource
+	Searcher   ToolSearcher
+	Gate       ProgramChecker
+	Sandboxes  SandboxFactory
 	Relay      *relay.Relay
-	Policy     *policy.View // of the principal this pipeline executes for
-	Logins     Logins       // nil: a call that needs a login fails
-	Approvals  Approvals
-	Flights    *Flights
+	Policy     *policy.View  // of the principal this pipeline executes for
+	Logins     LoginPrompter // nil: a call that needs a login fails
+	Approvals  ApprovalOptions
+	Flights    *Executions
 	Ledger     *ledger.Ledger
 	Workspaces *workspace.Store
-	States     *workspace.States
+	States     *workspace.StateStore
 	Limits     core.Limits // the most that a request can have
 	MaxTokens  int         // of an Outcome's result and output
 	// DefinitionTokens bounds the definition of one tool that a model sees, in tokens. 0 means 4,000.
 	DefinitionTokens int
 	Runtime          string // for TypeScript and JavaScript
 	Routing          Routing
-	Secrets          Secrets
-	Privacy          *redact.Screen  // nil hides nothing
-	Network          *egress.Network // what programs reach themselves; nil: nothing
+	Secrets          SecretMasker
+	Privacy          *redact.Redactor // nil hides nothing
+	Network          *egress.Network  // what programs reach themselves; nil: nothing
 	Skills           *skills.Store
 	// Prose removes suspicious parts from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
-	Learner Learner // nil: nothing is learned
+	Learner AnswerLearner // nil: nothing is learned
 	// Wrapper renders a wrapper's file with the project's template. If nil, the file is used as generated.
 	Wrapper func(lang core.Language, path, code string) string
 	// Stub renders a tool's description for a model with the project's template. If nil, the description is used as
 	// generated.
 	Stub func(lang core.Language, t *core.Tool, name, definition string, full bool) string
 	// Recorder writes the audit log. If nil, nothing is recorded.
-	Recorder core.Recorder
+	Recorder core.EventRecorder
 	// Watch detects anomalies. If nil, nothing is checked.
-	Watch Watch
+	Watch AnomalyWatch
 	// Tracer receives the duration of steps. It may be nil.
 	Tracer core.Tracer
 	// Describer describes results in words. If nil, summaries contain only Retort's own sentence.
-	Describer Describer
+	Describer ResultDescriber
 	// Memory bounds the memory for results. If nil, results are not counted.
-	Memory core.Memory
+	Memory core.MemoryBudget
 	// RestoreToModel allows a person to show the model the values behind tokens.
 	RestoreToModel bool
 	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
@@ -128,8 +128,8 @@ type Pipeline struct {
 	KeptTokens func(session string, why error)
 }
 
-// patience bounds how long a program or call with an unknown name waits for servers that have not listed their tools.
-const patience = 10 * time.Second
+// startTimeout bounds how long a program or call with an unknown name waits for servers that have not listed their tools.
+const startTimeout = 10 * time.Second
 
 // Toolset returns the tools that the policy shows. Searching, describing, checking and calling all use it.
 func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
@@ -144,18 +144,18 @@ func (p *Pipeline) forNewExecution() *Pipeline {
 
 // Execute runs one program and always returns an Outcome. If the program waits for a person and the channel of ctx
 // cannot ask one, it keeps waiting and the Outcome is pending.
-func (p *Pipeline) Execute(ctx context.Context, req core.Request) core.Outcome {
-	refused, asks := p.exceeds(req), req.Limits.Timeout
-	p, req = p.forNewExecution(), p.complete(req)
+func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome {
+	refused, asks := p.refuseExcess(req), req.Limits.Timeout
+	p, req = p.forNewExecution(), p.completeRequest(req)
 	if asks > p.Limits.Timeout {
 		refused = tooLong(asks, p.Limits.Timeout)
 	}
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
-	return p.fly(ctx, req, what, asked{Code: req.Code}, func(ctx context.Context, f *flight) core.Outcome {
+	return p.startExecution(ctx, req, what, requestBody{Code: req.Code}, func(ctx context.Context, f *runningExecution) core.Outcome {
 		if refused != nil {
 			return core.Outcome{ExecutionID: req.ID, Status: core.StatusRejected, Error: refused}
 		}
-		return p.execute(ctx, req, f)
+		return p.executeProgram(ctx, req, f)
 	})
 }
 
@@ -165,130 +165,132 @@ func tooLong(asks, most time.Duration) *core.Error {
 		WithHint("ask for at most %d, or for nothing; the setting maxExecutionTime raises the maximum", most.Milliseconds())
 }
 
-func (p *Pipeline) execute(ctx context.Context, req core.Request, f *flight) core.Outcome {
+func (p *Pipeline) executeProgram(ctx context.Context, req core.ExecutionRequest, f *runningExecution) core.Outcome {
 	if req.DryRun {
-		return p.rehearse(ctx, req, f)
+		return p.dryRun(ctx, req, f)
 	}
 	return p.perform(ctx, req, f, nil)
 }
 
 // perform runs a program. If plan is not nil, the program's effects are checked against it.
-func (p *Pipeline) perform(ctx context.Context, req core.Request, f *flight, plan *plan) core.Outcome {
-	ctx, free := p.claiming(ctx, req)
+func (p *Pipeline) perform(ctx context.Context, req core.ExecutionRequest, f *runningExecution, plan *effectPlan) core.Outcome {
+	ctx, free := p.withClaim(ctx, req)
 	defer free()
-	x, err := p.open(req, f, plan)
+	x, err := p.openExecution(req, f, plan)
 	if err != nil {
-		return x.fail(err)
+		return x.failWith(err)
 	}
 	checked := x.req
 	checked.Code = x.code
-	verdict, refusal := x.judge(ctx, checked)
-	if err := f.record.verdict(verdict, refusal); err != nil {
-		return x.fail(err)
+	verdict, refusal := x.checkProgram(ctx, checked)
+	if err := f.record.recordVerdict(verdict, refusal); err != nil {
+		return x.failWith(err)
 	}
 	if refusal != nil {
-		return x.refuse(refusal)
+		return x.refuseWith(refusal)
 	}
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
-	x.outdated()
-	spec := sandbox.Spec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.floor(verdict.Risk), Proxied: x.proxied(&verdict)}
-	if refused := p.Sandboxes.Able(x.req.Sandbox, spec); refused != nil { // a person is not asked about a program that cannot run
-		return x.fail(refused)
+	x.noteOutdated()
+	spec := sandbox.SandboxSpec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.requiredFloor(verdict.Risk), Proxied: x.usesProxy(&verdict)}
+	if refused := p.Sandboxes.CheckAvailable(x.req.Sandbox, spec); refused != nil { // a person is not asked about a program that cannot run
+		return x.failWith(refused)
 	}
 	if refused := x.approveProgram(ctx); refused != nil {
-		return x.fail(refused)
+		return x.failWith(refused)
 	}
 	sandbox, err := p.Sandboxes.Prepare(ctx, x.req.Sandbox, spec)
 	if err != nil {
-		return x.fail(err)
+		return x.failWith(err)
 	}
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
-	inside, ran := f.record.step(ctx, core.StepSandbox, f.record.event(core.EventVerdict))
-	x.commanding(sandbox)
-	host, disconnect := x.connect()
+	inside, ran := f.record.beginStep(ctx, core.StepSandbox, f.record.newEvent(core.EventVerdict))
+	x.attachCommands(sandbox)
+	host, disconnect := x.openNetwork()
 	result, err := sandbox.Run(inside, verdict.Program, host)
 	disconnect()
-	ran(core.Event{Status: string(result.Status)})
+	ran(core.AuditEvent{Status: string(result.Status)})
 	if err != nil {
-		return x.fail(err)
+		return x.failWith(err)
 	}
-	if err := p.admit(ctx, len(result.Value)+len(result.Output)); err != nil {
-		return x.fail(err)
+	if err := p.admitResult(ctx, len(result.Value)+len(result.Output)); err != nil {
+		return x.failWith(err)
 	}
 	result = x.refusedNetwork(result)
-	result.Error = verdict.Locate(result.Error)
-	if result.Status == core.StatusError && result.Error != nil && result.Error.Denies() {
+	result.Error = verdict.LocateError(result.Error)
+	if result.Status == core.StatusError && result.Error != nil && result.Error.IsDenial() {
 		result.Status = core.StatusDenied
 	}
 	if result.Status == core.StatusError && ctx.Err() != nil {
 		result.Status = core.StatusCancelled // a cancelled call threw before the sandbox noticed
 	}
 	result.Warnings = append(verdict.Warnings, result.Warnings...)
-	o := report.Make(result, x.reporting())
+	o := report.MakeOutcome(result, x.reportOptions())
 	o.Stats.SandboxWhy = spec.Floor.Why
-	return x.close(x.describe(ctx, o))
+	return x.closeWith(x.describeResult(ctx, o))
 }
 
-// judge checks the program. If it names something unknown, judge waits for servers that have not listed their tools
+// checkProgram checks the program. If it names something unknown, judge waits for servers that have not listed their tools
 // and checks again.
-func (x *execution) judge(ctx context.Context, req core.Request) (check.Verdict, *core.Error) {
+func (x *execution) checkProgram(ctx context.Context, req core.ExecutionRequest) (check.Verdict, *core.Error) {
 	p := x.pipeline
-	inside, judged := x.flight.record.step(ctx, core.StepGate, x.flight.record.event(core.EventVerdict))
-	verdict, refusal := p.Gate.Check(inside, req, x.tools, library{x})
-	if refusal != nil && refusal.Kind != core.KindLimit && !refusal.Denies() && x.seesMore(inside) {
-		verdict, refusal = p.Gate.Check(inside, req, x.tools, library{x})
+	inside, judged := x.flight.record.beginStep(ctx, core.StepGate, x.flight.record.newEvent(core.EventVerdict))
+	verdict, refusal := p.Gate.Check(inside, req, x.tools, skillLibrary{x})
+	if refusal != nil && refusal.Kind != core.KindLimit && !refusal.IsDenial() && x.seesMore(inside) {
+		verdict, refusal = p.Gate.Check(inside, req, x.tools, skillLibrary{x})
 	}
 	if refusal == nil {
-		refusal = uncallable(x.tools, verdict)
+		refusal = refuseUncallable(x.tools, verdict)
 	}
 	if refusal != nil && req.Guessed {
-		refusal = source.Recognize(req.Code).Guessed(refusal)
+		refusal = source.RecognizeLanguage(req.Code).MarkGuessed(refusal)
 	}
-	judged(came(refusal))
+	judged(stepResult(refusal))
 	return verdict, refusal
 }
 
 // Call makes one call without a program, through the same relay. Like Execute, it may wait for a person.
-func (p *Pipeline) Call(ctx context.Context, req core.Request, name string, arguments json.RawMessage) core.Outcome {
-	p, req = p.forNewExecution(), p.complete(req)
+func (p *Pipeline) Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome {
+	p, req = p.forNewExecution(), p.completeRequest(req)
 	what := map[string]any{"direct": true}
-	return p.fly(ctx, req, what, asked{Name: name, Arguments: arguments}, func(ctx context.Context, f *flight) core.Outcome { return p.call(ctx, req, name, arguments, f) })
+	return p.startExecution(ctx, req, what, requestBody{Name: name, Arguments: arguments}, func(ctx context.Context, f *runningExecution) core.Outcome {
+		return p.executeCall(ctx, req, name, arguments, f)
+	})
 }
 
-func (p *Pipeline) call(ctx context.Context, req core.Request, name string, arguments json.RawMessage, f *flight) core.Outcome {
-	ctx, free := p.claiming(ctx, req)
+func (p *Pipeline) executeCall(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage, f *runningExecution) core.Outcome {
+	ctx, free := p.withClaim(ctx, req)
 	defer free()
 	req.Code = ""
-	x, err := p.open(req, f, nil)
+	x, err := p.openExecution(req, f, nil)
 	if err != nil {
-		return x.fail(err)
+		return x.failWith(err)
 	}
 	x.callTimeout = x.req.Limits.Timeout
-	x.see(x.tools)
+	x.setTools(x.tools)
 	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
-		return x.fail(core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
+		return x.failWith(core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
 	}
 	if refused := x.approveDirect(ctx, name, arguments); refused != nil {
-		return x.fail(refused)
+		return x.failWith(refused)
 	}
-	call := core.Call{Tool: "call", Arguments: byName}
+	call := core.ToolCall{Tool: "call", Arguments: byName}
 	result, err := x.host.Call(ctx, call)
 	if e := core.AsError(err); e != nil && e.Kind == core.KindToolNotFound && x.seesMore(ctx) {
 		result, err = x.host.Call(ctx, call)
 	}
 	if err == nil {
-		err = p.admit(ctx, len(result.Value))
+		err = p.admitResult(ctx, len(result.Value))
 	}
 	if err != nil {
-		return x.fail(err)
+		return x.failWith(err)
 	}
-	return x.close(x.describe(ctx, report.Make(sandbox.Report{Status: core.StatusOK, Value: result.Value}, x.reporting())))
+	return x.closeWith(x.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: result.Value}, x.reportOptions())))
 }
 
-// claiming returns a context in which the execution's memory is counted until free is called.
-func (p *Pipeline) claiming(ctx context.Context, req core.Request) (_ context.Context, free func()) {
+// withClaim returns a context in which the execution's memory is counted until free is called.
+func (p *Pipeline) withClaim(ctx context.Context, req core.ExecutionRequest) (_ context.Context, free func()) {
 	if p.Memory == nil {
 		return ctx, func() {}
 	}
@@ -296,8 +298,8 @@ func (p *Pipeline) claiming(ctx context.Context, req core.Request) (_ context.Co
 	return core.WithMemory(ctx, p.Memory), claim.Free
 }
 
-// admit waits until there is memory to prepare a result of n bytes for the model.
-func (p *Pipeline) admit(ctx context.Context, n int) error {
+// admitResult waits until there is memory to prepare a result of n bytes for the model.
+func (p *Pipeline) admitResult(ctx context.Context, n int) error {
 	if p.Memory == nil {
 		return nil
 	}
@@ -310,47 +312,47 @@ func (p *Pipeline) admit(ctx context.Context, n int) error {
 // execution holds the state of one request while it runs.
 type execution struct {
 	pipeline  *Pipeline
-	req       core.Request // complete
+	req       core.ExecutionRequest // complete
 	tools     *core.Toolset
-	files     *workspace.Workspace // of the session
-	draft     *workspace.Workspace // what the program sees of it in a dry run; else nil
-	state     *workspace.State     // a draft in a dry run
-	plan      *plan                // nil if effects are judged one by one
-	screen    *redact.Session      // nil if nothing is hidden
-	whole     *core.Toolset        // which include those that the request may reach
-	code      string               // of the request, with tokens in place of sealed data
+	files     *workspace.Workspace    // of the session
+	draft     *workspace.Workspace    // what the program sees of it in a dry run; else nil
+	state     *workspace.SessionState // a draft in a dry run
+	plan      *effectPlan             // nil if effects are judged one by one
+	screen    *redact.Session         // nil if nothing is hidden
+	whole     *core.Toolset           // which include those that the request may reach
+	code      string                  // of the request, with tokens in place of sealed data
 	host      sandbox.Host
-	tally     *relay.Tally
-	risk      *rules.Risk  // of the program, once it has passed the gate
-	skills    []core.Skill // that it uses, as they were checked
+	tally     *relay.CallCounter
+	risk      *rules.ProgramRisk // of the program, once it has passed the gate
+	skills    []core.Skill       // that it uses, as they were checked
 	entry     *ledger.Entry
-	flight    *flight
-	notes     notes
+	flight    *runningExecution
+	notes     warningList
 	uncertain uncertainCalls
-	changes   changes
-	reach     reach           // what of the network the program may reach
+	changes   changeSummary
+	reach     networkReach    // what of the network the program may reach
 	network   *egress.Session // of the program, during and after its run; nil without a program
-	commands  *commands
+	commands  *commandRunner
 
 	approved atomic.Pointer[time.Time] // when a person last approved something; nil if nothing was asked
 
-	callTimeout time.Duration // of a call without a program
-	exact       *core.Passed  // nil unless the answer is given back as it is
+	callTimeout time.Duration            // of a call without a program
+	exact       *core.PassthroughRequest // nil unless the answer is given back as it is
 }
 
-func (p *Pipeline) open(req core.Request, f *flight, plan *plan) (*execution, error) {
-	x := &execution{pipeline: p, req: req, flight: f, plan: plan, reach: reach{whole: p.Network, view: p.Policy}, entry: p.Ledger.Open(p.Account(req.Session))}
-	x.commands = &commands{x: x, turn: make(chan struct{}, 1)}
-	x.tools = x.visible()
-	files, err := p.Workspaces.Open(p.own(req.Session))
+func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution, plan *effectPlan) (*execution, error) {
+	x := &execution{pipeline: p, req: req, flight: f, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy}, entry: p.Ledger.Open(p.AccountName(req.Session))}
+	x.commands = &commandRunner{x: x, turn: make(chan struct{}, 1)}
+	x.tools = x.visibleTools()
+	files, err := p.Workspaces.Open(p.ownSessionName(req.Session))
 	if err != nil {
 		return x, err
 	}
-	x.files, x.state = files, p.States.Of(p.own(req.Session))
-	if err := x.hide(); err != nil {
+	x.files, x.state = files, p.States.StateFor(p.ownSessionName(req.Session))
+	if err := x.openPrivacy(); err != nil {
 		return x, err
 	}
-	if x.rehearses() {
+	if x.isDryRun() {
 		if x.draft, err = files.Draft(); err != nil {
 			return x, err
 		}
@@ -358,36 +360,36 @@ func (p *Pipeline) open(req core.Request, f *flight, plan *plan) (*execution, er
 			return x, err
 		}
 	}
-	x.see(x.tools)
+	x.setTools(x.tools)
 	return x, nil
 }
 
-// own returns the name under which a session's files and state are stored. Each principal has separate sessions.
-func (p *Pipeline) own(session string) string {
+// ownSessionName returns the name under which a session's files and state are stored. Each principal has separate sessions.
+func (p *Pipeline) ownSessionName(session string) string {
 	if principal := p.Policy.Principal(); principal != "" {
 		return redact.SessionName(principal, session)
 	}
 	return session
 }
 
-// Account returns the name under which tokens of a session are counted. Only the person at the machine has an account
+// AccountName returns the name under which tokens of a session are counted. Only the person at the machine has an account
 // of all sessions, which is "".
-func (p *Pipeline) Account(session string) string {
+func (p *Pipeline) AccountName(session string) string {
 	if p.Policy.Principal() == "" {
 		return session
 	}
-	return p.own(cmp.Or(session, "default"))
+	return p.ownSessionName(cmp.Or(session, "default"))
 }
 
-// scope returns the scope within which cached answers of a session may be reused.
-func (p *Pipeline) scope(session string) string {
+// cacheScope returns the scope within which cached answers of a session may be reused.
+func (p *Pipeline) cacheScope(session string) string {
 	return p.Policy.Version() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
 }
 
-func (x *execution) rehearses() bool { return x.plan != nil && x.plan.rehearsal }
+func (x *execution) isDryRun() bool { return x.plan != nil && x.plan.rehearsal }
 
-// scene returns the files that the program sees.
-func (x *execution) scene() *workspace.Workspace {
+// visibleFiles returns the files that the program sees.
+func (x *execution) visibleFiles() *workspace.Workspace {
 	if x.draft != nil {
 		return x.draft
 	}
@@ -397,51 +399,51 @@ func (x *execution) scene() *workspace.Workspace {
 // seesMore waits for servers that have not listed their tools, and reports whether the execution then sees other
 // tools.
 func (x *execution) seesMore(ctx context.Context) bool {
-	x.pipeline.Tools.Wait(ctx, patience)
-	now := x.visible()
+	x.pipeline.Tools.WaitForPending(ctx, startTimeout)
+	now := x.visibleTools()
 	if now == x.tools {
 		return false
 	}
-	x.see(now)
+	x.setTools(now)
 	return true
 }
 
-// see sets the tools that the execution can see and call.
-func (x *execution) see(tools *core.Toolset) {
+// setTools sets the tools that the execution can see and call.
+func (x *execution) setTools(tools *core.Toolset) {
 	x.tools = tools
-	x.host, x.tally = x.pipeline.Relay.Open(x.relaying(tools))
+	x.host, x.tally = x.pipeline.Relay.Open(x.relayExecution(tools))
 }
 
-// relaying returns what the relay needs to make calls of these tools.
-func (x *execution) relaying(tools *core.Toolset) relay.Execution {
+// relayExecution returns what the relay needs to make calls of these tools.
+func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
 	r := relay.Execution{
-		ID: x.req.ID, Caller: x.caller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.functions(x),
-		Files: filing{x.scene()}, Note: x.notes.add, Carried: x.entry.Carried, Progress: x.req.Progress,
-		Scope: x.pipeline.scope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vet, Approve: x.approveCall, Asked: x.flight.asked, Login: x.login, CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision, Leaves: x.goes, Refused: x.flight.record.refusal,
+		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.engineFunctions(x),
+		Files: workspaceFiles{x.visibleFiles()}, Note: x.notes.add, Carried: x.entry.AddCarried, Progress: x.req.Progress,
+		Scope: x.pipeline.cacheScope(x.req.Session), NoCache: x.req.NoCache,
+		Vet: x.vetTool, Approve: x.approveCall, Asked: x.flight.admitServerRequest, Login: x.requestLogin, CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision, Leaves: x.recordOutgoing, Refused: x.flight.record.recordRefusal,
 	}
-	r.Privacy = privacy{x.pipeline.Secrets, x.screen, x.flight.record.saw, x.flight.record.named}
-	if x.rehearses() {
-		r.Rehearse = x.plan.record
+	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.flight.record.countPersonal, x.flight.record.noteTokens}
+	if x.isDryRun() {
+		r.Rehearse = x.plan.recordIntended
 	}
 	if x.exact != nil {
 		r.Exact, r.Method = true, x.exact.Method
 	}
 	if x.pipeline.Learner != nil {
-		r.Learn = func(t *core.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personal()) }
+		r.Learn = func(t *core.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personalKeys()) }
 	}
 	return r
 }
 
-// caller returns the Caller of the execution's calls.
-func (x *execution) caller() core.Caller {
+// newCaller returns the Caller of the execution's calls.
+func (x *execution) newCaller() core.Caller {
 	return core.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
 }
 
-// filing adapts a workspace to the relay's interface.
-type filing struct{ *workspace.Workspace }
+// workspaceFiles adapts a workspace to the relay's interface.
+type workspaceFiles struct{ *workspace.Workspace }
 
-func (f filing) Create(ctx context.Context, suffix string) (relay.Incoming, error) {
+func (f workspaceFiles) Create(ctx context.Context, suffix string) (relay.IncomingFile, error) {
 	in, err := f.Workspace.Create(ctx, suffix)
 	if err != nil {
 		return nil, err
@@ -449,8 +451,8 @@ func (f filing) Create(ctx context.Context, suffix string) (relay.Incoming, erro
 	return in, nil
 }
 
-// complete fills in the request's missing values. A request may only lower the configured limits.
-func (p *Pipeline) complete(req core.Request) core.Request {
+// completeRequest fills in the request's missing values. A request may only lower the configured limits.
+func (p *Pipeline) completeRequest(req core.ExecutionRequest) core.ExecutionRequest {
 	if req.ID == "" {
 		req.ID = strings.ToLower(rand.Text()[:13])
 	}
@@ -458,50 +460,50 @@ func (p *Pipeline) complete(req core.Request) core.Request {
 		req.Session = "default"
 	}
 	if req.Language == "" {
-		req.Language, req.Guessed = source.Recognize(req.Code).Language, true
+		req.Language, req.Guessed = source.RecognizeLanguage(req.Code).Language, true
 	}
 	if req.Runtime == "" {
 		req.Runtime = p.Runtime
 	}
-	req.Limits = req.Limits.Within(p.Limits)
+	req.Limits = req.Limits.BoundedBy(p.Limits)
 	return req
 }
 
 // LanguageOf returns the language that a request names, or else the one its program is written in.
-func LanguageOf(req core.Request) core.Language {
+func LanguageOf(req core.ExecutionRequest) core.Language {
 	if req.Language == "" {
-		return source.Recognize(req.Code).Language
+		return source.RecognizeLanguage(req.Code).Language
 	}
 	return req.Language
 }
 
-func (x *execution) refuse(e *core.Error) core.Outcome {
-	return x.end(sandbox.Report{Status: core.StatusRejected, Error: x.pipeline.explained(e)})
+func (x *execution) refuseWith(e *core.Error) core.Outcome {
+	return x.finishWith(sandbox.RunReport{Status: core.StatusRejected, Error: x.pipeline.explainUnknown(e)})
 }
 
-func (x *execution) fail(err error) core.Outcome {
-	e := x.pipeline.explained(core.AsError(err))
-	return x.end(sandbox.Report{Status: statusOf(e), Error: e})
+func (x *execution) failWith(err error) core.Outcome {
+	e := x.pipeline.explainUnknown(core.AsError(err))
+	return x.finishWith(sandbox.RunReport{Status: statusOf(e), Error: e})
 }
 
-func (x *execution) end(r sandbox.Report) core.Outcome {
-	return x.close(report.Make(r, x.reporting()))
+func (x *execution) finishWith(r sandbox.RunReport) core.Outcome {
+	return x.closeWith(report.MakeOutcome(r, x.reportOptions()))
 }
 
-// reporting returns the options for the execution's report.
-func (x *execution) reporting() report.Options {
+// reportOptions returns the options for the execution's report.
+func (x *execution) reportOptions() report.Options {
 	o := report.Options{ID: x.req.ID, MaxTokens: x.pipeline.MaxTokens, Language: x.req.Language}
 	if x.files != nil {
 		o.Files = x.files
 	}
 	if x.screen != nil {
-		o.Hide = x.screen.Text
+		o.Hide = x.screen.RedactText
 	}
 	return o
 }
 
 // statusOf returns the status of an execution that failed outside of its sandbox.
-func statusOf(e *core.Error) core.Status {
+func statusOf(e *core.Error) core.OutcomeStatus {
 	switch e.Kind {
 	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:
 		return core.StatusRejected
@@ -515,24 +517,24 @@ func statusOf(e *core.Error) core.Status {
 	return core.StatusError
 }
 
-// close completes the Outcome's statistics. Every way to end an execution goes through it.
-func (x *execution) close(o core.Outcome) core.Outcome {
+// closeWith completes the Outcome's statistics. Every way to end an execution goes through it.
+func (x *execution) closeWith(o core.Outcome) core.Outcome {
 	if x.tally != nil {
-		o.Stats.ToolCalls, o.Stats.Tools = x.tally.Counts()
-		o.Stats.CacheHits = x.tally.Hits()
+		o.Stats.ToolCalls, o.Stats.Tools = x.tally.CallCounts()
+		o.Stats.CacheHits = x.tally.CacheHits()
 	}
-	if x.rehearses() {
-		o = x.rehearsed(o)
+	if x.isDryRun() {
+		o = x.addDryRun(o)
 	}
 	o.Warnings = append(o.Warnings, x.notes.said...)
-	o.Summary = x.summary(o)
-	o = x.pipeline.warned(o)
-	o = x.hidden(x.uncertain.tell(o))
+	o.Summary = x.summarizeOutcome(o)
+	o = x.pipeline.addWarnings(o)
+	o = x.hideOutcome(x.uncertain.addToOutcome(o))
 	if x.draft != nil {
 		_ = x.draft.Close() // what remains is removed later
 	}
 	if x.files != nil {
-		if !x.rehearses() {
+		if !x.isDryRun() {
 			x.pipeline.copyOut(x.req.Session, x.files)
 		}
 		_ = x.files.Close() // the written data is on disk already
@@ -540,6 +542,6 @@ func (x *execution) close(o core.Outcome) core.Outcome {
 	if x.risk != nil {
 		o.Stats.Risk = &x.risk.Score
 	}
-	x.entry.Settle(&o, report.Returned(o), x.pipeline.Tools.Tokens(x.tools))
+	x.entry.Settle(&o, report.CountReturned(o), x.pipeline.Tools.CountTokens(x.tools))
 	return o
 }

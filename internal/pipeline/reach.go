@@ -7,8 +7,8 @@ import (
 	"retort/internal/policy"
 )
 
-// reach holds the network that a View's policy allows programs. It is safe for concurrent use.
-type reach struct {
+// networkReach holds the network that a View's policy allows programs. It is safe for concurrent use.
+type networkReach struct {
 	whole *egress.Network
 	view  *policy.View
 
@@ -17,9 +17,9 @@ type reach struct {
 	now *egress.Network
 }
 
-// network returns the part of the network that the policy in force allows. The value stays the same until the policy
+// currentNetwork returns the part of the network that the policy in force allows. The value stays the same until the policy
 // changes. Invalid rules allow nothing.
-func (r *reach) network() *egress.Network {
+func (r *networkReach) currentNetwork() *egress.Network {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.view.InForce(); r.now == nil || p != r.by {

@@ -17,39 +17,39 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// noted records an event outside of any execution.
-func (p *Pipeline) noted(kind core.EventKind, session, status string, facts map[string]any, body asked) *core.Error {
+// recordEvent records an event outside of any execution.
+func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, facts map[string]any, body requestBody) *core.Error {
 	if p.Recorder == nil {
 		return nil
 	}
-	r := &record{to: p.Recorder, about: core.Event{Session: session, Principal: p.Policy.Principal()}, begun: make(chan struct{})}
+	r := &executionRecord{to: p.Recorder, about: core.AuditEvent{Session: session, Principal: p.Policy.Principal()}, begun: make(chan struct{})}
 	close(r.begun)
 	var err error
-	if r.screen, err = p.screened(session); err != nil {
+	if r.screen, err = p.privacySession(session); err != nil {
 		r.blind = true
 	}
-	e := r.event(kind)
+	e := r.newEvent(kind)
 	e.Status, e.Facts = status, facts
-	body.Name = r.text(body.Name)
+	body.Name = r.maskText(body.Name)
 	e.Body = bodyOf(body)
 	return r.add(e, false)
 }
 
-// Looked records a search for tools or a request for definitions. query is the question or the names.
-func (p *Pipeline) Looked(how, query string, found int) *core.Error {
-	return p.noted(core.EventSearch, "", how, map[string]any{"found": found}, asked{Name: query})
+// RecordLookup records a search for tools or a request for definitions. query is the question or the names.
+func (p *Pipeline) RecordLookup(how, query string, found int) *core.Error {
+	return p.recordEvent(core.EventSearch, "", how, map[string]any{"found": found}, requestBody{Name: query})
 }
 
-// Changed records that a skill was saved or removed.
-func (p *Pipeline) Changed(skill, how string) *core.Error {
-	return p.noted(core.EventSkill, "", how, map[string]any{"skill": skill}, asked{})
+// RecordSkillChange records that a skill was saved or removed.
+func (p *Pipeline) RecordSkillChange(skill, how string) *core.Error {
+	return p.recordEvent(core.EventSkill, "", how, map[string]any{"skill": skill}, requestBody{})
 }
 
-// record writes the audit log entries of one execution. Without a recorder it does nothing.
-type record struct {
-	to      core.Recorder
+// executionRecord writes the audit log entries of one execution. Without a recorder it does nothing.
+type executionRecord struct {
+	to      core.EventRecorder
 	tracer  core.Tracer
-	about   core.Event      // what all entries have in common
+	about   core.AuditEvent // what all entries have in common
 	screen  *redact.Session // nil hides nothing
 	blind   bool            // personal data cannot be hidden, so no values are recorded
 	began   time.Time
@@ -67,29 +67,29 @@ type record struct {
 // maxRefusals bounds the refused calls that get an entry each, because a program can cause them at no cost.
 const maxRefusals = 100
 
-// begin records the request for an execution while the program is checked. body is not hidden yet. If recording
+// beginRecord records the request for an execution while the program is checked. body is not hidden yet. If recording
 // fails, so do all later entries.
-func (p *Pipeline) begin(req core.Request, what map[string]any, body asked) *record {
-	r := &record{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
-	r.about = core.Event{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
+func (p *Pipeline) beginRecord(req core.ExecutionRequest, what map[string]any, body requestBody) *executionRecord {
+	r := &executionRecord{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
+	r.about = core.AuditEvent{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
 	go func() {
 		defer close(r.begun)
 		if r.to != nil {
-			r.refused = p.requested(r, req, what, body)
+			r.refused = p.recordRequest(r, req, what, body)
 		}
 	}()
 	return r
 }
 
-// ready waits until the first entry is written, and returns the error if that failed.
-func (r *record) ready() *core.Error {
+// waitReady waits until the first entry is written, and returns the error if that failed.
+func (r *executionRecord) waitReady() *core.Error {
 	<-r.begun
 	return r.refused
 }
 
-func (p *Pipeline) requested(r *record, req core.Request, what map[string]any, body asked) *core.Error {
+func (p *Pipeline) recordRequest(r *executionRecord, req core.ExecutionRequest, what map[string]any, body requestBody) *core.Error {
 	var err error
-	if r.screen, err = p.screened(req.Session); err != nil {
+	if r.screen, err = p.privacySession(req.Session); err != nil {
 		r.blind = true
 	}
 	what["limits"] = map[string]any{"timeout_ms": req.Limits.Timeout.Milliseconds(), "memory": req.Limits.Memory, "tool_calls": req.Limits.ToolCalls}
@@ -108,65 +108,65 @@ func (p *Pipeline) requested(r *record, req core.Request, what map[string]any, b
 		sum := sha256.Sum256([]byte(body.Code))
 		what["code_sha256"] = hex.EncodeToString(sum[:])
 	}
-	body.Code, body.Arguments = r.hidden(body.Code), r.masked(body.Arguments)
-	e := r.event(core.EventRequest)
+	body.Code, body.Arguments = r.hideText(body.Code), r.maskJSON(body.Arguments)
+	e := r.newEvent(core.EventRequest)
 	e.Facts, e.Body = what, bodyOf(body)
 	return r.to.Record(e, false)
 }
 
-// asked holds the body of a request's entry.
-type asked struct {
+// requestBody holds the body of a request's entry.
+type requestBody struct {
 	Code      string          `json:"code,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-func (r *record) event(kind core.EventKind) core.Event {
+func (r *executionRecord) newEvent(kind core.EventKind) core.AuditEvent {
 	e := r.about
 	e.Kind = kind
 	return e
 }
 
-func (r *record) add(e core.Event, durable bool) *core.Error {
+func (r *executionRecord) add(e core.AuditEvent, durable bool) *core.Error {
 	if r.to == nil {
 		return nil
 	}
-	if err := r.ready(); err != nil {
+	if err := r.waitReady(); err != nil {
 		return err
 	}
 	return r.to.Record(e, durable)
 }
 
-// text returns a text as it may be recorded.
-func (r *record) text(s string) string {
-	_ = r.ready() // the screen is there
-	return r.hidden(s)
+// maskText returns a text as it may be recorded.
+func (r *executionRecord) maskText(s string) string {
+	_ = r.waitReady() // the screen is there
+	return r.hideText(s)
 }
 
-func (r *record) hidden(s string) string {
+func (r *executionRecord) hideText(s string) string {
 	switch {
 	case r.blind:
 		return "(hidden)"
 	case r.screen == nil:
 		return s
 	}
-	return r.screen.Text(s)
+	return r.screen.RedactText(s)
 }
 
-// json returns JSON as it may be recorded.
-func (r *record) json(raw json.RawMessage) json.RawMessage {
-	_ = r.ready()
-	return r.masked(raw)
+// hideJSON returns JSON as it may be recorded.
+func (r *executionRecord) hideJSON(raw json.RawMessage) json.RawMessage {
+	_ = r.waitReady()
+	return r.maskJSON(raw)
 }
 
-func (r *record) masked(raw json.RawMessage) json.RawMessage {
+func (r *executionRecord) maskJSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || !r.blind && r.screen == nil {
 		return raw
 	}
 	if r.blind {
 		return json.RawMessage(`"(hidden)"`)
 	}
-	out, err := r.screen.Outgoing(raw)
+	out, err := r.screen.RedactOutgoing(raw)
 	if err != nil {
 		return json.RawMessage(`"(hidden)"`)
 	}
@@ -181,8 +181,8 @@ func bodyOf(v any) json.RawMessage {
 	return body
 }
 
-// said holds the body of an entry about an error or a result.
-type said struct {
+// errorBody holds the body of an entry about an error or a result.
+type errorBody struct {
 	Error     string          `json:"error,omitempty"`
 	Reasons   []string        `json:"reasons,omitempty"`
 	Artifacts []string        `json:"artifacts,omitempty"`
@@ -194,15 +194,15 @@ type said struct {
 // completely, because personal data might not be recognized in a part.
 const maxOutput = 64 << 10
 
-// verdict records the result of checking the program.
-func (r *record) verdict(v check.Verdict, refusal *core.Error) *core.Error {
+// recordVerdict records the result of checking the program.
+func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *core.Error {
 	if r.to == nil {
 		return nil
 	}
-	e := r.event(core.EventVerdict)
+	e := r.newEvent(core.EventVerdict)
 	if refusal != nil {
 		e.Status, e.Facts = string(refusal.Kind), map[string]any{"line": refusal.Line}
-		e.Body = bodyOf(said{Error: r.text(refusal.Message)})
+		e.Body = bodyOf(errorBody{Error: r.maskText(refusal.Message)})
 		return r.add(e, false)
 	}
 	var reach []string
@@ -214,20 +214,20 @@ func (r *record) verdict(v check.Verdict, refusal *core.Error) *core.Error {
 		skills = append(skills, s.Name)
 	}
 	e.Status, e.Risk = "ok", &v.Risk.Score
-	e.Facts = map[string]any{"level": v.Risk.Level, "tools": first(reach, maxReach), "warnings": len(v.Warnings)}
+	e.Facts = map[string]any{"level": v.Risk.Level, "tools": firstNames(reach, maxReach), "warnings": len(v.Warnings)}
 	if len(skills) > 0 {
-		e.Facts["skills"] = first(skills, maxReach)
+		e.Facts["skills"] = firstNames(skills, maxReach)
 	}
 	if v.Risk.Unknown {
 		e.Facts["any_tool"] = true
 	}
-	e.Body = bodyOf(said{Reasons: v.Risk.Reasons})
+	e.Body = bodyOf(errorBody{Reasons: v.Risk.Reasons})
 	return r.add(e, false)
 }
 
-// automatic records that the settings approved a program automatically.
-func (r *record) automatic(risk rules.Risk) *core.Error {
-	e := r.event(core.EventDecision)
+// recordAutoApproval records that the settings approved a program automatically.
+func (r *executionRecord) recordAutoApproval(risk rules.ProgramRisk) *core.Error {
+	e := r.newEvent(core.EventDecision)
 	e.Status, e.Risk = "automatic", &risk.Score
 	e.Facts = map[string]any{"by": "settings", "level": risk.Level}
 	return r.add(e, false)
@@ -236,25 +236,25 @@ func (r *record) automatic(risk rules.Risk) *core.Error {
 // maxReach bounds the names in one entry.
 const maxReach = 50
 
-func first(names []string, n int) []string { return names[:min(n, len(names))] }
+func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
 
 // approvedBy returns who approved a call that may have effects.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
-// call records a call. A call that may have effects is recorded before it is sent, a call that reads after it has
+// recordCall records a call. A call that may have effects is recorded before it is sent, a call that reads after it has
 // returned.
-func (r *record) call(t *core.Tool, c core.Call, d policy.Decision) (came func(core.Result, error), refused *core.Error) {
+func (r *executionRecord) recordCall(t *core.Tool, c core.ToolCall, d policy.Decision) (came func(core.CallResult, error), refused *core.Error) {
 	if r.to == nil {
-		return func(core.Result, error) {}, nil
+		return func(core.CallResult, error) {}, nil
 	}
-	if err := r.ready(); err != nil {
+	if err := r.waitReady(); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	r.calls++
 	n := r.calls
 	r.mu.Unlock()
-	left := r.calling(t, c, d)
+	left := r.callEvent(t, c, d)
 	if d.Effect.Kind > core.EffectRead {
 		left.Facts["approval"] = approvedBy[c.Approved]
 	}
@@ -264,20 +264,20 @@ func (r *record) call(t *core.Tool, c core.Call, d policy.Decision) (came func(c
 	}
 	start := time.Now()
 	if d.Effect.Kind == core.EffectRead {
-		return func(result core.Result, err error) { _ = r.add(r.answered(left, start, result, err), false) }, nil
+		return func(result core.CallResult, err error) { _ = r.add(r.withAnswer(left, start, result, err), false) }, nil
 	}
-	left.Body = bodyOf(asked{Arguments: r.json(c.Arguments)})
+	left.Body = bodyOf(requestBody{Arguments: r.hideJSON(c.Arguments)})
 	if err := r.add(left, true); err != nil {
-		return nil, err.At(c.Server, c.Tool)
+		return nil, err.AtTool(c.Server, c.Tool)
 	}
 	answer := r.about
 	answer.Kind, answer.Server, answer.Tool, answer.Effect = core.EventAnswer, t.Server, t.Name, left.Effect
 	answer.Facts = map[string]any{"call": n}
-	return func(result core.Result, err error) { _ = r.add(r.answered(answer, start, result, err), false) }, nil
+	return func(result core.CallResult, err error) { _ = r.add(r.withAnswer(answer, start, result, err), false) }, nil
 }
 
-// answered adds the answer to an entry.
-func (r *record) answered(e core.Event, start time.Time, result core.Result, err error) core.Event {
+// withAnswer adds the answer to an entry.
+func (r *executionRecord) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
 		failed := core.AsError(err)
@@ -285,7 +285,7 @@ func (r *record) answered(e core.Event, start time.Time, result core.Result, err
 		if e.Kind == core.EventAnswer && errors.Is(err, core.ErrOutcomeUnknown) {
 			e.Status, e.Facts["error"] = string(core.StatusOutcomeUnknown), failed.Kind
 		}
-		e.Body = merged(e.Body, said{Error: r.text(failed.Message)})
+		e.Body = mergeBody(e.Body, errorBody{Error: r.maskText(failed.Message)})
 		return e
 	}
 	e.Bytes = int64(len(result.Value))
@@ -293,15 +293,15 @@ func (r *record) answered(e core.Event, start time.Time, result core.Result, err
 	return e
 }
 
-func merged(body json.RawMessage, s said) json.RawMessage {
+func mergeBody(body json.RawMessage, s errorBody) json.RawMessage {
 	if len(body) == 0 {
 		return bodyOf(s)
 	}
 	return body
 }
 
-// saw counts the personal data in answers of servers.
-func (r *record) saw(found redact.Counts) {
+// countPersonal counts the personal data in answers of servers.
+func (r *executionRecord) countPersonal(found redact.Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range found {
@@ -310,14 +310,14 @@ func (r *record) saw(found redact.Counts) {
 }
 
 // sawPersonal reports whether answers of servers contained personal data.
-func (r *record) sawPersonal() bool {
+func (r *executionRecord) sawPersonal() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.personal) > 0
 }
 
-// refusal records a call that was refused.
-func (r *record) refusal(c core.Call, err *core.Error) {
+// recordRefusal records a call that was refused.
+func (r *executionRecord) recordRefusal(c core.ToolCall, err *core.Error) {
 	r.mu.Lock()
 	r.refusals++
 	n := r.refusals
@@ -325,21 +325,21 @@ func (r *record) refusal(c core.Call, err *core.Error) {
 	if r.to == nil || n > maxRefusals {
 		return
 	}
-	e := r.event(core.EventRefusal)
+	e := r.newEvent(core.EventRefusal)
 	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
 	if errors.Is(err, redact.ErrUnknown) || errors.Is(err, redact.ErrProbing) {
 		e.Facts = map[string]any{"cause": "unknown_token"}
 	}
-	e.Body = bodyOf(said{Error: r.text(err.Message)})
+	e.Body = bodyOf(errorBody{Error: r.maskText(err.Message)})
 	_ = r.add(e, false)
 }
 
-// end records the end of an execution. When it returns, all entries of the execution are durable.
-func (r *record) end(o core.Outcome) core.Outcome {
+// recordEnd records the end of an execution. When it returns, all entries of the execution are durable.
+func (r *executionRecord) recordEnd(o core.Outcome) core.Outcome {
 	if r.to == nil {
 		return o
 	}
-	e := r.ended(o)
+	e := r.endEvent(o)
 	e.Facts["calls"], e.Facts["result"] = r.calls, r.to.Digest(o.Result)
 	if len(r.personal) > 0 {
 		seen := map[string]int{}
@@ -348,18 +348,18 @@ func (r *record) end(o core.Outcome) core.Outcome {
 		}
 		e.Facts["personal"] = seen
 	}
-	var s said
+	var s errorBody
 	if o.Error != nil {
-		s.Error = r.text(o.Error.Message)
+		s.Error = r.maskText(o.Error.Message)
 	}
 	for _, a := range o.Artifacts {
 		s.Artifacts = append(s.Artifacts, a.Path)
 	}
 	if len(o.Result) <= maxOutput {
-		s.Result = r.json(o.Result)
+		s.Result = r.hideJSON(o.Result)
 	}
 	if len(o.Output) <= maxOutput {
-		s.Output = r.text(o.Output)
+		s.Output = r.maskText(o.Output)
 	}
 	e.Body = bodyOf(s)
 	if err := r.add(e, true); err != nil {
@@ -368,9 +368,9 @@ func (r *record) end(o core.Outcome) core.Outcome {
 	return o
 }
 
-// ended returns the entry for the end of an execution. It contains no values.
-func (r *record) ended(o core.Outcome) core.Event {
-	e := r.event(core.EventEnd)
+// endEvent returns the entry for the end of an execution. It contains no values.
+func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
+	e := r.newEvent(core.EventEnd)
 	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
 	e.Facts = map[string]any{"calls": o.Stats.ToolCalls, "output_bytes": len(o.Output)}
 	for name, value := range map[string]string{"sandbox": o.Stats.Sandbox, "runtime": o.Stats.Runtime} {
@@ -389,31 +389,31 @@ func (r *record) ended(o core.Outcome) core.Event {
 	return e
 }
 
-// reveal records, before it happens, that values are shown.
-func (r *record) reveal(toModel bool, text string) *core.Error {
-	e := r.event(core.EventReveal)
-	e.Status, e.Facts = "person", map[string]any{"personal": categories(text)}
+// recordReveal records, before it happens, that values are shown.
+func (r *executionRecord) recordReveal(toModel bool, text string) *core.Error {
+	e := r.newEvent(core.EventReveal)
+	e.Status, e.Facts = "person", map[string]any{"personal": countCategories(text)}
 	if toModel {
 		e.Status = "model"
 	}
-	e.Body = bodyOf(asked{Arguments: bodyOf(map[string]string{"text": r.text(text)})})
+	e.Body = bodyOf(requestBody{Arguments: bodyOf(map[string]string{"text": r.maskText(text)})})
 	return r.add(e, true)
 }
 
-var tokens = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
+var tokenPattern = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
 
-// categories counts the tokens of each type in a text.
-func categories(text string) map[string]int {
+// countCategories counts the tokens of each type in a text.
+func countCategories(text string) map[string]int {
 	found := map[string]int{}
-	for _, m := range tokens.FindAllStringSubmatch(text, -1) {
+	for _, m := range tokenPattern.FindAllStringSubmatch(text, -1) {
 		found[strings.ToLower(m[1])]++
 	}
 	return found
 }
 
-// skill records that a skill was saved.
-func (r *record) skill(name, version string) *core.Error {
-	e := r.event(core.EventSkill)
+// recordSkill records that a skill was saved.
+func (r *executionRecord) recordSkill(name, version string) *core.Error {
+	e := r.newEvent(core.EventSkill)
 	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}
 	return r.add(e, false)
 }

@@ -21,17 +21,17 @@ var (
 	byLevel = map[rules.Level]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
-// floor returns the strength a program needs at least, and the reason for it.
-func (r Routing) floor(risk rules.Risk) sandbox.Floor {
+// requiredFloor returns the strength a program needs at least, and the reason for it.
+func (r Routing) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStrength {
 	if !r.ByRisk {
-		return sandbox.Floor{}
+		return sandbox.MinimumStrength{}
 	}
 	if need := max(byLevel[r.Level], r.Least); need > byRisk[risk.Level] {
-		return sandbox.Floor{Strength: need, Why: "securityLevel: " + r.Level.String()}
+		return sandbox.MinimumStrength{Strength: need, Why: "securityLevel: " + r.Level.String()}
 	}
 	why := fmt.Sprintf("its risk is %s (%d)", risk.Level, risk.Score)
 	if len(risk.Reasons) > 0 {
 		why += ": " + risk.Reasons[0]
 	}
-	return sandbox.Floor{Strength: byRisk[risk.Level], Why: why}
+	return sandbox.MinimumStrength{Strength: byRisk[risk.Level], Why: why}
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // Search finds tools and describes each in the detail that the query asks for.
-func (p *Pipeline) Search(ctx context.Context, q core.Query) (core.Found, error) {
+func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error) {
 	q.Limit = min(max(q.Limit, 0), maxHits)
 	if q.Limit == 0 {
 		q.Limit = defaultHits
@@ -40,24 +40,24 @@ func (p *Pipeline) Search(ctx context.Context, q core.Query) (core.Found, error)
 	if q.Detail == "" || q.Detail == core.DetailSummary {
 		q.Detail = core.DetailDescription
 	}
-	if !slices.Contains([]core.Detail{core.DetailName, core.DetailDescription, core.DetailFull}, q.Detail) {
-		return core.Found{}, core.Errorf(core.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full", q.Detail)
+	if !slices.Contains([]core.SearchDetail{core.DetailName, core.DetailDescription, core.DetailFull}, q.Detail) {
+		return core.FoundTools{}, core.Errorf(core.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full", q.Detail)
 	}
 	if !q.Settled {
-		p.Tools.Wait(ctx, searchPatience)
+		p.Tools.WaitForPending(ctx, searchPatience)
 	}
 	tools := p.Toolset()
 	answer, err := p.Searcher.Search(ctx, search.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled})
 	if err != nil {
-		return core.Found{}, err
+		return core.FoundTools{}, err
 	}
-	found := core.Found{Tools: []core.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
-	if pending := p.Tools.Pending(); len(pending) > 0 {
+	found := core.FoundTools{Tools: []core.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
+	if pending := p.Tools.PendingServers(); len(pending) > 0 {
 		found.Warnings = append(found.Warnings, "still starting, so not searched: "+strings.Join(pending, ", "))
 	}
-	found.Warnings = append(found.Warnings, p.unlisted()...)
+	found.Warnings = append(found.Warnings, p.unlistedWarnings()...)
 	for _, hit := range answer.Hits {
-		found.Tools = append(found.Tools, p.describe(tools, hit.Tool, q))
+		found.Tools = append(found.Tools, p.describeTool(tools, hit.Tool, q))
 	}
 	if q.Server == "" && q.Category == "" && q.Text != "" {
 		found.Skills = p.findSkills(q)
@@ -65,36 +65,36 @@ func (p *Pipeline) Search(ctx context.Context, q core.Query) (core.Found, error)
 	return found, nil
 }
 
-func (p *Pipeline) describe(tools *core.Toolset, t *core.Tool, q core.Query) core.FoundTool {
-	f := core.FoundTool{Name: bindings.Stub(tools, t, q.Language, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category, RegistryOnly: tools.RegistryOnly(t)}
-	if s, ok := tools.Server(t.Server); ok {
+func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQuery) core.FoundTool {
+	f := core.FoundTool{Name: bindings.RenderStub(tools, t, q.Language, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category, RegistryOnly: tools.RegistryOnly(t)}
+	if s, ok := tools.FindServer(t.Server); ok {
 		f.Cached = s.Cached
 	}
 	switch q.Detail {
 	case core.DetailDescription:
-		f.Description = bindings.Summary(t)
+		f.Description = bindings.SummaryLine(t)
 	case core.DetailFull:
-		f.Definition = p.stub(tools, t, q.Language, bindings.Signature)
+		f.Definition = p.renderStub(tools, t, q.Language, bindings.Signature)
 	}
 	return f
 }
 
-// stub returns a tool's definition, rendered with the project's template.
-func (p *Pipeline) stub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.Detail) string {
-	definition := bindings.Stub(tools, t, lang, detail)
+// renderStub returns a tool's definition, rendered with the project's template.
+func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.StubDetail) string {
+	definition := bindings.RenderStub(tools, t, lang, detail)
 	if most := cmp.Or(p.DefinitionTokens, defaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
 		if _, fits := ledger.Fits(definition, most); !fits {
-			definition = abridged(bindings.Stub(tools, t, lang, bindings.Signature), lang, most)
+			definition = abridgeSignature(bindings.RenderStub(tools, t, lang, bindings.Signature), lang, most)
 		}
 	}
 	if p.Stub == nil {
 		return definition
 	}
-	return p.Stub(lang, t, bindings.Stub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
+	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridged returns a tool's signature for use instead of a definition with too many tokens.
-func abridged(signature string, lang core.Language, most int) string {
+// abridgeSignature returns a tool's signature for use instead of a definition with too many tokens.
+func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.Prefix(signature, most) + fmt.Sprintf("\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n", commentOf(lang), most)
 }
 
@@ -108,29 +108,29 @@ func commentOf(lang core.Language) string {
 // Describe returns the typed definitions of tools. names may be in any spelling, and may omit the server if only one
 // tool of the category has the name. An empty category means all. Unknown names are an error that suggests similar
 // ones. If other names were found, each unknown name instead gets a definition that says so.
-func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.Definition, error) {
+func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.ToolDefinition, error) {
 	if len(names) == 0 {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
 	}
 	tools := p.Toolset()
-	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.Named(name, category); return unknown != nil }) {
-		p.Tools.Wait(ctx, patience)
+	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.FindInCategory(name, category); return unknown != nil }) {
+		p.Tools.WaitForPending(ctx, startTimeout)
 		tools = p.Toolset()
 	}
-	var definitions []core.Definition
+	var definitions []core.ToolDefinition
 	var missing *core.Error
 	for _, name := range names[:min(len(names), maxHits)] {
-		t, unknown := tools.Named(name, category)
+		t, unknown := tools.FindInCategory(name, category)
 		if unknown != nil {
-			missing = p.explained(unknown)
-			definitions = append(definitions, core.Definition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
+			missing = p.explainUnknown(unknown)
+			definitions = append(definitions, core.ToolDefinition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
 			continue
 		}
-		definition := p.stub(tools, t, lang, bindings.Full)
+		definition := p.renderStub(tools, t, lang, bindings.Full)
 		if tools.RegistryOnly(t) {
 			definition = commentOf(lang) + " " + tools.NoServerFor(t).Message + "\n" + definition
 		}
-		definitions = append(definitions, core.Definition{Name: bindings.Stub(tools, t, lang, bindings.Name), Definition: definition})
+		definitions = append(definitions, core.ToolDefinition{Name: bindings.RenderStub(tools, t, lang, bindings.Name), Definition: definition})
 	}
 	if missing != nil && len(definitions) == 1 {
 		return nil, missing
@@ -138,9 +138,9 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 	return definitions, nil
 }
 
-// uncallable refuses a program that names a tool which has only a definition. A program that computes tool names is
+// refuseUncallable refuses a program that names a tool which has only a definition. A program that computes tool names is
 // refused when it makes such a call.
-func uncallable(tools *core.Toolset, v check.Verdict) *core.Error {
+func refuseUncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	if v.Unknown {
 		return nil
 	}
@@ -152,52 +152,52 @@ func uncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	return nil
 }
 
-// functions returns the engine's own functions that programs can call.
-func (p *Pipeline) functions(x *execution) map[string]relay.Function {
-	tree := workspace.Tree{Workspace: x.scene(), Folders: map[string]workspace.Folder{"servers": wrappers(x), "skills": x.skillFolder()}, May: x.restricted()}
-	own := map[string]relay.Function{
+// engineFunctions returns the engine's own functions that programs can call.
+func (p *Pipeline) engineFunctions(x *execution) map[string]relay.EngineFunction {
+	tree := workspace.FileTree{Workspace: x.visibleFiles(), Folders: map[string]workspace.VirtualFolder{"servers": wrapperFolder(x), "skills": x.skillFolder()}, May: x.fileRestriction()}
+	own := map[string]relay.EngineFunction{
 		"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
 			return x.searchTools(ctx, raw)
 		},
-		"exec":       x.commands.exec,
+		"exec":       x.commands.execCommand,
 		"load_skill": func(_ context.Context, raw json.RawMessage) (any, error) { return p.loadSkill(x, raw) },
 	}
-	maps.Copy(own, x.reaching())
+	maps.Copy(own, x.networkFunctions())
 	if x.screen != nil {
-		maps.Copy(own, x.helpers())
+		maps.Copy(own, x.tokenFunctions())
 	}
-	for name, f := range x.state.Functions() {
+	for name, f := range x.state.StateFunctions() {
 		own[name] = f
 	}
-	for name, f := range tree.Functions() {
+	for name, f := range tree.FileFunctions() {
 		own[name] = f
-		if slices.Contains(writers, name) {
-			own[name] = x.changes.writing(&tree, f)
+		if slices.Contains(writingFunctions, name) {
+			own[name] = x.changes.noteWriting(&tree, f)
 		}
-		if x.rehearses() && slices.Contains(writers, name) {
-			own[name] = x.plan.noting(own[name])
+		if x.isDryRun() && slices.Contains(writingFunctions, name) {
+			own[name] = x.plan.noteFiles(own[name])
 		}
 	}
 	return own
 }
 
-// wrappers returns the read-only folder servers/ in this execution's language.
-func wrappers(x *execution) workspace.Folder {
+// wrapperFolder returns the read-only folder servers/ in this execution's language.
+func wrapperFolder(x *execution) workspace.VirtualFolder {
 	const root = "servers/"
 	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet
-		x.pipeline.Tools.Wait(context.Background(), searchPatience)
-		if now := x.visible(); len(now.Servers) > len(x.tools.Servers) {
+		x.pipeline.Tools.WaitForPending(context.Background(), searchPatience)
+		if now := x.visibleTools(); len(now.Servers) > len(x.tools.Servers) {
 			return now
 		}
 		return x.tools
 	})
-	return workspace.Folder{
+	return workspace.VirtualFolder{
 		File: func(name string) (string, bool) {
-			text, ok := bindings.File(tools(), x.req.Language, root+name)
-			return x.pipeline.Wrapped(x.req.Language, root+name, text), ok
+			text, ok := bindings.WrapperFile(tools(), x.req.Language, root+name)
+			return x.pipeline.RenderWrapper(x.req.Language, root+name, text), ok
 		},
 		List: func(name string) ([]string, bool) {
-			names, ok := bindings.List(tools(), x.req.Language, root+name)
+			names, ok := bindings.ListWrappers(tools(), x.req.Language, root+name)
 			if name == "" { // of servers/ only the servers are listed; its index is there all the same
 				names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, "/") })
 			}
@@ -209,21 +209,21 @@ func wrappers(x *execution) workspace.Folder {
 // searchTools answers a program's search, in its own language.
 func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a struct {
-		Query    string      `json:"query"`
-		Detail   core.Detail `json:"detail_level"`
-		Server   string      `json:"server"`
-		Category string      `json:"category"`
-		Limit    int         `json:"limit"`
+		Query    string            `json:"query"`
+		Detail   core.SearchDetail `json:"detail_level"`
+		Server   string            `json:"server"`
+		Category string            `json:"category"`
+		Limit    int               `json:"limit"`
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
 	}
-	found, err := x.pipeline.Search(ctx, core.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: x.req.Language})
+	found, err := x.pipeline.Search(ctx, core.ToolQuery{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: x.req.Language})
 	if err != nil {
 		return nil, err
 	}
 	if x.req.Only != nil {
-		found.Tools = slices.DeleteFunc(found.Tools, func(f core.FoundTool) bool { _, ok := x.tools.Exact(f.Server, f.Tool); return !ok })
+		found.Tools = slices.DeleteFunc(found.Tools, func(f core.FoundTool) bool { _, ok := x.tools.FindExact(f.Server, f.Tool); return !ok })
 	}
 	if a.Detail == core.DetailFull && x.req.Language != core.Python {
 		now := x.pipeline.Toolset() // servers may have listed their tools since the program began
@@ -237,7 +237,7 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 // wholeFile replaces a tool's signature by its file, unless the file has more tokens than a definition may have. A
 // program reads it in the sandbox, where it costs no tokens.
 func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
-	t, ok := tools.Exact(f.Server, f.Tool)
+	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {
 		return
 	}
@@ -247,6 +247,6 @@ func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	}
 	most := cmp.Or(x.pipeline.DefinitionTokens, defaultDefinitionTokens)
 	if _, fits := ledger.Fits(text, most); len(text) <= most || fits {
-		f.Definition = x.pipeline.Wrapped(x.req.Language, name, text)
+		f.Definition = x.pipeline.RenderWrapper(x.req.Language, name, text)
 	}
 }

@@ -41,23 +41,23 @@ func skillFile(name string) (skill string, lang core.Language, ok bool) {
 	return strings.ReplaceAll(skill, "_", "-"), lang, ok
 }
 
-// write saves a file that a program writes below skills/. An empty file is not saved yet, because open in Python and
+// writeSkillFile saves a file that a program writes below skills/. An empty file is not saved yet, because open in Python and
 // Node first writes nothing. Appended data is joined with what was written before.
-func (s *skillFiles) write(ctx context.Context, name, shown string, data []byte, appends bool) error {
+func (s *skillFiles) writeSkillFile(ctx context.Context, name, shown string, data []byte, appends bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	refused := s.add(ctx, name, data, appends)
+	refused := s.addSkill(ctx, name, data, appends)
 	if refused == nil {
 		return nil
 	}
-	s.x.flight.record.refusal(core.Call{Server: "retort", Tool: "save_skill"}, refused)
+	s.x.flight.record.recordRefusal(core.ToolCall{Server: "retort", Tool: "save_skill"}, refused)
 	e := *refused
-	e.Message = "EACCES: " + core.Legible(clippedScope(shown)) + ": " + e.Message
+	e.Message = "EACCES: " + core.EscapeIllegible(clippedScope(shown)) + ": " + e.Message
 	return &e
 }
 
-func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends bool) *core.Error {
-	if refused := s.permitted(); refused != nil {
+func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, appends bool) *core.Error {
+	if refused := s.checkPermitted(); refused != nil {
 		return refused
 	}
 	skill, lang, ok := skillFile(name)
@@ -83,59 +83,59 @@ func (s *skillFiles) add(ctx context.Context, name string, data []byte, appends 
 	if s.writes++; s.writes > maxSkillWrites {
 		return core.Errorf(core.KindLimit, "skills.write", "a program writes skills at most %d times", maxSkillWrites)
 	}
-	return s.save(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
+	return s.saveDraft(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
 
-// permitted refuses programs that may not write to the whole workspace. A policy level or a request that narrows a
+// checkPermitted refuses programs that may not write to the whole workspace. A policy level or a request that narrows a
 // program's files does not allow it to write skills.
-func (s *skillFiles) permitted() *core.Error {
+func (s *skillFiles) checkPermitted() *core.Error {
 	if rule := s.x.pipeline.Policy.ReadOnly(); rule != "" {
 		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
 	}
-	if s.x.restricted() != nil {
+	if s.x.fileRestriction() != nil {
 		return core.Errorf(core.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills").WithHint("save the skill with the tool save_skill")
 	}
 	return nil
 }
 
-// save saves a draft as Pipeline.saveSkill does for a request. The description is the first line of the first
+// saveDraft saves a draft as Pipeline.saveSkill does for a request. The description is the first line of the first
 // comment. Other properties of an existing skill are kept.
-func (s *skillFiles) save(ctx context.Context, d core.SkillDraft) *core.Error {
+func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Error {
 	p := s.x.pipeline
 	if !utf8.ValidString(d.Code) {
 		return core.Errorf(core.KindSyntax, "skills.write", "the code is not text in UTF-8")
 	}
-	old, refused := s.existing(d.Name)
+	old, refused := s.findExisting(d.Name)
 	if refused != nil {
 		return refused
 	}
 	if old != nil {
 		d.Description, d.Tags, d.Triggers = old.Description, old.Tags, old.Triggers
 	}
-	d.Description = cmp.Or(skills.Commented(d.Code), d.Description, "Saved by a program.")
-	skill, refused := p.drafted(&d)
+	d.Description = cmp.Or(skills.FirstComment(d.Code), d.Description, "Saved by a program.")
+	skill, refused := p.completeDraft(&d)
 	if refused != nil {
 		return refused
 	}
-	if refused := p.foreign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
+	if refused := p.refuseForeign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
 		return refused
 	}
-	examined, tools, refused := p.examine(ctx, skill)
+	examined, tools, refused := p.examineSkill(ctx, skill)
 	if refused != nil {
 		return refused
 	}
-	if s.x.rehearses() || old != nil && old.Language == skill.Language && strings.TrimSpace(old.Code) == strings.TrimSpace(skill.Code) {
+	if s.x.isDryRun() || old != nil && old.Language == skill.Language && strings.TrimSpace(old.Code) == strings.TrimSpace(skill.Code) {
 		return nil
 	}
-	if refused := s.approve(ctx, d, old); refused != nil {
+	if refused := s.approveSave(ctx, d, old); refused != nil {
 		return refused
 	}
-	return s.keep(draftOf(skill, d, examined, tools), old)
+	return s.storeDraft(draftOf(skill, d, examined, tools), old)
 }
 
-// existing returns the skill that a write would replace or hide. It returns nil if no skill has this name, and an error if
+// findExisting returns the skill that a write would replace or hide. It returns nil if no skill has this name, and an error if
 // the skill cannot be read, so that the write does not replace it.
-func (s *skillFiles) existing(name string) (*skills.Skill, *core.Error) {
+func (s *skillFiles) findExisting(name string) (*skills.Skill, *core.Error) {
 	if refused := core.ValidSkillName(name); refused != nil {
 		return nil, refused
 	}
@@ -149,10 +149,10 @@ func (s *skillFiles) existing(name string) (*skills.Skill, *core.Error) {
 	return nil, refused
 }
 
-// approve asks for approval where save_skill would. Two more cases count as high risk: the program replaces a skill
+// approveSave asks for approval where save_skill would. Two more cases count as high risk: the program replaces a skill
 // that it has not saved itself, or the code is not contained in the program's own text and so may come from a
 // server's answer.
-func (s *skillFiles) approve(ctx context.Context, d core.SkillDraft, old *skills.Skill) *core.Error {
+func (s *skillFiles) approveSave(ctx context.Context, d core.SkillDraft, old *skills.Skill) *core.Error {
 	p := s.x.pipeline
 	rule := p.aboutLevel(rules.RiskMedium)
 	replaces, computed := old != nil && !s.saved[d.Name], !writtenIn(s.x.req.Code, d.Code)
@@ -166,9 +166,9 @@ func (s *skillFiles) approve(ctx context.Context, d core.SkillDraft, old *skills
 	if err != nil {
 		return core.AsError(err)
 	}
-	q := s.x.question(rule)
+	q := s.x.newQuestion(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect = "retort", "save_skill", arguments, core.EffectWrite.String()
-	return s.x.asks(ctx, q)
+	return s.x.askApproval(ctx, q)
 }
 
 func reasonFor(name string, replaces, computed bool) string {
@@ -188,8 +188,8 @@ func writtenIn(program, code string) bool {
 	return strings.Contains(bare.Replace(program), bare.Replace(code))
 }
 
-// keep saves the draft unless the skill was changed after old was read.
-func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *core.Error {
+// storeDraft saves the draft unless the skill was changed after old was read.
+func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *core.Error {
 	before := ""
 	if old != nil {
 		before = old.Version
@@ -203,25 +203,25 @@ func (s *skillFiles) keep(draft skills.Draft, old *skills.Skill) *core.Error {
 		s.x.changes.skills.Add(1)
 	}
 	s.saved[draft.Name] = true
-	if refused := s.x.flight.record.skill(draft.Name, saved.Version); refused != nil {
+	if refused := s.x.flight.record.recordSkill(draft.Name, saved.Version); refused != nil {
 		return refused
 	}
-	s.x.notes.add("saved the skill " + draft.Name + ": " + skills.Import(draft.Skill, draft.Functions))
+	s.x.notes.add("saved the skill " + draft.Name + ": " + skills.ImportLine(draft.Skill, draft.Functions))
 	return nil
 }
 
 // draftOf returns the draft to save for a skill that passed its check.
-func draftOf(skill core.Skill, d core.SkillDraft, examined check.Examined, tools *core.Toolset) skills.Draft {
-	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
+func draftOf(skill core.Skill, d core.SkillDraft, examined check.SkillCheck, tools *core.Toolset) skills.SkillDraft {
+	draft := skills.SkillDraft{Skill: skill, SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
 	for _, f := range examined.Functions {
-		draft.Functions = append(draft.Functions, described(f, skill.Language))
+		draft.Functions = append(draft.Functions, describeFunction(f, skill.Language))
 	}
 	if !examined.Unknown {
 		for _, t := range examined.Tools {
-			draft.Tools[tools.Qualified(t)] = t.Pin[:min(len(t.Pin), pinSize)]
+			draft.Tools[tools.QualifiedName(t)] = t.Pin[:min(len(t.Pin), pinSize)]
 		}
 	}
 	return draft

@@ -16,18 +16,18 @@ import (
 	"retort/internal/workspace"
 )
 
-// library provides the skills that one execution imports, with tokens in place of sealed data.
-type library struct{ *execution }
+// skillLibrary provides the skills that one execution imports, with tokens in place of sealed data.
+type skillLibrary struct{ *execution }
 
-func (l library) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
-	s, refused := l.pipeline.Skills.Skill(name, lang)
+func (l skillLibrary) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
+	s, refused := l.pipeline.Skills.FindSkill(name, lang)
 	if refused != nil || l.screen == nil {
 		return s, refused
 	}
-	if refused := l.pipeline.foreign(s); refused != nil {
+	if refused := l.pipeline.refuseForeign(s); refused != nil {
 		return core.Skill{}, source.InSkill(s, refused)
 	}
-	code, err := l.screen.Skill(s.Code)
+	code, err := l.screen.RedactSkill(s.Code)
 	if err != nil {
 		return core.Skill{}, core.AsError(err)
 	}
@@ -42,18 +42,18 @@ const (
 
 // SaveSkill saves a skill if it passes the same check as a program that imports it. The Outcome's result is a
 // core.SavedSkill. Like Execute, it may wait for a person.
-func (p *Pipeline) SaveSkill(ctx context.Context, req core.Request, d core.SkillDraft) core.Outcome {
-	p, req = p.forNewExecution(), p.complete(req)
+func (p *Pipeline) SaveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) core.Outcome {
+	p, req = p.forNewExecution(), p.completeRequest(req)
 	if req.Guessed = d.Language == ""; req.Guessed {
-		d.Language = source.Recognize(d.Code).Language
+		d.Language = source.RecognizeLanguage(d.Code).Language
 	}
 	what := map[string]any{"save_skill": d.Name, "language": d.Language}
-	return p.fly(ctx, req, what, asked{Code: d.Code}, func(ctx context.Context, f *flight) core.Outcome {
+	return p.startExecution(ctx, req, what, requestBody{Code: d.Code}, func(ctx context.Context, f *runningExecution) core.Outcome {
 		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
 		saved, refused := p.saveSkill(ctx, req, f, d)
 		if refused != nil {
 			o.Error, o.Status = refused, core.StatusRejected
-			if refused.Denies() || refused.Kind == core.KindInternal || refused.Kind == core.KindCancelled {
+			if refused.IsDenial() || refused.Kind == core.KindInternal || refused.Kind == core.KindCancelled {
 				o.Status = statusOf(refused)
 			}
 			return o
@@ -66,26 +66,26 @@ func (p *Pipeline) SaveSkill(ctx context.Context, req core.Request, d core.Skill
 	})
 }
 
-func (p *Pipeline) saveSkill(ctx context.Context, req core.Request, f *flight, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+func (p *Pipeline) saveSkill(ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft) (core.SavedSkill, *core.Error) {
 	if rule := p.Policy.ReadOnly(); rule != "" {
 		return core.SavedSkill{}, core.Errorf(core.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
 	}
-	if refused := f.record.ready(); refused != nil {
+	if refused := f.record.waitReady(); refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	skill, refused := p.drafted(&d)
+	skill, refused := p.completeDraft(&d)
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := p.foreign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
+	if refused := p.refuseForeign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	if d.Instructions != "" {
 		return p.saveInstructions(ctx, req, f, d)
 	}
-	examined, tools, refused := p.examine(ctx, skill)
+	examined, tools, refused := p.examineSkill(ctx, skill)
 	if refused != nil && req.Guessed {
-		refused = source.Recognize(d.Code).Guessed(refused)
+		refused = source.RecognizeLanguage(d.Code).MarkGuessed(refused)
 	}
 	if refused != nil {
 		return core.SavedSkill{}, refused
@@ -94,7 +94,7 @@ func (p *Pipeline) saveSkill(ctx context.Context, req core.Request, f *flight, d
 		return core.SavedSkill{}, refused
 	}
 	draft := draftOf(skill, d, examined, tools)
-	answer := core.SavedSkill{Name: skill.Name, Path: skill.File(), Warnings: examined.Warnings}
+	answer := core.SavedSkill{Name: skill.Name, Path: skill.FileName(), Warnings: examined.Warnings}
 	if examined.Unknown {
 		answer.Warnings = append(answer.Warnings, "it computes which tools it calls, so that each program that uses it counts as one that may call any")
 	}
@@ -102,24 +102,24 @@ func (p *Pipeline) saveSkill(ctx context.Context, req core.Request, f *flight, d
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := f.record.skill(skill.Name, saved.Version); refused != nil {
+	if refused := f.record.recordSkill(skill.Name, saved.Version); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	answer.Version, answer.Unchanged = saved.Version, saved.Unchanged
-	answer.Use = skills.Import(skill, draft.Functions)
+	answer.Use = skills.ImportLine(skill, draft.Functions)
 	return answer, nil
 }
 
 // saveInstructions saves a skill without code: a text for models to read.
-func (p *Pipeline) saveInstructions(ctx context.Context, req core.Request, f *flight, d core.SkillDraft) (core.SavedSkill, *core.Error) {
-	if refused := p.foreign(core.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
+func (p *Pipeline) saveInstructions(ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+	if refused := p.refuseForeign(core.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	if refused := p.approveSkill(ctx, req, d); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	skill := core.Skill{Name: d.Name}
-	draft := skills.Draft{Skill: skill, Document: skills.Document{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions}}
+	draft := skills.SkillDraft{Skill: skill, SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions}}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
@@ -127,15 +127,15 @@ func (p *Pipeline) saveInstructions(ctx context.Context, req core.Request, f *fl
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := f.record.skill(d.Name, saved.Version); refused != nil {
+	if refused := f.record.recordSkill(d.Name, saved.Version); refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	return core.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.Import(skill, nil)}, nil
+	return core.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.ImportLine(skill, nil)}, nil
 }
 
-// foreign refuses a skill whose code contains a secret or a token. In another session, a token would stand for
+// refuseForeign refuses a skill whose code contains a secret or a token. In another session, a token would stand for
 // another value.
-func (p *Pipeline) foreign(s core.Skill) *core.Error {
+func (p *Pipeline) refuseForeign(s core.Skill) *core.Error {
 	if code := []byte(s.Code); p.Secrets != nil && !bytes.Equal(p.Secrets.Mask(code), code) {
 		return core.Errorf(core.KindPolicy, "skills", "the skill has a secret of the configuration in it, and skills are kept as they are").
 			WithHint("leave it out: servers have their own credentials")
@@ -150,8 +150,8 @@ func (p *Pipeline) foreign(s core.Skill) *core.Error {
 	return nil
 }
 
-// drafted completes a draft and returns its skill.
-func (p *Pipeline) drafted(d *core.SkillDraft) (core.Skill, *core.Error) {
+// completeDraft completes a draft and returns its skill.
+func (p *Pipeline) completeDraft(d *core.SkillDraft) (core.Skill, *core.Error) {
 	d.Name = strings.ReplaceAll(d.Name, "_", "-")
 	if refused := core.ValidSkillName(d.Name); refused != nil {
 		return core.Skill{}, refused
@@ -164,7 +164,7 @@ func (p *Pipeline) drafted(d *core.SkillDraft) (core.Skill, *core.Error) {
 		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "there is no language %q", d.Language).WithHint("language is typescript or python")
 	}
 	d.Description = strings.TrimSpace(d.Description)
-	clean, flagged := p.prose(d.Description)
+	clean, flagged := p.cleanProse(d.Description)
 	switch {
 	case d.Description == "":
 		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when to use it")
@@ -177,30 +177,30 @@ func (p *Pipeline) drafted(d *core.SkillDraft) (core.Skill, *core.Error) {
 	return core.Skill{Name: d.Name, Language: d.Language, Code: d.Code}, nil
 }
 
-func (p *Pipeline) prose(text string) (string, []string) {
+func (p *Pipeline) cleanProse(text string) (string, []string) {
 	if p.Prose == nil {
 		return text, nil
 	}
 	return p.Prose(text)
 }
 
-// examine checks a skill, and checks it again once more servers are known if that may help.
-func (p *Pipeline) examine(ctx context.Context, skill core.Skill) (check.Examined, *core.Toolset, *core.Error) {
+// examineSkill checks a skill, and checks it again once more servers are known if that may help.
+func (p *Pipeline) examineSkill(ctx context.Context, skill core.Skill) (check.SkillCheck, *core.Toolset, *core.Error) {
 	tools := p.Toolset()
-	examined, refused := p.Gate.Examine(ctx, skill, tools, p.Skills)
-	if refused == nil || refused.Kind == core.KindLimit || refused.Denies() {
+	examined, refused := p.Gate.ExamineSkill(ctx, skill, tools, p.Skills)
+	if refused == nil || refused.Kind == core.KindLimit || refused.IsDenial() {
 		return examined, tools, refused
 	}
-	p.Tools.Wait(ctx, patience)
+	p.Tools.WaitForPending(ctx, startTimeout)
 	if now := p.Toolset(); now != tools {
 		tools = now
-		examined, refused = p.Gate.Examine(ctx, skill, tools, p.Skills)
+		examined, refused = p.Gate.ExamineSkill(ctx, skill, tools, p.Skills)
 	}
 	return examined, tools, refused
 }
 
 // approveSkill asks for approval if changes need one, because a skill is available to programs of other sessions.
-func (p *Pipeline) approveSkill(ctx context.Context, req core.Request, d core.SkillDraft) *core.Error {
+func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) *core.Error {
 	rule := p.aboutLevel(rules.RiskMedium)
 	if rule == "" {
 		return nil
@@ -215,8 +215,8 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.Request, d core.Sk
 	})
 }
 
-// described returns a function as SKILL.md describes it.
-func described(f source.Function, lang core.Language) skills.Function {
+// describeFunction returns a function as SKILL.md describes it.
+func describeFunction(f source.SkillFunction, lang core.Language) skills.SkillFunction {
 	var params, required, properties []string
 	for _, p := range f.Params {
 		params = append(params, paramText(p, lang))
@@ -230,7 +230,7 @@ func described(f source.Function, lang core.Language) skills.Function {
 	if len(required) > 0 {
 		schema += `,"required":[` + strings.Join(required, ",") + "]"
 	}
-	d := skills.Function{Name: f.Name, Doc: f.Doc, Parameters: json.RawMessage(schema + "}")}
+	d := skills.SkillFunction{Name: f.Name, Doc: f.Doc, Parameters: json.RawMessage(schema + "}")}
 	if len(f.Params) == 1 && isObject(f.Params[0].Schema) {
 		d.Parameters, d.Whole = json.RawMessage(f.Params[0].Schema), true
 	}
@@ -241,27 +241,27 @@ func described(f source.Function, lang core.Language) skills.Function {
 			result = "Awaitable[" + result + "]"
 		}
 	}
-	d.Signature = f.Name + "(" + strings.Join(params, ", ") + ")" + typed(arrow, result)
+	d.Signature = f.Name + "(" + strings.Join(params, ", ") + ")" + appendType(arrow, result)
 	return d
 }
 
 // paramText returns a parameter as source text.
-func paramText(p source.Param, lang core.Language) string {
+func paramText(p source.FunctionParam, lang core.Language) string {
 	switch {
 	case lang == core.Python && p.Rest:
-		return "*" + p.Name + typed(": ", p.Type)
+		return "*" + p.Name + appendType(": ", p.Type)
 	case lang == core.Python && p.Optional:
-		return p.Name + typed(": ", p.Type) + " = …"
+		return p.Name + appendType(": ", p.Type) + " = …"
 	case lang == core.Python:
-		return p.Name + typed(": ", p.Type)
+		return p.Name + appendType(": ", p.Type)
 	case p.Rest:
-		return "..." + p.Name + typed(": ", p.Type)
+		return "..." + p.Name + appendType(": ", p.Type)
 	case p.Default != "" && len(p.Default) < 40:
-		return p.Name + typed(": ", p.Type) + " = " + p.Default
+		return p.Name + appendType(": ", p.Type) + " = " + p.Default
 	case p.Optional:
-		return p.Name + "?" + typed(": ", p.Type)
+		return p.Name + "?" + appendType(": ", p.Type)
 	}
-	return p.Name + typed(": ", p.Type)
+	return p.Name + appendType(": ", p.Type)
 }
 
 // isObject reports whether a schema describes an object with known members.
@@ -273,7 +273,7 @@ func isObject(schema string) bool {
 	return json.Unmarshal([]byte(schema), &s) == nil && s.Type == "object" && len(s.Properties) > 0
 }
 
-func typed(before, t string) string {
+func appendType(before, t string) string {
 	if t == "" {
 		return ""
 	}
@@ -281,17 +281,17 @@ func typed(before, t string) string {
 }
 
 // SkillFunctions returns the functions that a skill's code exports, regardless of SKILL.md.
-func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.Function, *core.Error) {
+func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.SkillFunction, *core.Error) {
 	if s.Language == "" {
 		return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name).WithHint("load_skill reads it")
 	}
-	examined, _, refused := p.examine(ctx, s.Skill)
+	examined, _, refused := p.examineSkill(ctx, s.Skill)
 	if refused != nil {
 		return nil, source.InSkill(s.Skill, refused)
 	}
-	var list []skills.Function
+	var list []skills.SkillFunction
 	for _, f := range examined.Functions {
-		list = append(list, described(f, s.Language))
+		list = append(list, describeFunction(f, s.Language))
 	}
 	return list, nil
 }
@@ -304,10 +304,10 @@ func (p *Pipeline) ShowSkill(name, version string) (core.LoadedSkill, *core.Erro
 	}
 	l := core.LoadedSkill{
 		Name: s.Name, Version: s.Version, Language: s.Language, Code: s.Code, Tags: s.Tags, Versions: s.Versions,
-		Tools: slices.Sorted(maps.Keys(s.Tools)), Origin: string(s.Origin), Warnings: p.doubts(s),
+		Tools: slices.Sorted(maps.Keys(s.Tools)), Origin: string(s.Origin), Warnings: p.skillWarnings(s),
 	}
-	l.Description, _ = p.prose(s.Description)
-	l.Usage, _ = p.prose(s.Usage)
+	l.Description, _ = p.cleanProse(s.Description)
+	l.Usage, _ = p.cleanProse(s.Usage)
 	return l, nil
 }
 
@@ -317,9 +317,9 @@ func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *
 	if refused != nil {
 		return l, refused
 	}
-	open, err := p.screened(session)
+	open, err := p.privacySession(session)
 	if err == nil && open != nil {
-		l.Code, l.Description, l.Usage = open.Text(l.Code), open.Text(l.Description), open.Text(l.Usage)
+		l.Code, l.Description, l.Usage = open.RedactText(l.Code), open.RedactText(l.Description), open.RedactText(l.Usage)
 		err = open.Sync()
 	}
 	if err != nil {
@@ -344,7 +344,7 @@ func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
 // ListSkills lists the skills that match a question and have all these tags, best first. Without a question it
 // returns all of them by name.
 func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]core.SkillInfo, *core.Error) {
-	open, err := p.screened(session)
+	open, err := p.privacySession(session)
 	if err != nil {
 		return nil, core.AsError(err)
 	}
@@ -355,7 +355,7 @@ func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]co
 		}
 		info := p.infoOf(s)
 		if open != nil {
-			info.Description = open.Text(info.Description)
+			info.Description = open.RedactText(info.Description)
 		}
 		list = append(list, info)
 	}
@@ -373,37 +373,37 @@ func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]co
 
 func (p *Pipeline) infoOf(s skills.Skill) core.SkillInfo {
 	info := core.SkillInfo{
-		Name: s.Name, Language: s.Language, Version: s.Version, Tags: s.Tags, Use: skills.Import(s.Skill, s.Functions),
-		Origin: string(s.Origin), Warnings: p.doubts(s),
+		Name: s.Name, Language: s.Language, Version: s.Version, Tags: s.Tags, Use: skills.ImportLine(s.Skill, s.Functions),
+		Origin: string(s.Origin), Warnings: p.skillWarnings(s),
 	}
-	info.Description, _ = p.prose(s.Description)
+	info.Description, _ = p.cleanProse(s.Description)
 	return info
 }
 
-// doubts returns warnings that a user of the skill should see first.
-func (p *Pipeline) doubts(s skills.Skill) []string {
+// skillWarnings returns warnings that a user of the skill should see first.
+func (p *Pipeline) skillWarnings(s skills.Skill) []string {
 	var said []string
 	if s.Edited {
 		said = append(said, "it was not saved here: it came with the files, or was edited by hand")
 	}
-	if _, flagged := p.prose(s.Description + "\n" + s.Usage); len(flagged) > 0 {
+	if _, flagged := p.cleanProse(s.Description + "\n" + s.Usage); len(flagged) > 0 {
 		said = append(said, "its description has what does not belong there, which is left out: "+strings.Join(flagged, "; "))
 	}
-	if _, flagged := p.prose(s.Code); len(flagged) > 0 {
+	if _, flagged := p.cleanProse(s.Code); len(flagged) > 0 {
 		said = append(said, "its code has text that reads like instructions to a model, which are none: "+strings.Join(flagged, "; "))
 	}
-	return append(said, p.drift(s)...)
+	return append(said, p.describeDrift(s)...)
 }
 
-// drift lists the tools of a skill that have changed since it was saved.
-func (p *Pipeline) drift(s skills.Skill) []string {
+// describeDrift lists the tools of a skill that have changed since it was saved.
+func (p *Pipeline) describeDrift(s skills.Skill) []string {
 	tools, whole := p.Toolset(), p.Tools.Toolset()
-	pending := p.Tools.Pending()
+	pending := p.Tools.PendingServers()
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		t, ok := tools.Tool(name)
+		t, ok := tools.FindTool(name)
 		pin := s.Tools[name]
-		_, exists := whole.Tool(name)
+		_, exists := whole.FindTool(name)
 		switch {
 		case ok && pin != "" && t.Pin != "" && !strings.HasPrefix(t.Pin, pin):
 			said = append(said, "its tool "+name+" has changed since the skill was saved")
@@ -417,14 +417,14 @@ func (p *Pipeline) drift(s skills.Skill) []string {
 	return said
 }
 
-// outdated adds warnings about skills that were saved for other versions of the tools.
-func (x *execution) outdated() {
+// noteOutdated adds warnings about skills that were saved for other versions of the tools.
+func (x *execution) noteOutdated() {
 	for _, used := range x.skills {
 		s, refused := x.pipeline.Skills.Get(used.Name, "")
 		if refused != nil {
 			continue
 		}
-		for _, d := range x.pipeline.drift(s) {
+		for _, d := range x.pipeline.describeDrift(s) {
 			x.notes.add("the skill " + used.Name + ": " + d)
 		}
 	}
@@ -432,15 +432,15 @@ func (x *execution) outdated() {
 
 // skillFolder returns the folder skills/ as an execution sees it. A file skills/NAME.ts or NAME.py also contains the
 // code of the skill NAME. What a program writes there is saved as a skill.
-func (x *execution) skillFolder() workspace.Folder {
-	source := func(s skills.Skill) string { return strings.TrimPrefix(s.File(), "skills/"+s.Name+"/") }
+func (x *execution) skillFolder() workspace.VirtualFolder {
+	source := func(s skills.Skill) string { return strings.TrimPrefix(s.FileName(), "skills/"+s.Name+"/") }
 	written := &skillFiles{x: x, begun: map[string]string{}, saved: map[string]bool{}}
-	return workspace.Folder{
-		Write: written.write,
+	return workspace.VirtualFolder{
+		Write: written.writeSkillFile,
 		File: func(name string) (string, bool) {
 			skill, file, _ := strings.Cut(name, "/")
 			if target, lang, ok := skillFile(name); ok && file == "" {
-				l, refused := library{x}.Skill(target, lang)
+				l, refused := skillLibrary{x}.FindSkill(target, lang)
 				return l.Code, refused == nil
 			}
 			s, refused := x.pipeline.Skills.Get(skill, "")
@@ -448,13 +448,13 @@ func (x *execution) skillFolder() workspace.Folder {
 			case refused != nil:
 				return "", false
 			case file == "SKILL.md":
-				text, _ := x.pipeline.prose(s.Text)
+				text, _ := x.pipeline.cleanProse(s.Text)
 				if x.screen != nil {
-					text = x.screen.Text(text)
+					text = x.screen.RedactText(text)
 				}
 				return text, true
 			case file == source(s) && s.Language != "":
-				l, refused := library{x}.Skill(skill, s.Language)
+				l, refused := skillLibrary{x}.FindSkill(skill, s.Language)
 				return l.Code, refused == nil
 			}
 			return "", false

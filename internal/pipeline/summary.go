@@ -19,8 +19,8 @@ import (
 	"retort/internal/workspace"
 )
 
-// Describer describes a result in words. A model usually does this.
-type Describer interface {
+// ResultDescriber describes a result in words. A model usually does this.
+type ResultDescriber interface {
 	// Name names the model that would describe a result for this context, or returns "".
 	Name(ctx context.Context) string
 	// Describe returns a sentence about data, which contains no personal data and no secrets.
@@ -29,14 +29,14 @@ type Describer interface {
 
 // Bounds on what a Describer gets and returns, in bytes, and on its time.
 const (
-	maxDescribed = 8 << 10
-	maxSaid      = 240
-	describing   = 20 * time.Second
-	maxChanged   = 3 // tools that a summary names
+	maxDescribed    = 8 << 10
+	maxSaid         = 240
+	describeTimeout = 20 * time.Second
+	maxChanged      = 3 // tools that a summary names
 )
 
-// changes collects what an execution has changed, for its summary.
-type changes struct {
+// changeSummary collects what an execution has changed, for its summary.
+type changeSummary struct {
 	files  atomic.Bool
 	skills atomic.Int32 // that were saved by writing to ./skills/
 
@@ -45,8 +45,8 @@ type changes struct {
 	words string         // of a Describer, about the result
 }
 
-// call notes a call that is sent.
-func (c *changes) call(tools *core.Toolset, t *core.Tool, d policy.Decision) {
+// noteCall notes a call that is sent.
+func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.Decision) {
 	if d.Effect.Kind == core.EffectRead {
 		return
 	}
@@ -55,12 +55,12 @@ func (c *changes) call(tools *core.Toolset, t *core.Tool, d policy.Decision) {
 	if c.calls == nil {
 		c.calls = map[string]int{}
 	}
-	c.calls[tools.Qualified(t)]++
+	c.calls[tools.QualifiedName(t)]++
 }
 
-// writing wraps f, a function that writes files, so that successful calls for files of the workspace are noted. Files in
+// noteWriting wraps f, a function that writes files, so that successful calls for files of the workspace are noted. Files in
 // ./skills/ are counted where the skill is saved.
-func (c *changes) writing(tree *workspace.Tree, f relay.Function) relay.Function {
+func (c *changeSummary) noteWriting(tree *workspace.FileTree, f relay.EngineFunction) relay.EngineFunction {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
 		var file struct{ Path, To string }
@@ -72,7 +72,7 @@ func (c *changes) writing(tree *workspace.Tree, f relay.Function) relay.Function
 }
 
 // saved describes how many skills were saved, or returns "".
-func (c *changes) saved() string {
+func (c *changeSummary) saved() string {
 	switch n := c.skills.Load(); n {
 	case 0:
 		return ""
@@ -83,8 +83,8 @@ func (c *changes) saved() string {
 	}
 }
 
-// effects describes the calls that may have changed something, or returns "".
-func (c *changes) effects() string {
+// describeEffects describes the calls that may have changed something, or returns "".
+func (c *changeSummary) describeEffects() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	total := 0
@@ -103,14 +103,14 @@ func (c *changes) effects() string {
 	return fmt.Sprintf("%d with effects (%s%s)", total, strings.Join(names, ", "), more)
 }
 
-// endings maps statuses other than ok to a description of how the program ended.
-var endings = map[core.Status]string{
+// endingTexts maps statuses other than ok to a description of how the program ended.
+var endingTexts = map[core.OutcomeStatus]string{
 	core.StatusDenied: "was refused", core.StatusTimeout: "ran out of time", core.StatusMemoryLimit: "ran out of memory", core.StatusOutputLimit: "printed too much",
 	core.StatusCallLimit: "made too many tool calls", core.StatusCancelled: "was cancelled",
 }
 
-// summary describes in one sentence what ran, what it changed and how much it returned. It contains no values.
-func (x *execution) summary(o core.Outcome) string {
+// summarizeOutcome describes in one sentence what ran, what it changed and how much it returned. It contains no values.
+func (x *execution) summarizeOutcome(o core.Outcome) string {
 	if x.exact != nil {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (x *execution) summary(o core.Outcome) string {
 	}
 	var b strings.Builder
 	b.WriteString(what)
-	switch ending, known := endings[o.Status]; {
+	switch ending, known := endingTexts[o.Status]; {
 	case o.DryRun:
 		b.WriteString(" was rehearsed and changed nothing")
 	case o.Status == core.StatusOK:
@@ -133,7 +133,7 @@ func (x *execution) summary(o core.Outcome) string {
 	default:
 		b.WriteString(" failed")
 	}
-	b.WriteString(x.called(o))
+	b.WriteString(x.describeCalls(o))
 	if x.changes.files.Load() && !o.DryRun {
 		b.WriteString(", wrote to the workspace")
 	}
@@ -141,7 +141,7 @@ func (x *execution) summary(o core.Outcome) string {
 		b.WriteString(x.changes.saved())
 	}
 	if o.Status == core.StatusOK {
-		b.WriteString(" and returned " + amount(o))
+		b.WriteString(" and returned " + describeAmount(o))
 	}
 	b.WriteString(".")
 	x.changes.mu.Lock()
@@ -149,9 +149,9 @@ func (x *execution) summary(o core.Outcome) string {
 	return b.String() + x.changes.words
 }
 
-// called describes how many calls were made. For a call without a program and without effects it returns "".
-func (x *execution) called(o core.Outcome) string {
-	effects := x.changes.effects()
+// describeCalls describes how many calls were made. For a call without a program and without effects it returns "".
+func (x *execution) describeCalls(o core.Outcome) string {
+	effects := x.changes.describeEffects()
 	if x.req.Code == "" {
 		if effects == "" {
 			return ""
@@ -171,8 +171,8 @@ func (x *execution) called(o core.Outcome) string {
 	return s
 }
 
-// amount describes how much was returned.
-func amount(o core.Outcome) string {
+// describeAmount describes how much was returned.
+func describeAmount(o core.Outcome) string {
 	for _, f := range o.Artifacts {
 		if len(o.Result) == 0 && strings.HasPrefix(f.Path, "results/"+o.ExecutionID+".") && !strings.HasSuffix(f.Path, ".output.txt") {
 			return fmt.Sprintf("%d bytes, kept as a file", f.Bytes)
@@ -190,36 +190,36 @@ func shapeOf(value json.RawMessage) string {
 	case trimmed == "", trimmed == "null":
 		return "no value"
 	case trimmed[0] == '[' && json.Unmarshal(value, &list) == nil:
-		return counted("an array of", len(list), "item")
+		return countUnits("an array of", len(list), "item")
 	case trimmed[0] == '{' && json.Unmarshal(value, &object) == nil:
-		return counted("an object of", len(object), "field")
+		return countUnits("an object of", len(object), "field")
 	case trimmed[0] == '"' && json.Unmarshal(value, &text) == nil:
-		return counted("a text of", utf8.RuneCountInString(text), "character")
+		return countUnits("a text of", utf8.RuneCountInString(text), "character")
 	case trimmed == "true", trimmed == "false":
 		return "a boolean"
 	}
 	return "a number"
 }
 
-func counted(what string, n int, unit string) string {
+func countUnits(what string, n int, unit string) string {
 	if n != 1 {
 		unit += "s"
 	}
 	return fmt.Sprintf("%s %d %s", what, n, unit)
 }
 
-// describe lets the Describer, if there is one, describe the result. What it is sent and what it returns is hidden
+// describeResult lets the Describer, if there is one, describe the result. What it is sent and what it returns is hidden
 // and masked. Its text is quoted, so that readers of the summary know that it is data.
-func (x *execution) describe(ctx context.Context, o core.Outcome) core.Outcome {
+func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
-	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.rehearses() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
+	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.isDryRun() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
 		return o
 	}
 	name := d.Name(ctx)
 	if name == "" {
 		return o
 	}
-	said, refused := x.worded(ctx, d, name, o)
+	said, refused := x.askDescriber(ctx, d, name, o)
 	if refused != nil {
 		o.Warnings = append(o.Warnings, "results.summarize: "+refused.Message)
 		return o
@@ -232,17 +232,17 @@ func (x *execution) describe(ctx context.Context, o core.Outcome) core.Outcome {
 	return o
 }
 
-// worded asks a Describer and returns its text as one bounded line without instructions.
-func (x *execution) worded(ctx context.Context, d Describer, name string, o core.Outcome) (string, *core.Error) {
-	data, refused := x.describable(o)
+// askDescriber asks a Describer and returns its text as one bounded line without instructions.
+func (x *execution) askDescriber(ctx context.Context, d ResultDescriber, name string, o core.Outcome) (string, *core.Error) {
+	data, refused := x.describableText(o)
 	if refused != nil {
 		return "", refused
 	}
 	facts := map[string]any{"execution": x.req.ID, "model": name, "bytes": len(data)}
-	if refused := x.pipeline.noted(core.EventTask, x.req.Session, "summarize", facts, asked{}); refused != nil {
+	if refused := x.pipeline.recordEvent(core.EventTask, x.req.Session, "summarize", facts, requestBody{}); refused != nil {
 		return "", refused
 	}
-	ctx, done := context.WithTimeout(ctx, describing)
+	ctx, done := context.WithTimeout(ctx, describeTimeout)
 	defer done()
 	said, refused := d.Describe(ctx, data)
 	if refused != nil {
@@ -252,16 +252,16 @@ func (x *execution) worded(ctx context.Context, d Describer, name string, o core
 		said = string(x.pipeline.Secrets.Mask([]byte(said)))
 	}
 	if x.screen != nil {
-		said = x.screen.Text(said)
+		said = x.screen.RedactText(said)
 	}
-	said = x.pipeline.Cleaned(strings.Join(strings.Fields(said), " "))
+	said = x.pipeline.CleanText(strings.Join(strings.Fields(said), " "))
 	said = strings.NewReplacer("\u201c", "'", "\u201d", "'", `"`, "'", "`", "'").Replace(said)
 	return core.LegibleLine(cutTo(said, maxSaid)), nil
 }
 
-// describable returns what a Describer is sent of an Outcome: as much as a model may see, as JSON.
-func (x *execution) describable(o core.Outcome) (string, *core.Error) {
-	hidden := x.hidden(o)
+// describableText returns what a Describer is sent of an Outcome: as much as a model may see, as JSON.
+func (x *execution) describableText(o core.Outcome) (string, *core.Error) {
+	hidden := x.hideOutcome(o)
 	if hidden.Error != nil {
 		return "", hidden.Error
 	}

@@ -9,72 +9,72 @@ import (
 	"retort/internal/policy"
 )
 
-// unheard ends a step that is not traced.
-func unheard(core.Event) {}
+// ignoreEnd ends a step that is not traced.
+func ignoreEnd(core.AuditEvent) {}
 
-// step begins a step of the execution.
-func (r *record) step(ctx context.Context, s core.Step, e core.Event) (context.Context, func(core.Event)) {
+// beginStep begins a step of the execution.
+func (r *executionRecord) beginStep(ctx context.Context, s core.ExecutionStep, e core.AuditEvent) (context.Context, func(core.AuditEvent)) {
 	if r.tracer == nil {
-		return ctx, unheard
+		return ctx, ignoreEnd
 	}
 	return r.tracer.Begin(ctx, s, e)
 }
 
-// requested returns the traced properties of an execution when it begins.
-func (r *record) requested(req core.Request) core.Event {
-	e := r.event(core.EventRequest)
+// requestedEvent returns the traced properties of an execution when it begins.
+func (r *executionRecord) requestedEvent(req core.ExecutionRequest) core.AuditEvent {
+	e := r.newEvent(core.EventRequest)
 	if r.tracer != nil && req.Code != "" {
 		e.Facts = map[string]any{"language": string(req.Language)}
 	}
 	return e
 }
 
-// came returns the traced result of a step: err, or success if it is nil.
-func came(err *core.Error) core.Event {
+// stepResult returns the traced result of a step: err, or success if it is nil.
+func stepResult(err *core.Error) core.AuditEvent {
 	if err == nil {
-		return core.Event{Status: "ok"}
+		return core.AuditEvent{Status: "ok"}
 	}
-	return core.Event{Status: string(err.Kind)}
+	return core.AuditEvent{Status: string(err.Kind)}
 }
 
-// goes records and traces a call that is sent.
-func (x *execution) goes(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (context.Context, func(core.Result, error), *core.Error) {
+// recordOutgoing records and traces a call that is sent.
+func (x *execution) recordOutgoing(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (context.Context, func(core.CallResult, error), *core.Error) {
 	r := x.flight.record
-	answered, refused := x.leaves(t, c, d)
+	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {
 		return ctx, answered, refused
 	}
-	x.changes.call(x.tools, t, d)
-	answered = x.watching(c, d, x.makes(t, c, d, answered))
+	x.changes.noteCall(x.tools, t, d)
+	answered = x.trackUncertain(c, d, x.trackSideEffect(t, c, d, answered))
 	if r.tracer == nil {
 		return ctx, answered, nil
 	}
-	e := r.event(core.EventCall)
+	e := r.newEvent(core.EventCall)
 	e.Server, e.Tool, e.Effect = t.Server, t.Name, d.Effect.Kind.String()
 	inside, end := r.tracer.Begin(ctx, core.StepCall, e)
-	return inside, func(result core.Result, err error) {
+	return inside, func(result core.CallResult, err error) {
 		answered(result, err)
-		out := came(core.AsError(err))
+		out := stepResult(core.AsError(err))
 		out.Bytes = int64(len(result.Value))
 		end(out)
 	}, nil
 }
 
-// watching notes a call that may have taken effect although no answer came.
-func (x *execution) watching(c core.Call, d policy.Decision, answered func(core.Result, error)) func(core.Result, error) {
+// trackUncertain notes a call that may have taken effect although no answer came.
+func (x *execution) trackUncertain(c core.ToolCall, d policy.Decision, answered func(core.CallResult, error)) func(core.CallResult, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered
 	}
-	return func(result core.Result, err error) {
+	return func(result core.CallResult, err error) {
 		if errors.Is(err, core.ErrOutcomeUnknown) {
-			x.uncertain.add(c, x.masked(c.Arguments))
+			x.uncertain.add(c, x.maskJSON(c.Arguments))
 		}
 		answered(result, err)
 	}
 }
 
-// asks asks for approval and traces the wait. An earlier approval may cover the question.
-func (x *execution) asks(ctx context.Context, q core.Question) *core.Error {
+// askApproval asks for approval and traces the wait. An earlier approval may cover the question.
+func (x *execution) askApproval(ctx context.Context, q core.Question) *core.Error {
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}
 		for _, e := range q.Effects {
@@ -83,14 +83,14 @@ func (x *execution) asks(ctx context.Context, q core.Question) *core.Error {
 		q.Outlines = x.screen.Outlines(shown...)
 	}
 	r := x.flight.record
-	e := r.event(core.EventQuestion)
+	e := r.newEvent(core.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
-	inside, end := r.step(ctx, core.StepApproval, e)
+	inside, end := r.beginStep(ctx, core.StepApproval, e)
 	asked, refused := x.pipeline.Approvals.Table.Put(inside, q)
 	if asked && refused == nil {
 		now := time.Now()
 		x.approved.Store(&now)
 	}
-	end(came(refused))
+	end(stepResult(refused))
 	return refused
 }

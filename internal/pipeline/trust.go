@@ -9,13 +9,13 @@ import (
 	"retort/internal/core"
 )
 
-// notes collects the warnings of an execution, each once. It is safe for concurrent use.
-type notes struct {
+// warningList collects the warnings of an execution, each once. It is safe for concurrent use.
+type warningList struct {
 	mu   sync.Mutex
 	said []string
 }
 
-func (n *notes) add(text string) {
+func (n *warningList) add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !slices.Contains(n.said, text) {
@@ -23,9 +23,9 @@ func (n *notes) add(text string) {
 	}
 }
 
-// vet refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
+// vetTool refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
 // now. Once a person has approved something, the listing must be more recent than that.
-func (x *execution) vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
+func (x *execution) vetTool(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)
 	}
@@ -33,20 +33,20 @@ func (x *execution) vet(ctx context.Context, t *core.Tool) (now *core.Tool, refu
 	if at := x.approved.Load(); at != nil {
 		since = *at
 	}
-	now, warning, refused := x.pipeline.Tools.Vet(core.WithCaller(ctx, x.caller()), t, since)
+	now, warning, refused := x.pipeline.Tools.VetTool(core.WithCaller(ctx, x.newCaller()), t, since)
 	if warning != "" {
 		x.notes.add(warning)
 	}
 	return now, refused
 }
 
-// changed returns why every call of a tool needs approval, or "" if its definition is the trusted one or has been
+// changeReason returns why every call of a tool needs approval, or "" if its definition is the trusted one or has been
 // trusted since.
-func (x *execution) changed(t *core.Tool) string {
-	if !t.Asks() {
+func (x *execution) changeReason(t *core.Tool) string {
+	if !t.RequiresApproval() {
 		return ""
 	}
-	if now, ok := x.pipeline.Tools.Toolset().Exact(t.Server, t.Name); ok && now.Pin == t.Pin && now.Change == nil {
+	if now, ok := x.pipeline.Tools.Toolset().FindExact(t.Server, t.Name); ok && now.Pin == t.Pin && now.Change == nil {
 		return ""
 	}
 	return "toolChanges: ask"

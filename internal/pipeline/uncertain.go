@@ -24,7 +24,7 @@ type uncertainCalls struct {
 }
 
 // add adds a call. Large arguments are left out.
-func (u *uncertainCalls) add(c core.Call, arguments json.RawMessage) {
+func (u *uncertainCalls) add(c core.ToolCall, arguments json.RawMessage) {
 	if len(arguments) > maxUncertainArguments {
 		arguments = nil
 	}
@@ -37,8 +37,8 @@ func (u *uncertainCalls) add(c core.Call, arguments json.RawMessage) {
 	u.calls = append(u.calls, core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: arguments})
 }
 
-// tell adds the calls to an Outcome, with a warning. Its hint replaces any advice to run the program again at once.
-func (u *uncertainCalls) tell(o core.Outcome) core.Outcome {
+// addToOutcome adds the calls to an Outcome, with a warning. Its hint replaces any advice to run the program again at once.
+func (u *uncertainCalls) addToOutcome(o core.Outcome) core.Outcome {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.calls) == 0 {

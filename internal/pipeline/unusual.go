@@ -13,53 +13,53 @@ import (
 	"retort/internal/policy"
 )
 
-// Watch detects anomalies. It learns what happens from the recorder.
-type Watch interface {
+// AnomalyWatch detects anomalies. It learns what happens from the recorder.
+type AnomalyWatch interface {
 	// Judge judges a call with effects that is about to be sent. The error refuses the call.
-	Judge(ctx context.Context, call core.Event) (Unusual, *core.Error)
+	Judge(ctx context.Context, call core.AuditEvent) (AnomalyVerdict, *core.Error)
 	// Stopped returns why an execution may make no more calls, or nil.
 	Stopped(execution string) *core.Error
 	// Warnings returns the anomalies that the Outcome of an execution must mention, each once.
 	Warnings(execution string) []string
 }
 
-// Unusual says which anomalies make a call need approval. It is empty if there are none.
-type Unusual struct {
+// AnomalyVerdict says which anomalies make a call need approval. It is empty if there are none.
+type AnomalyVerdict struct {
 	Kinds string // with commas
 	Rule  string // in words
 }
 
-// and joins a rule with the description of the anomalies.
-func (u Unusual) and(rule string) string {
+// joinRule joins a rule with the description of the anomalies.
+func (u AnomalyVerdict) joinRule(rule string) string {
 	if u.Rule == "" || rule == "" {
 		return rule + u.Rule
 	}
 	return rule + "; " + u.Rule
 }
 
-func (x *execution) unusual(ctx context.Context, t *core.Tool, c core.Call, d policy.Decision) (Unusual, *core.Error) {
+func (x *execution) judgeAnomaly(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (AnomalyVerdict, *core.Error) {
 	if x.pipeline.Watch == nil || d.Effect.Kind == core.EffectRead {
-		return Unusual{}, nil
+		return AnomalyVerdict{}, nil
 	}
-	e := x.flight.record.calling(t, c, d)
+	e := x.flight.record.callEvent(t, c, d)
 	e.At = time.Now()
 	return x.pipeline.Watch.Judge(ctx, e)
 }
 
-// leaves records a call that is sent, unless its execution was stopped.
-func (x *execution) leaves(t *core.Tool, c core.Call, d policy.Decision) (came func(core.Result, error), refused *core.Error) {
+// recordUnlessStopped records a call that is sent, unless its execution was stopped.
+func (x *execution) recordUnlessStopped(t *core.Tool, c core.ToolCall, d policy.Decision) (came func(core.CallResult, error), refused *core.Error) {
 	if w := x.pipeline.Watch; w != nil {
 		if refused := w.Stopped(x.req.ID); refused != nil {
-			return nil, refused.At(c.Server, c.Tool)
+			return nil, refused.AtTool(c.Server, c.Tool)
 		}
 	}
-	return x.flight.record.call(t, c, d)
+	return x.flight.record.recordCall(t, c, d)
 }
 
-// warned adds warnings to an Outcome: anomalies of the execution, and tools that it may have missed.
-func (p *Pipeline) warned(o core.Outcome) core.Outcome {
+// addWarnings adds warnings to an Outcome: anomalies of the execution, and tools that it may have missed.
+func (p *Pipeline) addWarnings(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusRejected {
-		for _, w := range p.unlisted() {
+		for _, w := range p.unlistedWarnings() {
 			if !slices.Contains(o.Warnings, w) {
 				o.Warnings = append(o.Warnings, w)
 			}
@@ -71,8 +71,8 @@ func (p *Pipeline) warned(o core.Outcome) core.Outcome {
 	return o
 }
 
-// calling returns the entry for a call that is being sent.
-func (r *record) calling(t *core.Tool, c core.Call, d policy.Decision) core.Event {
+// callEvent returns the entry for a call that is being sent.
+func (r *executionRecord) callEvent(t *core.Tool, c core.ToolCall, d policy.Decision) core.AuditEvent {
 	e := r.about
 	e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, t.Server, t.Name, d.Effect.Kind.String()
 	e.Facts = map[string]any{"arguments_bytes": len(c.Arguments)}
@@ -96,15 +96,15 @@ const (
 	maxNamed  = 64 << 10 // bytes of arguments that are looked at
 )
 
-// named notes the tokens in arguments.
-func (r *record) named(arguments json.RawMessage) {
+// noteTokens notes the tokens in arguments.
+func (r *executionRecord) noteTokens(arguments json.RawMessage) {
 	if r.to == nil {
 		return
 	}
 	if !bytes.Contains(arguments, []byte("[")) {
 		return
 	}
-	found := numbered.FindAllSubmatch(arguments[:min(len(arguments), maxNamed)], -1)
+	found := numberedToken.FindAllSubmatch(arguments[:min(len(arguments), maxNamed)], -1)
 	if len(found) == 0 {
 		return
 	}
@@ -117,7 +117,7 @@ func (r *record) named(arguments json.RawMessage) {
 	}
 }
 
-var numbered = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_([0-9]{1,9})\]`)
+var numberedToken = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_([0-9]{1,9})\]`)
 
 func (t *tokenRun) add(kind string, number int) {
 	switch {

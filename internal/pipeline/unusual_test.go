@@ -10,8 +10,8 @@ import (
 
 type deaf struct{}
 
-func (deaf) Record(core.Event, bool) *core.Error { return nil }
-func (deaf) Digest([]byte) string                { return "" }
+func (deaf) Record(core.AuditEvent, bool) *core.Error { return nil }
+func (deaf) Digest([]byte) string                     { return "" }
 
 func TestTokenRun(t *testing.T) {
 	for _, c := range []struct {
@@ -23,11 +23,11 @@ func TestTokenRun(t *testing.T) {
 		{[]string{`["[EMAIL_1]","[PHONE_2]","[EMAIL_3]","[PHONE_4]","[EMAIL_5]","[PHONE_6]","[EMAIL_7]","[PHONE_8]","[EMAIL_9]","[PHONE_10]","[EMAIL_11]"]`}, nil},
 		{[]string{`["[EMAIL_99999999999999999999]"]`, `[`, ``}, nil},
 	} {
-		r := &record{to: deaf{}}
+		r := &executionRecord{to: deaf{}}
 		for _, a := range c.arguments {
-			r.named(json.RawMessage(a))
+			r.noteTokens(json.RawMessage(a))
 		}
-		e := r.calling(&core.Tool{Server: "s", Name: "t"}, core.Call{}, policy.Decision{})
+		e := r.callEvent(&core.Tool{Server: "s", Name: "t"}, core.ToolCall{}, policy.Decision{})
 		if e.Facts["token_run"] != c.want {
 			t.Errorf("%q: %v, want %v", c.arguments, e.Facts["token_run"], c.want)
 		}

@@ -33,7 +33,7 @@ const (
 func (v *View) Commands() []string {
 	first := true
 	var names []string
-	v.each(func(s *sight) {
+	v.eachSight(func(s *principalSight) {
 		allowed := s.commandNames()
 		if first {
 			names, first = allowed, false
@@ -43,7 +43,7 @@ func (v *View) Commands() []string {
 	return names
 }
 
-func (s *sight) commandNames() []string {
+func (s *principalSight) commandNames() []string {
 	var names []string
 	for _, c := range s.commands {
 		if s.deniedCommand(c.Name) == "" {
@@ -55,7 +55,7 @@ func (s *sight) commandNames() []string {
 }
 
 // deniedCommand returns the rule of a level by which a command is not started, "" if there is none.
-func (s *sight) deniedCommand(name string) string {
+func (s *principalSight) deniedCommand(name string) string {
 	for _, l := range s.layers {
 		switch {
 		case slices.Contains(l.rules.DenyCommands, name):
@@ -73,28 +73,28 @@ func (s *sight) deniedCommand(name string) string {
 // it is, and never quotes one: an argument may be personal.
 func (v *View) Command(name string, args []string) *core.Error {
 	var refused *core.Error
-	v.each(func(s *sight) {
+	v.eachSight(func(s *principalSight) {
 		if refused == nil {
-			refused = s.command(name, args)
+			refused = s.checkCommand(name, args)
 		}
 	})
 	return refused
 }
 
-func (s *sight) command(name string, args []string) *core.Error {
+func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	allowed := s.commandNames()
 	known := slices.ContainsFunc(s.commands, func(c Command) bool { return c.Name == name })
 	if rule := s.deniedCommand(name); rule != "" && (known || len(allowed) == 0) {
-		return refusedCommand("the policy refuses to start %s: %s", quoted(name), rule).WithHint("do without; only the person who runs Retort can change the rule")
+		return refusedCommand("the policy refuses to start %s: %s", quoteName(name), rule).WithHint("do without; only the person who runs Retort can change the rule")
 	}
 	if len(allowed) == 0 {
 		return refusedCommand("programs start no commands here").WithHint("do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]")
 	}
 	if !slices.Contains(allowed, name) {
-		return refusedCommand("%s is not one of the commands that programs may start", quoted(name)).
+		return refusedCommand("%s is not one of the commands that programs may start", quoteName(name)).
 			WithHint("they are: %s; only the person who runs Retort can add one (commands)", strings.Join(allowed, ", "))
 	}
-	if refused := bounded(name, args); refused != nil {
+	if refused := checkArgumentBounds(name, args); refused != nil {
 		return refused
 	}
 	farthest, patterns := -1, []string{}
@@ -102,7 +102,7 @@ func (s *sight) command(name string, args []string) *core.Error {
 		if c.Name != name {
 			continue
 		}
-		at := slices.IndexFunc(args, func(a string) bool { return !c.takes(a) })
+		at := slices.IndexFunc(args, func(a string) bool { return !c.allowsArgument(a) })
 		if at < 0 {
 			return nil
 		}
@@ -119,8 +119,8 @@ func refusedCommand(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindPolicy, "policy", format, args...)
 }
 
-// quoted returns a name as a program wrote it, in a message.
-func quoted(name string) string {
+// quoteName returns a name as a program wrote it, in a message.
+func quoteName(name string) string {
 	const most = 100
 	return `"` + strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -130,8 +130,8 @@ func quoted(name string) string {
 	}, name[:min(len(name), most)]) + `"`
 }
 
-// bounded refuses arguments that no command could be given, or none should.
-func bounded(name string, args []string) *core.Error {
+// checkArgumentBounds refuses arguments that no command could be given, or none should.
+func checkArgumentBounds(name string, args []string) *core.Error {
 	refuse := func(format string, a ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "policy", format, a...)
 	}
@@ -151,18 +151,18 @@ func bounded(name string, args []string) *core.Error {
 	return nil
 }
 
-// takes reports whether one pattern allows an argument.
-func (c Command) takes(argument string) bool {
+// allowsArgument reports whether one pattern allows an argument.
+func (c Command) allowsArgument(argument string) bool {
 	return slices.ContainsFunc(c.Args, func(pattern string) bool {
-		if inner, ok := expression(pattern); ok {
+		if inner, ok := anchoredExpression(pattern); ok {
 			return matchesWhole(inner, argument)
 		}
 		return strings.HasPrefix(argument, "-") == strings.HasPrefix(pattern, "-") && likeArgument(pattern, argument)
 	})
 }
 
-// expression returns what stands between the anchors of a pattern that is a regular expression: /^…$/.
-func expression(pattern string) (inner string, ok bool) {
+// anchoredExpression returns what stands between the anchors of a pattern that is a regular expression: /^…$/.
+func anchoredExpression(pattern string) (inner string, ok bool) {
 	inner, begins := strings.CutPrefix(pattern, "/^")
 	inner, ends := strings.CutSuffix(inner, "$/")
 	return inner, begins && ends
@@ -176,7 +176,7 @@ func matchesWhole(inner, argument string) bool {
 
 // CheckArgument returns why a pattern for arguments cannot be used, nil if it can. Only a regular expression can be wrong.
 func CheckArgument(pattern string) error {
-	inner, ok := expression(pattern)
+	inner, ok := anchoredExpression(pattern)
 	if !ok {
 		return nil
 	}
@@ -196,7 +196,7 @@ func likeArgument(pattern, text string) bool {
 		case p < len(pattern) && pattern[p] == text[t]:
 			p++
 			t++
-		case star >= 0 && !controls(text[kept:]):
+		case star >= 0 && !startsWithControl(text[kept:]):
 			p, kept = star+1, kept+1
 			t = kept
 		default:
@@ -206,8 +206,8 @@ func likeArgument(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// controls says of a text whether it begins with a character that * does not stand for.
-func controls(text string) bool {
+// startsWithControl says of a text whether it begins with a character that * does not stand for.
+func startsWithControl(text string) bool {
 	for _, r := range text {
 		return isControl(r)
 	}
@@ -220,7 +220,7 @@ func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r 
 func validCommands(commands []Command) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {
-			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is no name of a command", quoted(c.Name))
+			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is no name of a command", quoteName(c.Name))
 		}
 		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)

@@ -38,17 +38,17 @@ const (
 	WriteFile // also make, remove and rename
 )
 
-// layers returns those of all policies that have to allow something.
-func (v *View) layers() (all []*layer) {
-	v.each(func(s *sight) { all = append(all, s.layers...) })
+// allLayers returns those of all policies that have to allow something.
+func (v *View) allLayers() (all []*limitLayer) {
+	v.eachSight(func(s *principalSight) { all = append(all, s.layers...) })
 	return all
 }
 
 // levelRule names the rules of the layer's level.
-func (l *layer) levelRule() string { return "permission_levels." + string(l.level) }
+func (l *limitLayer) levelRule() string { return "permission_levels." + string(l.level) }
 
-// writable returns the folders of the workspace that the layer lets be written.
-func (l *layer) writable() []string {
+// writableFolders returns the folders of the workspace that the layer lets be written.
+func (l *limitLayer) writableFolders() []string {
 	switch {
 	case l.level == ReadOnly:
 		return []string{Scratch}
@@ -58,12 +58,12 @@ func (l *layer) writable() []string {
 	return l.rules.Write
 }
 
-// readable returns the folders of the workspace that the layer lets be read.
-func (l *layer) readable() []string {
+// readableFolders returns the folders of the workspace that the layer lets be read.
+func (l *limitLayer) readableFolders() []string {
 	if l.rules.Read == nil {
 		return []string{"."}
 	}
-	return slices.Concat(l.rules.Read, l.writable(), kept)
+	return slices.Concat(l.rules.Read, l.writableFolders(), kept)
 }
 
 // kept are the folders of the workspace in which Retort puts answers that are too large to
@@ -71,7 +71,7 @@ func (l *layer) readable() []string {
 var kept = []string{"files", "results"}
 
 // writeRule names what keeps files from being written.
-func (l *layer) writeRule() string {
+func (l *limitLayer) writeRule() string {
 	if l.level == ReadOnly {
 		return l.prefix + "permissionLevel: " + string(ReadOnly)
 	}
@@ -81,13 +81,13 @@ func (l *layer) writeRule() string {
 // File returns why a file or folder of the workspace may not be used so; nil if it may. The name is relative to the
 // workspace and clean; "." is the workspace.
 func (v *View) File(name string, use FileUse) *core.Error {
-	for _, l := range v.layers() {
-		switch allowed := l.readable(); {
-		case use == WriteFile && !covers(l.writable(), name):
+	for _, l := range v.allLayers() {
+		switch allowed := l.readableFolders(); {
+		case use == WriteFile && !coversPath(l.writableFolders(), name):
 			return refusedFile(name, "written", l.writeRule()+"; "+whereToWrite(v.Writable(), name))
-		case use == ReadFile && !covers(allowed, name):
+		case use == ReadFile && !coversPath(allowed, name):
 			return refusedFile(name, "read", l.levelRule()+".filesystem.read")
-		case use == LookAt && !covers(allowed, name) && !leadsTo(allowed, name):
+		case use == LookAt && !coversPath(allowed, name) && !leadsTo(allowed, name):
 			return refusedFile(name, "read", l.levelRule()+".filesystem.read")
 		}
 	}
@@ -110,8 +110,8 @@ func whereToWrite(folders []string, name string) string {
 // Writable returns the folders and files of the workspace that may be written, "." if all of it may be.
 func (v *View) Writable() []string {
 	all := []string{"."}
-	for _, l := range v.layers() {
-		all = common(all, l.writable())
+	for _, l := range v.allLayers() {
+		all = commonFolders(all, l.writableFolders())
 	}
 	return all
 }
@@ -119,24 +119,24 @@ func (v *View) Writable() []string {
 // Readable returns the folders and files of the workspace that may be read, "." if all of it may be.
 func (v *View) Readable() []string {
 	all := []string{"."}
-	for _, l := range v.layers() {
-		all = common(all, l.readable())
+	for _, l := range v.allLayers() {
+		all = commonFolders(all, l.readableFolders())
 	}
 	return all
 }
 
-// Common returns what lies in both lists of folders and files, none within another.
-func Common(a, b []string) []string { return common(a, b) }
+// CommonPaths returns what lies in both lists of folders and files, none within another.
+func CommonPaths(a, b []string) []string { return commonFolders(a, b) }
 
-// common returns what lies in both lists of folders, none within another.
-func common(a, b []string) []string {
+// commonFolders returns what lies in both lists of folders, none within another.
+func commonFolders(a, b []string) []string {
 	both := []string{}
 	for _, x := range a {
 		for _, y := range b {
 			switch {
-			case within(x, y):
+			case isWithin(x, y):
 				both = append(both, x)
-			case within(y, x):
+			case isWithin(y, x):
 				both = append(both, y)
 			}
 		}
@@ -144,22 +144,22 @@ func common(a, b []string) []string {
 	slices.Sort(both)
 	both = slices.Compact(both)
 	return slices.DeleteFunc(slices.Clone(both), func(x string) bool {
-		return slices.ContainsFunc(both, func(y string) bool { return x != y && within(x, y) })
+		return slices.ContainsFunc(both, func(y string) bool { return x != y && isWithin(x, y) })
 	})
 }
 
-// within reports whether a path is folder or lies below it.
-func within(name, folder string) bool {
+// isWithin reports whether a path is folder or lies below it.
+func isWithin(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-func covers(folders []string, name string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return within(name, f) })
+func coversPath(folders []string, name string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(name, f) })
 }
 
 // leadsTo reports whether a folder lies above one of those.
 func leadsTo(folders []string, name string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return within(f, name) })
+	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(f, name) })
 }
 
 // HostRules holds the hosts that one level lets be reached.
@@ -171,7 +171,7 @@ type HostRules struct {
 
 // Hosts returns the rules of all levels that count, each of which a host must pass.
 func (v *View) Hosts() (all []HostRules) {
-	for _, l := range v.layers() {
+	for _, l := range v.allLayers() {
 		if l.rules.Hosts != nil || len(l.rules.DenyHosts) > 0 {
 			all = append(all, HostRules{Allow: l.rules.Hosts, Deny: l.rules.DenyHosts, Rule: l.levelRule() + ".network"})
 		}
@@ -181,7 +181,7 @@ func (v *View) Hosts() (all []HostRules) {
 
 // ApprovalRequired returns the rule by which a person is asked about each program, "" if there is none.
 func (v *View) ApprovalRequired() string {
-	for _, l := range v.layers() {
+	for _, l := range v.allLayers() {
 		if l.rules.ApprovalRequired {
 			return l.levelRule() + ".approval_required"
 		}
@@ -191,7 +191,7 @@ func (v *View) ApprovalRequired() string {
 
 // AllFiles reports whether nothing narrows which files of the workspace are used.
 func (v *View) AllFiles() bool {
-	return !slices.ContainsFunc(v.layers(), func(l *layer) bool {
+	return !slices.ContainsFunc(v.allLayers(), func(l *limitLayer) bool {
 		return l.level == ReadOnly || l.rules.Read != nil || l.rules.Write != nil
 	})
 }

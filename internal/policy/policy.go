@@ -79,8 +79,8 @@ const (
 type Decision struct {
 	Verdict Verdict
 	Rule    string
-	Effect  core.Effect // of the tool
-	Some    bool        // other arguments may be allowed
+	Effect  core.EffectInfo // of the tool
+	Some    bool            // other arguments may be allowed
 }
 
 // Error returns what a program hears of a Deny: the rule, and not what lies behind it.
@@ -90,13 +90,13 @@ func (d Decision) Error(t *core.Tool) *core.Error {
 		what, hint = "these arguments of ", "other arguments may be allowed"
 	}
 	return core.Errorf(core.KindPolicy, "policy", "the policy refuses %s%s.%s: %s", what, t.Server, t.Name, d.Rule).
-		WithHint("%s; only the person who runs Retort can change the rule", hint).At(t.Server, t.Name)
+		WithHint("%s; only the person who runs Retort can change the rule", hint).AtTool(t.Server, t.Name)
 }
 
 // Policy represents a set of rules, ready to decide. It is safe for concurrent use.
 type Policy struct {
-	everybody *sight
-	named     map[string]*sight
+	everybody *principalSight
+	named     map[string]*principalSight
 	approval  Approval
 	version   string
 	under     []*Policy // that have to allow something, too
@@ -116,17 +116,17 @@ func New(r Rules) (*Policy, error) {
 		return nil, refused
 	}
 	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
-	p := &Policy{everybody: &sight{layers: []*layer{base}, trusted: trusted, commands: commands}, named: map[string]*sight{}, approval: r.Approval, version: r.Version}
+	p := &Policy{everybody: &principalSight{layers: []*limitLayer{base}, trusted: trusted, commands: commands}, named: map[string]*principalSight{}, approval: r.Approval, version: r.Version}
 	for name, limits := range r.Principals {
 		l, err := newLayer("principals."+name+".", limits, r.Levels)
 		if err != nil {
 			return nil, err
 		}
-		p.named[name] = &sight{layers: []*layer{base, l}, trusted: trusted, commands: commands}
+		p.named[name] = &principalSight{layers: []*limitLayer{base, l}, trusted: trusted, commands: commands}
 	}
 	for _, name := range r.Removed {
-		gone := &layer{closed: "principals." + name + " was removed from the settings"}
-		p.named[name] = &sight{layers: []*layer{base, gone}, trusted: trusted, commands: commands}
+		gone := &limitLayer{closed: "principals." + name + " was removed from the settings"}
+		p.named[name] = &principalSight{layers: []*limitLayer{base, gone}, trusted: trusted, commands: commands}
 	}
 	return p, nil
 }
@@ -138,83 +138,83 @@ func (p *Policy) For(principal string) *View { return &View{principal: principal
 // maxUnder bounds the policies above one.
 const maxUnder = 16
 
-// Under returns a Policy that allows what p and other allow, or false if there are too many of them above each other.
-func (p *Policy) Under(other *Policy) (*Policy, bool) {
+// RestrictedBy returns a Policy that allows what p and other allow, or false if there are too many of them above each other.
+func (p *Policy) RestrictedBy(other *Policy) (*Policy, bool) {
 	narrow := *p
-	narrow.under = append(slices.Clone(p.under), other.all()...)
+	narrow.under = append(slices.Clone(p.under), other.allPolicies()...)
 	narrow.version += "\x00" + other.version
 	return &narrow, len(narrow.under) <= maxUnder
 }
 
-// all returns the Policy itself and those that it is under.
-func (p *Policy) all() []*Policy { return append([]*Policy{p}, p.under...) }
+// allPolicies returns the Policy itself and those that it is under.
+func (p *Policy) allPolicies() []*Policy { return append([]*Policy{p}, p.under...) }
 
-func (p *Policy) sight(principal string) *sight {
+func (p *Policy) sightOf(principal string) *principalSight {
 	if s, ok := p.named[principal]; ok {
 		return s
 	}
 	return p.everybody
 }
 
-// layer represents one set of limits, compiled.
-type layer struct {
+// limitLayer represents one set of limits, compiled.
+type limitLayer struct {
 	closed  string // the rule that denies everything; "" if there is none
 	prefix  string // of the names of its rules
 	level   Level
 	rules   LevelRules // of the level
-	servers map[string]*server
+	servers map[string]*serverRules
 }
 
-type server struct {
+type serverRules struct {
 	allow      []string
-	deny       []pattern
-	conditions []condition
+	deny       []namePattern
+	conditions []callCondition
 }
 
-// pattern matches in any case of letters.
-type pattern struct{ written, folded string }
+// namePattern matches in any case of letters.
+type namePattern struct{ written, folded string }
 
-type condition struct {
-	pattern
+type callCondition struct {
+	namePattern
 	expr  *cel.Expr
 	names map[string]string // that the expression asks for, by their folded form
 }
 
-func newLayer(prefix string, l Limits, levels map[Level]LevelRules) (*layer, error) {
+func newLayer(prefix string, l Limits, levels map[Level]LevelRules) (*limitLayer, error) {
 	if l.Level != "" && !slices.Contains([]Level{ReadOnly, WriteRestricted, ExecuteFull}, l.Level) {
-		return nil, invalid("%spermissionLevel: there is no level %q", prefix, l.Level)
+		return nil, invalidRules("%spermissionLevel: there is no level %q", prefix, l.Level)
 	}
-	made := &layer{prefix: prefix, level: l.Level, rules: levels[l.Level], servers: map[string]*server{}}
+	made := &limitLayer{prefix: prefix, level: l.Level, rules: levels[l.Level], servers: map[string]*serverRules{}}
 	for name, s := range l.Servers {
 		compiled, err := newServer(s)
 		if err != nil {
-			return nil, invalid("%sservers.%s.%w", prefix, name, err)
+			return nil, invalidRules("%sservers.%s.%w", prefix, name, err)
 		}
 		made.servers[name] = compiled
 	}
 	return made, nil
 }
 
-func invalid(format string, args ...any) error {
+func invalidRules(format string, args ...any) error {
 	return core.Errorf(core.KindInvalidArguments, "policy.new", format, args...)
 }
 
-func newServer(s Server) (*server, error) {
-	made := &server{allow: slices.Clone(s.Allow)}
+func newServer(s Server) (*serverRules, error) {
+	made := &serverRules{allow: slices.Clone(s.Allow)}
 	for _, p := range slices.Concat(s.Allow, s.Deny, slices.Collect(maps.Keys(s.Conditions))) {
 		if _, err := path.Match(p, ""); err != nil {
 			return nil, fmt.Errorf("%q is no pattern", p)
 		}
 	}
 	for _, p := range s.Deny {
-		made.deny = append(made.deny, pattern{p, cel.Fold(p)})
+		made.deny = append(made.deny, namePattern{p, cel.Fold(p)})
 	}
 	for _, p := range slices.Sorted(maps.Keys(s.Conditions)) {
 		expr, err := cel.Compile(s.Conditions[p], Variables()...)
 		if err != nil {
 			return nil, fmt.Errorf("conditions.%s: %w", p, err)
 		}
-		c := condition{pattern: pattern{p, cel.Fold(p)}, expr: expr, names: map[string]string{}}
+		c := callCondition{namePattern: namePattern{p, cel.Fold(p)}, expr: expr, names: map[string]string{}}
 		for _, name := range expr.Names() {
 			c.names[cel.Fold(name)] = name
 		}
@@ -223,20 +223,20 @@ func newServer(s Server) (*server, error) {
 	return made, nil
 }
 
-// denial returns the rule that denies a tool whatever the arguments are, "" if none does. effect is asked for only if
+// denyingRule returns the rule that denies a tool whatever the arguments are, "" if none does. effect is asked for only if
 // it matters.
-func (l *layer) denial(t *core.Tool, effect func() core.Effect) string {
+func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) string {
 	if l.closed != "" {
 		return l.closed
 	}
 	if s := l.servers[t.Server]; s != nil {
 		folded := cel.Fold(t.Name)
 		for _, p := range s.deny {
-			if matches(p.folded, folded) {
+			if matchesPattern(p.folded, folded) {
 				return l.prefix + "servers." + t.Server + ".deny: " + p.written
 			}
 		}
-		if s.allow != nil && !slices.ContainsFunc(s.allow, func(p string) bool { return matches(p, t.Name) }) {
+		if s.allow != nil && !slices.ContainsFunc(s.allow, func(p string) bool { return matchesPattern(p, t.Name) }) {
 			return l.prefix + "servers." + t.Server + ".allow"
 		}
 	}
@@ -246,45 +246,45 @@ func (l *layer) denial(t *core.Tool, effect func() core.Effect) string {
 	return ""
 }
 
-// matches holds a name to a pattern; * stands for slashes too.
-func matches(pattern, name string) bool {
+// matchesPattern holds a name to a pattern; * stands for slashes too.
+func matchesPattern(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return ok && err == nil
 }
 
-// broken returns the condition that a call does not meet, "" if there is none. What can't be evaluated is not met.
-func (l *layer) broken(t *core.Tool, variables func() (map[string]any, error)) string {
+// brokenCondition returns the condition that a call does not meet, "" if there is none. What can't be evaluated is not met.
+func (l *limitLayer) brokenCondition(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {
 		return ""
 	}
 	folded := cel.Fold(t.Name)
 	for _, c := range s.conditions {
-		if matches(c.folded, folded) && !c.met(variables) {
+		if matchesPattern(c.folded, folded) && !c.isMet(variables) {
 			return l.prefix + "servers." + t.Server + ".conditions: " + c.written
 		}
 	}
 	return ""
 }
 
-func (c condition) met(variables func() (map[string]any, error)) bool {
+func (c callCondition) isMet(variables func() (map[string]any, error)) bool {
 	v, err := variables()
-	if err != nil || c.disguised(v["args"]) {
+	if err != nil || c.isDisguisedKey(v["args"]) {
 		return false
 	}
 	ok, err := c.expr.True(v)
 	return ok && err == nil
 }
 
-// disguised reports whether a key is one that the condition asks for, but for the
+// isDisguisedKey reports whether a key is one that the condition asks for, but for the
 // case of letters. The condition would miss it, and some servers would read it.
-func (c condition) disguised(v any) bool {
+func (c callCondition) isDisguisedKey(v any) bool {
 	switch x := v.(type) {
 	case []any:
-		return slices.ContainsFunc(x, c.disguised)
+		return slices.ContainsFunc(x, c.isDisguisedKey)
 	case map[string]any:
 		for key, value := range x {
-			if name, ok := c.names[cel.Fold(key)]; ok && name != key || c.disguised(value) {
+			if name, ok := c.names[cel.Fold(key)]; ok && name != key || c.isDisguisedKey(value) {
 				return true
 			}
 		}
@@ -292,8 +292,8 @@ func (c condition) disguised(v any) bool {
 	return false
 }
 
-// arguments returns the variables of conditions, read when first asked for.
-func arguments(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
+// conditionVariables returns the variables of conditions, read when first asked for.
+func conditionVariables(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
 	var made map[string]any
 	var failed error
 	return func() (map[string]any, error) {

@@ -113,7 +113,7 @@ func TestRulesHaveNames(t *testing.T) {
 
 func TestTrustedHints(t *testing.T) {
 	yes := true
-	hinted := &core.Tool{Server: "db", Name: "run_query", Annotations: core.Annotations{ReadOnly: &yes}}
+	hinted := &core.Tool{Server: "db", Name: "run_query", Annotations: core.ToolAnnotations{ReadOnly: &yes}}
 	for trusted, want := range map[bool]policy.Verdict{true: policy.Allow, false: policy.Deny} {
 		p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}, Trusted: map[string]bool{"db": trusted}})
 		if d := p.For("").Tool(hinted); d.Verdict != want {
@@ -187,9 +187,9 @@ var (
 
 func whole() *core.Toolset {
 	yes, no := true, false
-	var list []*core.Server
+	var list []*core.ToolServer
 	for _, s := range servers {
-		server := &core.Server{Name: s, TypeScript: s, Python: s}
+		server := &core.ToolServer{Name: s, TypeScript: s, Python: s}
 		for i, n := range names {
 			t := &core.Tool{Server: s, Name: n, TypeScript: n, Python: n}
 			t.Annotations.ReadOnly = []*bool{nil, &yes, &no}[i%3]
@@ -197,7 +197,7 @@ func whole() *core.Toolset {
 		}
 		list = append(list, server)
 	}
-	slices.SortFunc(list, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })
 	return core.NewToolset(list)
 }
 
@@ -282,8 +282,8 @@ func compare(t *testing.T, all *core.Toolset, before, after *policy.View, rules 
 	for _, s := range all.Servers {
 		for _, tool := range s.Tools {
 			static := after.Tool(tool)
-			listed, found := visible.Exact(tool.Server, tool.Name)
-			if found != (static.Verdict != policy.Deny) || found && listed != tool || visible.Hides(tool) == found {
+			listed, found := visible.FindExact(tool.Server, tool.Name)
+			if found != (static.Verdict != policy.Deny) || found && listed != tool || visible.IsHidden(tool) == found {
 				t.Errorf("%+v\n %s.%s is listed: %v, %s", rules, tool.Server, tool.Name, found, shape(static))
 			}
 			if static.Verdict < before.Tool(tool).Verdict {
@@ -323,11 +323,11 @@ func TestToolset(t *testing.T) {
 }
 
 func many(n int) *core.Toolset {
-	s := &core.Server{Name: "big", TypeScript: "big", Python: "big"}
+	s := &core.ToolServer{Name: "big", TypeScript: "big", Python: "big"}
 	for i := range n {
 		s.Tools = append(s.Tools, &core.Tool{Server: "big", Name: fmt.Sprintf("%s_row_%d", []string{"get", "update"}[i%2], i), Description: "Does something with a row of a table."})
 	}
-	return core.NewToolset([]*core.Server{s})
+	return core.NewToolset([]*core.ToolServer{s})
 }
 
 func BenchmarkToolset(b *testing.B) {
@@ -360,7 +360,7 @@ func BenchmarkCall(b *testing.B) {
 
 // What is taken away counts at once, and what is allowed counts for what begins afterwards.
 func TestCurrentTakesAwayAtOnce(t *testing.T) {
-	all := core.NewToolset([]*core.Server{{Name: "db", Tools: []*core.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
+	all := core.NewToolset([]*core.ToolServer{{Name: "db", Tools: []*core.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
 	readOnly := policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}
 	denies := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{"get_*"}}}}}
 	condition := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Conditions: map[string]string{"*": "args.n < 3"}}}}}
@@ -368,7 +368,7 @@ func TestCurrentTakesAwayAtOnce(t *testing.T) {
 	verdicts := func(v *policy.View) string {
 		var s []string
 		for _, t := range all.Servers[0].Tools {
-			d, _ := v.Toolset(all).Exact("db", t.Name)
+			d, _ := v.Toolset(all).FindExact("db", t.Name)
 			s = append(s, strings.Fields(shape(v.Call(t, json.RawMessage(`{"n":5}`))))[0], fmt.Sprint(d != nil))
 		}
 		return strings.Join(s, " ")
@@ -461,7 +461,7 @@ func TestUnder(t *testing.T) {
 	denies := func(name string) *policy.Policy {
 		return must(t, policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{name}}}}, Approval: policy.Approval{Low: true, High: name == "get_row"}})
 	}
-	both, ok := denies("get_row").Under(denies("update_row"))
+	both, ok := denies("get_row").RestrictedBy(denies("update_row"))
 	for _, name := range []string{"get_row", "update_row"} {
 		if d := both.For("").Tool(tool("db", name)); !ok || d.Verdict != policy.Deny || d.Rule != "servers.db.deny: "+name {
 			t.Errorf("%s: %+v", name, d)
@@ -471,7 +471,7 @@ func TestUnder(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	for range 20 {
-		both, ok = denies("x").Under(both)
+		both, ok = denies("x").RestrictedBy(both)
 	}
 	if ok {
 		t.Error("there is no bound")

@@ -55,21 +55,21 @@ func (v *View) InForce() *Policy {
 	return v.current.policy.Load()
 }
 
-// policies returns those that have to allow something: the Policy in force, that with which the View began, and those
+// activePolicies returns those that have to allow something: the Policy in force, that with which the View began, and those
 // that they are under.
-func (v *View) policies() []*Policy {
+func (v *View) activePolicies() []*Policy {
 	p := v.InForce()
-	all := p.all()
+	all := p.allPolicies()
 	if v.began != nil && v.began != p {
-		all = append(all, v.began.all()...)
+		all = append(all, v.began.allPolicies()...)
 	}
 	return all
 }
 
-// each calls f with the sight of each policy.
-func (v *View) each(f func(s *sight)) {
-	for _, p := range v.policies() {
-		f(p.sight(v.principal))
+// eachSight calls f with the sight of each policy.
+func (v *View) eachSight(f func(s *principalSight)) {
+	for _, p := range v.activePolicies() {
+		f(p.sightOf(v.principal))
 	}
 }
 
@@ -79,7 +79,7 @@ func (v *View) Version() string { return v.InForce().version }
 // Approval returns what needs no person.
 func (v *View) Approval() Approval {
 	a := Approval{true, true, true}
-	for _, p := range v.policies() {
+	for _, p := range v.activePolicies() {
 		a = Approval{a.Low && p.approval.Low, a.Medium && p.approval.Medium, a.High && p.approval.High}
 	}
 	return a
@@ -87,10 +87,10 @@ func (v *View) Approval() Approval {
 
 // Refused returns why nothing at all is allowed to the principal now, or nil.
 func (v *View) Refused() (refused *core.Error) {
-	for _, p := range v.InForce().all() {
-		for _, l := range p.sight(v.principal).layers {
+	for _, p := range v.InForce().allPolicies() {
+		for _, l := range p.sightOf(v.principal).layers {
 			if l.closed != "" && refused == nil {
-				refused = core.Errorf(core.KindPolicy, "policy", "nothing more is done for %s: %s", v.whom(), l.closed).
+				refused = core.Errorf(core.KindPolicy, "policy", "nothing more is done for %s: %s", v.principalText(), l.closed).
 					WithHint("what had been sent before is in the audit log; only the person who runs Retort can change the settings")
 			}
 		}
@@ -98,7 +98,7 @@ func (v *View) Refused() (refused *core.Error) {
 	return refused
 }
 
-func (v *View) whom() string {
+func (v *View) principalText() string {
 	if v.principal == "" {
 		return "anybody"
 	}
@@ -107,30 +107,30 @@ func (v *View) whom() string {
 
 // ReadOnly returns the rule by which nothing may be changed, "" if there is none.
 func (v *View) ReadOnly() (rule string) {
-	v.each(func(s *sight) { rule = cmp.Or(rule, s.readOnly()) })
+	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule
 }
 
 // Tool decides on a tool before anything is known of arguments.
 func (v *View) Tool(t *core.Tool) Decision {
-	return v.decision(func(s *sight) Decision { return s.decide(t).Decision })
+	return v.strictestDecision(func(s *principalSight) Decision { return s.decideTool(t).Decision })
 }
 
 // Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
 // effect is that of the call, which can be further than the tool's, or less far if the tool
 // runs queries and this one only reads.
 func (v *View) Call(t *core.Tool, args json.RawMessage) Decision {
-	return v.decision(func(s *sight) Decision { return s.call(v.principal, t, args) })
+	return v.strictestDecision(func(s *principalSight) Decision { return s.decideCall(v.principal, t, args) })
 }
 
-// decision returns the strictest of those by all policies.
-func (v *View) decision(decide func(*sight) Decision) (d Decision) {
-	v.each(func(s *sight) { d = stricter(d, decide(s)) })
+// strictestDecision returns the strictest of those by all policies.
+func (v *View) strictestDecision(decide func(*principalSight) Decision) (d Decision) {
+	v.eachSight(func(s *principalSight) { d = stricterDecision(d, decide(s)) })
 	return d
 }
 
-// stricter returns the stricter of two decisions on one call. Its effect is the further one.
-func stricter(a, b Decision) Decision {
+// stricterDecision returns the stricter of two decisions on one call. Its effect is the further one.
+func stricterDecision(a, b Decision) Decision {
 	effect := a.Effect
 	if effect.Reason == "" || b.Effect.Kind > effect.Kind {
 		effect = b.Effect
@@ -145,13 +145,13 @@ func stricter(a, b Decision) Decision {
 // Toolset returns what of a toolset the principal may see: what Tool does not deny. It is the same for the same
 // toolset, and costs nothing again while the rules stay.
 func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
-	v.each(func(s *sight) { whole = s.toolset(whole) })
+	v.eachSight(func(s *principalSight) { whole = s.visibleToolset(whole) })
 	return whole
 }
 
-// sight describes what principals with the same rules can see and call.
-type sight struct {
-	layers   []*layer // a call must pass all of them
+// principalSight describes what principals with the same rules can see and call.
+type principalSight struct {
+	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool
 	commands []Command
 
@@ -159,16 +159,16 @@ type sight struct {
 	seen    *core.Toolset // of which visible was made
 	visible *core.Toolset
 	judged  map[*core.Tool]string // rules that deny tools of seen; "" denies nothing
-	decided map[*core.Tool]judged
+	decided map[*core.Tool]toolDecision
 }
 
-// judged represents a Decision on a tool, and what judges its calls.
-type judged struct {
+// toolDecision represents a Decision on a tool, and what judges its calls.
+type toolDecision struct {
 	Decision
 	judge *effect.Judge
 }
 
-func (s *sight) readOnly() string {
+func (s *principalSight) readOnly() string {
 	for _, l := range s.layers {
 		switch {
 		case l.closed != "":
@@ -180,7 +180,7 @@ func (s *sight) readOnly() string {
 	return ""
 }
 
-func (s *sight) decide(t *core.Tool) judged {
+func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 	const most = 4096
 	s.mu.Lock()
 	d, ok := s.decided[t]
@@ -189,21 +189,21 @@ func (s *sight) decide(t *core.Tool) judged {
 		return d
 	}
 	d.judge = effect.NewJudge(t, s.trusted[t.Server])
-	d.Decision = s.allowed(d.judge.Tool())
-	if rule := s.denial(t); rule != "" {
+	d.Decision = s.decideEffect(d.judge.Tool())
+	if rule := s.denyingRule(t); rule != "" {
 		d.Verdict, d.Rule, d.Some = Deny, rule, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.decided == nil || len(s.decided) >= most {
-		s.decided = map[*core.Tool]judged{}
+		s.decided = map[*core.Tool]toolDecision{}
 	}
 	s.decided[t] = d
 	return d
 }
 
-// allowed decides on an effect by the permission levels.
-func (s *sight) allowed(e core.Effect) Decision {
+// decideEffect decides on an effect by the permission levels.
+func (s *principalSight) decideEffect(e core.EffectInfo) Decision {
 	d := Decision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
 		rule := l.prefix + "permissionLevel: " + string(l.level)
@@ -217,47 +217,47 @@ func (s *sight) allowed(e core.Effect) Decision {
 	return d
 }
 
-func (s *sight) call(principal string, t *core.Tool, args json.RawMessage) Decision {
-	tool := s.decide(t)
+func (s *principalSight) decideCall(principal string, t *core.Tool, args json.RawMessage) Decision {
+	tool := s.decideTool(t)
 	if tool.Verdict == Deny {
 		return tool.Decision
 	}
-	d := s.allowed(tool.judge.Call(args))
+	d := s.decideEffect(tool.judge.Call(args))
 	if d.Verdict == Deny {
 		return d
 	}
-	variables := arguments(t, principal, args)
+	variables := conditionVariables(t, principal, args)
 	for _, l := range s.layers {
-		if rule := l.broken(t, variables); rule != "" {
+		if rule := l.brokenCondition(t, variables); rule != "" {
 			return Decision{Verdict: Deny, Rule: rule, Effect: d.Effect, Some: true}
 		}
 	}
 	return d
 }
 
-// denial returns the rule by which Tool denies, "" if it does not.
-func (s *sight) denial(t *core.Tool) string {
+// denyingRule returns the rule by which Tool denies, "" if it does not.
+func (s *principalSight) denyingRule(t *core.Tool) string {
 	s.mu.Lock()
 	rule, ok := s.judged[t]
 	s.mu.Unlock()
 	if ok {
 		return rule
 	}
-	return s.judge(t)
+	return s.judgeTool(t)
 }
 
-func (s *sight) judge(t *core.Tool) string {
-	of := func() core.Effect { return effect.OfTool(t, s.trusted[t.Server]) }
+func (s *principalSight) judgeTool(t *core.Tool) string {
+	of := func() core.EffectInfo { return effect.OfTool(t, s.trusted[t.Server]) }
 	for _, l := range s.layers {
-		if rule := l.denial(t, of); rule != "" {
+		if rule := l.denyingRule(t, of); rule != "" {
 			return rule
 		}
 	}
 	return ""
 }
 
-func (s *sight) toolset(whole *core.Toolset) *core.Toolset {
-	if !s.hides() {
+func (s *principalSight) visibleToolset(whole *core.Toolset) *core.Toolset {
+	if !s.canHideTools() {
 		return whole
 	}
 	s.mu.Lock()
@@ -265,21 +265,21 @@ func (s *sight) toolset(whole *core.Toolset) *core.Toolset {
 	if s.seen == whole {
 		return s.visible
 	}
-	judged := make(map[*core.Tool]string, whole.Count())
+	judged := make(map[*core.Tool]string, whole.CountTools())
 	for _, server := range whole.Servers {
 		for _, t := range server.Tools {
 			rule, ok := s.judged[t]
 			if !ok {
-				rule = s.judge(t)
+				rule = s.judgeTool(t)
 			}
 			judged[t] = rule
 		}
 	}
 	s.seen, s.judged = whole, judged
-	s.visible = whole.Without(func(t *core.Tool) *core.Error {
+	s.visible = whole.WithoutRefused(func(t *core.Tool) *core.Error {
 		rule, ok := judged[t]
 		if !ok {
-			rule = s.judge(t)
+			rule = s.judgeTool(t)
 		}
 		if rule == "" {
 			return nil
@@ -289,8 +289,8 @@ func (s *sight) toolset(whole *core.Toolset) *core.Toolset {
 	return s.visible
 }
 
-// hides reports whether any rule can hide a tool.
-func (s *sight) hides() bool {
+// canHideTools reports whether any rule can hide a tool.
+func (s *principalSight) canHideTools() bool {
 	for _, l := range s.layers {
 		if l.level == ReadOnly || l.closed != "" {
 			return true

@@ -66,10 +66,10 @@ type Tally struct {
 	executions int64
 	servers    map[string]int64
 	tools      map[string]*toolTally
-	calls      map[string]seen       // reads, by tool, arguments and whose they are
-	programs   map[string]*programs  // by digest of the code, or by the tools
-	running    map[string]*execution // that have not ended
-	queries    map[string]int64      // in vain
+	calls      map[string]seenTool       // reads, by tool, arguments and whose they are
+	programs   map[string]*seenPrograms  // by digest of the code, or by the tools
+	running    map[string]*openExecution // that have not ended
+	queries    map[string]int64          // in vain
 }
 
 type toolTally struct {
@@ -81,25 +81,25 @@ type toolTally struct {
 	server, toolName string
 }
 
-type seen struct {
+type seenTool struct {
 	at     time.Time
 	result string
 }
 
-type programs struct {
+type seenPrograms struct {
 	count   int64
 	last    string // the last execution
 	tools   []string
 	byTools bool
 }
 
-type execution struct {
+type openExecution struct {
 	code  string
 	tools []string
 }
 
-// facts holds those that advice is made from.
-type facts struct {
+// entryFacts holds those that advice is made from.
+type entryFacts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`
 	Effect    string   `json:"effect"`
@@ -116,40 +116,40 @@ func Kinds() []string {
 // Add takes in an entry.
 func (t *Tally) Add(e *audit.Entry) {
 	if t.servers == nil {
-		t.servers, t.tools, t.calls = map[string]int64{}, map[string]*toolTally{}, map[string]seen{}
-		t.programs, t.running, t.queries = map[string]*programs{}, map[string]*execution{}, map[string]int64{}
+		t.servers, t.tools, t.calls = map[string]int64{}, map[string]*toolTally{}, map[string]seenTool{}
+		t.programs, t.running, t.queries = map[string]*seenPrograms{}, map[string]*openExecution{}, map[string]int64{}
 	}
-	var f facts
+	var f entryFacts
 	if len(e.Facts) > 0 {
 		_ = json.Unmarshal(e.Facts, &f) // what is not of its type is left out
 	}
 	switch e.Kind {
 	case core.EventRequest:
-		room(t.running)[e.Execution] = &execution{code: f.Code}
+		makeRoom(t.running)[e.Execution] = &openExecution{code: f.Code}
 	case core.EventVerdict:
 		if x := t.running[e.Execution]; x != nil {
 			x.tools = f.Tools
 		}
 	case core.EventCall, core.EventAnswer:
-		t.call(e, f)
+		t.addCall(e, f)
 	case core.EventEnd:
-		t.end(e)
+		t.addEnd(e)
 	case core.EventSearch:
 		if e.Status == "search" && f.Found != nil && *f.Found == 0 {
-			t.search(e)
+			t.addSearch(e)
 		}
 	}
 }
 
-// room returns a map with room for one more.
-func room[T any](m map[string]T) map[string]T {
+// makeRoom returns a map with room for one more.
+func makeRoom[T any](m map[string]T) map[string]T {
 	if len(m) >= maxKeys {
 		clear(m)
 	}
 	return m
 }
 
-func (t *Tally) call(e *audit.Entry, f facts) {
+func (t *Tally) addCall(e *audit.Entry, f entryFacts) {
 	if e.Server == "" || e.Tool == "" {
 		return
 	}
@@ -157,7 +157,7 @@ func (t *Tally) call(e *audit.Entry, f facts) {
 	tool := t.tools[name]
 	if tool == nil {
 		tool = &toolTally{statuses: map[string]int64{}, server: e.Server, toolName: e.Tool}
-		room(t.tools)[name] = tool
+		makeRoom(t.tools)[name] = tool
 	}
 	if e.Kind == core.EventCall {
 		tool.calls++
@@ -169,15 +169,15 @@ func (t *Tally) call(e *audit.Entry, f facts) {
 		return
 	}
 	if e.Kind == core.EventCall && f.Effect == core.EffectRead.String() && f.Arguments != "" && f.Result != "" {
-		tool.repeated(t, e, f, name)
+		tool.countRepeated(t, e, f, name)
 	}
 }
 
-// repeated counts a read that the same principal has made in the same session a short while before.
-func (tool *toolTally) repeated(t *Tally, e *audit.Entry, f facts, name string) {
+// countRepeated counts a read that the same principal has made in the same session a short while before.
+func (tool *toolTally) countRepeated(t *Tally, e *audit.Entry, f entryFacts, name string) {
 	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
 	before, known := t.calls[key]
-	room(t.calls)[key] = seen{e.At, f.Result}
+	makeRoom(t.calls)[key] = seenTool{e.At, f.Result}
 	switch {
 	case !known || e.At.Sub(before.at) > cacheWindow:
 	case before.result == f.Result:
@@ -188,7 +188,7 @@ func (tool *toolTally) repeated(t *Tally, e *audit.Entry, f facts, name string) 
 	}
 }
 
-func (t *Tally) end(e *audit.Entry) {
+func (t *Tally) addEnd(e *audit.Entry) {
 	t.executions++
 	x := t.running[e.Execution]
 	delete(t.running, e.Execution)
@@ -198,8 +198,8 @@ func (t *Tally) end(e *audit.Entry) {
 	count := func(key string, byTools bool) {
 		p := t.programs[key]
 		if p == nil {
-			p = &programs{tools: x.tools, byTools: byTools}
-			room(t.programs)[key] = p
+			p = &seenPrograms{tools: x.tools, byTools: byTools}
+			makeRoom(t.programs)[key] = p
 		}
 		p.count++
 		p.last = e.Execution
@@ -210,8 +210,8 @@ func (t *Tally) end(e *audit.Entry) {
 	}
 }
 
-// search keeps what was searched for in vain. It is in the body of the entry, which not everybody can read.
-func (t *Tally) search(e *audit.Entry) {
+// addSearch keeps what was searched for in vain. It is in the body of the entry, which not everybody can read.
+func (t *Tally) addSearch(e *audit.Entry) {
 	var body struct {
 		Name string `json:"name"`
 	}
@@ -226,38 +226,38 @@ func (t *Tally) search(e *audit.Entry) {
 
 // Advise returns what is worth changing, what was seen most often first within its kind.
 func (t *Tally) Advise(s Situation) []Advice {
-	all := slices.Concat(t.unused(s), t.failing(), t.caches(s), t.skills(), t.vain(s))
+	all := slices.Concat(t.adviseUnused(s), t.adviseFailing(), t.adviseCaches(s), t.adviseSkills(), t.adviseFailedSearches(s))
 	if all == nil {
 		all = []Advice{}
 	}
 	return all
 }
 
-func most(list []Advice) []Advice {
+func firstAdvice(list []Advice) []Advice {
 	slices.SortStableFunc(list, func(a, b Advice) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Subject, b.Subject))
 	})
 	return list
 }
 
-func (t *Tally) unused(s Situation) (list []Advice) {
+func (t *Tally) adviseUnused(s Situation) (list []Advice) {
 	if t.executions < leastExecutions {
 		return nil
 	}
 	for _, name := range s.Servers {
 		if t.servers[name] == 0 {
-			list = append(list, Advice{Kind: Unused, Subject: name, Says: fmt.Sprintf("none of %d executions has called it", t.executions), Do: fmt.Sprintf("servers: {%s: {disabled: true}} in retort.yaml takes its tools out of searches", quoted(name))})
+			list = append(list, Advice{Kind: Unused, Subject: name, Says: fmt.Sprintf("none of %d executions has called it", t.executions), Do: fmt.Sprintf("servers: {%s: {disabled: true}} in retort.yaml takes its tools out of searches", quoteText(name))})
 		}
 	}
-	return most(list)
+	return firstAdvice(list)
 }
 
-func quoted(s string) string {
+func quoteText(s string) string {
 	text, _ := json.Marshal(s) // a string always is JSON
 	return string(text)
 }
 
-func (t *Tally) failing() (list []Advice) {
+func (t *Tally) adviseFailing() (list []Advice) {
 	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
 		tool := t.tools[name]
 		if tool.calls < leastCalls || float64(tool.errors) < failingShare*float64(tool.calls) {
@@ -269,10 +269,10 @@ func (t *Tally) failing() (list []Advice) {
 		list = append(list, Advice{Kind: Failing, Subject: name, Count: tool.errors, Says: fmt.Sprintf("%d of %d calls failed, most with %s", tool.errors, tool.calls, kinds[0]),
 			Do: fmt.Sprintf("retort audit query --server %s --tool %s --status %s shows them; retort doctor says whether the server is well", tool.server, tool.toolName, kinds[0])})
 	}
-	return most(list)
+	return firstAdvice(list)
 }
 
-func (t *Tally) caches(s Situation) (list []Advice) {
+func (t *Tally) adviseCaches(s Situation) (list []Advice) {
 	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
 		tool := t.tools[name]
 		repeats := tool.same + tool.changed
@@ -281,12 +281,12 @@ func (t *Tally) caches(s Situation) (list []Advice) {
 		}
 		list = append(list, Advice{Kind: Cache, Subject: name, Count: tool.same,
 			Says: fmt.Sprintf("%d of %d calls that were repeated within %s had the same answer: %d bytes and %.1f s for nothing", tool.same, repeats, cacheWindow, tool.bytes, tool.millis/1000),
-			Do:   fmt.Sprintf("cache: {ttl: 10m, tools: [%s]} in retort.yaml gives the answers again, if the tool only reads", quoted(name))})
+			Do:   fmt.Sprintf("cache: {ttl: 10m, tools: [%s]} in retort.yaml gives the answers again, if the tool only reads", quoteText(name))})
 	}
-	return most(list)
+	return firstAdvice(list)
 }
 
-func (t *Tally) skills() (list []Advice) {
+func (t *Tally) adviseSkills() (list []Advice) {
 	told := map[string]bool{}
 	for _, byTools := range []bool{false, true} { // the same program first
 		for _, key := range slices.Sorted(maps.Keys(t.programs)) {
@@ -303,11 +303,11 @@ func (t *Tally) skills() (list []Advice) {
 			list = append(list, Advice{Kind: Skill, Subject: p.last, Count: p.count, Says: says, Do: fmt.Sprintf("retort skills save --from %s --name NAME --description '…' makes a skill of the last one", p.last)})
 		}
 	}
-	return most(list)
+	return firstAdvice(list)
 }
 
-func (t *Tally) vain(s Situation) (list []Advice) {
-	find := s.List.finder()
+func (t *Tally) adviseFailedSearches(s Situation) (list []Advice) {
+	find := s.List.newFinder()
 	for _, query := range slices.Sorted(maps.Keys(t.queries)) {
 		n := t.queries[query]
 		a := Advice{Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times, and no tool was found", n), Do: "add a server that has it; retort recommend --update fetches the list of a registry to look in"}
@@ -318,5 +318,5 @@ func (t *Tally) vain(s Situation) (list []Advice) {
 		}
 		list = append(list, a)
 	}
-	return most(list)
+	return firstAdvice(list)
 }

@@ -78,8 +78,8 @@ func registryError(format string, args ...any) *core.Error {
 // its own.
 type pageOf struct {
 	Servers []struct {
-		listed
-		Server *listed `json:"server"`
+		listedServer
+		Server *listedServer `json:"server"`
 	} `json:"servers"`
 	Metadata struct {
 		Next  string `json:"nextCursor"`
@@ -87,7 +87,7 @@ type pageOf struct {
 	} `json:"metadata"`
 }
 
-type listed struct {
+type listedServer struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Repository  struct {
@@ -123,11 +123,11 @@ func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *
 	}
 	var servers []Server
 	for _, s := range page.Servers {
-		one := s.listed
+		one := s.listedServer
 		if s.Server != nil {
 			one = *s.Server
 		}
-		servers = append(servers, Server{plain(one.Name), plain(one.Description), plain(one.Repository.URL)})
+		servers = append(servers, Server{plainText(one.Name), plainText(one.Description), plainText(one.Repository.URL)})
 	}
 	next := page.Metadata.Next
 	if next == "" {
@@ -136,8 +136,8 @@ func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *
 	return servers, next, nil
 }
 
-// plain returns a text of a registry as a person can be shown it.
-func plain(s string) string {
+// plainText returns a text of a registry as a person can be shown it.
+func plainText(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
@@ -173,22 +173,22 @@ func Load(path string) (*List, *core.Error) {
 	return &l, nil
 }
 
-// finder looks for servers that may have what a query asks for: those in which at least half of its words stand.
-func (l *List) finder() func(query string) []Server {
+// newFinder looks for servers that may have what a query asks for: those in which at least half of its words stand.
+func (l *List) newFinder() func(query string) []Server {
 	if l == nil || len(l.Servers) == 0 {
 		return func(string) []Server { return nil }
 	}
-	servers, byName := []*core.Server{}, map[string]Server{}
+	servers, byName := []*core.ToolServer{}, map[string]Server{}
 	for _, s := range slices.SortedFunc(slices.Values(l.Servers), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }) {
 		byName[s.Name] = s
-		servers = append(servers, &core.Server{Name: s.Name, Tools: []*core.Tool{{Server: s.Name, Name: s.Name, Description: s.Description}}})
+		servers = append(servers, &core.ToolServer{Name: s.Name, Tools: []*core.Tool{{Server: s.Name, Name: s.Name, Description: s.Description}}})
 	}
 	x := index.New()
 	x.Update(core.NewToolset(servers))
 	return func(query string) (found []Server) {
-		hits, _ := x.Search(query, index.Filter{}, 10)
+		hits, _ := x.Search(query, index.SearchFilter{}, 10)
 		for _, h := range hits {
-			if s := byName[h.Tool.Server]; len(found) < maxOffered && answers(s, query) {
+			if s := byName[h.Tool.Server]; len(found) < maxOffered && matchesQuery(s, query) {
 				found = append(found, s)
 			}
 		}
@@ -196,7 +196,7 @@ func (l *List) finder() func(query string) []Server {
 	}
 }
 
-func answers(s Server, query string) bool {
+func matchesQuery(s Server, query string) bool {
 	text, words, there := strings.ToLower(s.Name+" "+s.Description), 0, 0
 	for _, word := range strings.Fields(strings.ToLower(query)) {
 		if len(word) < 3 {

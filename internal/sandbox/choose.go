@@ -22,11 +22,11 @@ const (
 	Machine    = 90 // a virtual machine of its own
 )
 
-// strengths holds the strengths of the backends that settings can name, available or not.
-var strengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
+// backendStrengths holds the strengths of the backends that settings can name, available or not.
+var backendStrengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
 
-// Floor represents the minimum strength of a sandbox. The zero Floor requires nothing.
-type Floor struct {
+// MinimumStrength represents the minimum strength of a sandbox. The zero Floor requires nothing.
+type MinimumStrength struct {
 	Strength int
 	Why      string // "its risk is high (62): it can call …"
 }
@@ -58,8 +58,8 @@ func (c *Chooser) Capabilities() []Capabilities {
 // Prepare makes a sandbox with the named backend; an empty name means the standard one. A request may ask for a
 // stronger backend than the standard, never for a weaker one. The error is a *core.Error of kind sandbox_unavailable
 // if the backend does not exist, is unavailable, lacks the runtime or is weaker than the Floor of s.
-func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox, error) {
-	chosen, refusal := c.choose(backend, s)
+func (c *Chooser) Prepare(ctx context.Context, backend string, s SandboxSpec) (Sandbox, error) {
+	chosen, refusal := c.chooseBackend(backend, s)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -67,23 +67,23 @@ func (c *Chooser) Prepare(ctx context.Context, backend string, s Spec) (Sandbox,
 	if err != nil {
 		return nil, err
 	}
-	return labelled{sandbox, chosen.Capabilities().Name, Isolation(chosen.Capabilities().Strength)}, nil
+	return labelledSandbox{sandbox, chosen.Capabilities().Name, IsolationName(chosen.Capabilities().Strength)}, nil
 }
 
-// labelled is a sandbox that adds its strength to its reports.
-type labelled struct {
+// labelledSandbox is a sandbox that adds its strength to its reports.
+type labelledSandbox struct {
 	Sandbox
 	backend, isolation string
 }
 
-func (l labelled) Run(ctx context.Context, p core.Program, h Host) (Report, error) {
+func (l labelledSandbox) Run(ctx context.Context, p core.CheckedProgram, h Host) (RunReport, error) {
 	r, err := l.Sandbox.Run(ctx, p, h)
 	r.Isolation = l.isolation
 	return r, err
 }
 
-// Isolation returns the word for a strength, which names what separates a program from the machine.
-func Isolation(strength int) string {
+// IsolationName returns the word for a strength, which names what separates a program from the machine.
+func IsolationName(strength int) string {
 	switch {
 	case strength >= Machine:
 		return "machine"
@@ -97,21 +97,21 @@ func Isolation(strength int) string {
 	return "weak process"
 }
 
-// Able returns the error that Prepare would return, as far as that is known without making a sandbox; nil if there is
+// CheckAvailable returns the error that Prepare would return, as far as that is known without making a sandbox; nil if there is
 // none.
-func (c *Chooser) Able(backend string, s Spec) *core.Error {
-	_, refusal := c.choose(backend, s)
+func (c *Chooser) CheckAvailable(backend string, s SandboxSpec) *core.Error {
+	_, refusal := c.chooseBackend(backend, s)
 	return refusal
 }
 
-func (c *Chooser) choose(name string, s Spec) (Backend, *core.Error) {
+func (c *Chooser) chooseBackend(name string, s SandboxSpec) (Backend, *core.Error) {
 	if name == "" || name == Auto {
 		name = c.standard
 	}
 	if name == Auto {
-		return c.weakest(s)
+		return c.weakestBackend(s)
 	}
-	if c.standard != Auto && strengths[name] < strengths[c.standard] {
+	if c.standard != Auto && backendStrengths[name] < backendStrengths[c.standard] {
 		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker", c.standard, name).
 			WithHint("name no sandbox; only the settings can choose a weaker one")
 	}
@@ -122,30 +122,30 @@ func (c *Chooser) choose(name string, s Spec) (Backend, *core.Error) {
 			continue
 		case have.Unavailable != nil:
 			return nil, have.Unavailable
-		case have.why(s.Runtime) != nil:
-			return nil, have.why(s.Runtime)
+		case have.missingRuntimeError(s.Runtime) != nil:
+			return nil, have.missingRuntimeError(s.Runtime)
 		case !slices.Contains(have.Runtimes, s.Runtime):
 			return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the %s sandbox cannot run %s", name, s.Runtime).
-				WithHint("%s", c.offer(s.Runtime))
+				WithHint("%s", c.describeAlternatives(s.Runtime))
 		case have.Strength < s.Floor.Strength:
 			return nil, c.tooWeak(s)
 		case s.Proxied && !have.Proxies:
-			return nil, c.unproxied(name, s)
+			return nil, c.noProxyError(name, s)
 		}
 		return b, nil
 	}
 	return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "there is no %s sandbox here", name).
-		WithHint("%s", c.offer(s.Runtime))
+		WithHint("%s", c.describeAlternatives(s.Runtime))
 }
 
-// weakest returns the weakest backend that is strong enough. It does not ask the stronger ones, because some find out
+// weakestBackend returns the weakest backend that is strong enough. It does not ask the stronger ones, because some find out
 // their capabilities by starting a sandbox.
-func (c *Chooser) weakest(s Spec) (Backend, *core.Error) {
+func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	closed := ""
 	for _, b := range c.backends {
 		have := b.Capabilities()
 		switch {
-		case !have.able(s):
+		case !have.supports(s):
 		case s.Proxied && !have.Proxies:
 			closed = have.Name
 		default:
@@ -153,32 +153,32 @@ func (c *Chooser) weakest(s Spec) (Backend, *core.Error) {
 		}
 	}
 	if closed != "" {
-		return nil, c.unproxied(closed, s)
+		return nil, c.noProxyError(closed, s)
 	}
 	return nil, c.tooWeak(s)
 }
 
-// unproxied returns the error for a program that needs the network in a sandbox without one.
-func (c *Chooser) unproxied(name string, s Spec) *core.Error {
+// noProxyError returns the error for a program that needs the network in a sandbox without one.
+func (c *Chooser) noProxyError(name string, s SandboxSpec) *core.Error {
 	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in the %s sandbox %s has none", name, s.Runtime)
 	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
 	if s.Floor.Strength > Process {
 		return e.WithHint("%s; it needs such a strong sandbox because %s", other, s.Floor.Why)
 	}
 	for _, have := range c.Capabilities() {
-		if have.Proxies && have.able(s) {
+		if have.Proxies && have.supports(s) {
 			return e.WithHint("%s; with sandboxMode: %s it has one", other, have.Name)
 		}
 	}
 	return e.WithHint("%s", other)
 }
 
-func (c Capabilities) able(s Spec) bool {
+func (c Capabilities) supports(s SandboxSpec) bool {
 	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
 }
 
 // tooWeak returns the error that no available backend is strong enough.
-func (c *Chooser) tooWeak(s Spec) *core.Error {
+func (c *Chooser) tooWeak(s SandboxSpec) *core.Error {
 	var need string
 	switch {
 	case s.Floor.Strength > UserKernel:
@@ -188,19 +188,19 @@ func (c *Chooser) tooWeak(s Spec) *core.Error {
 	case s.Floor.Strength > Process:
 		need = "the docker sandbox, or a stronger one,"
 	default:
-		return core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime).WithHint("%s", c.offer(s.Runtime))
+		return core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime).WithHint("%s", c.describeAlternatives(s.Runtime))
 	}
 	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, because %s", need, s.Runtime, s.Floor.Why)
 	for _, have := range c.Capabilities() {
-		if strengths[have.Name] >= s.Floor.Strength && have.Unavailable != nil {
+		if backendStrengths[have.Name] >= s.Floor.Strength && have.Unavailable != nil {
 			return e.WithHint("%s: %s. %s", have.Name, have.Unavailable.Message, have.Unavailable.Hint)
 		}
 	}
 	return e.WithHint("this machine has none: the user can set one up (see retort doctor) or choose another sandboxMode")
 }
 
-// offer returns a hint that lists what could be requested instead.
-func (c *Chooser) offer(runtime string) string {
+// describeAlternatives returns a hint that lists what could be requested instead.
+func (c *Chooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {
 		switch {
@@ -229,8 +229,8 @@ func (c *Chooser) Close() error {
 	return err
 }
 
-// why returns the reason why a known runtime cannot run, or nil.
-func (c Capabilities) why(runtime string) *core.Error {
+// missingRuntimeError returns the reason why a known runtime cannot run, or nil.
+func (c Capabilities) missingRuntimeError(runtime string) *core.Error {
 	for _, m := range c.Missing {
 		if m.Runtime == runtime {
 			return m.Why

@@ -18,7 +18,7 @@ type named struct {
 func (n named) Capabilities() Capabilities { return n.have }
 func (n named) Close() error               { *n.closed++; return nil }
 
-func (n named) Prepare(context.Context, Spec) (Sandbox, error) {
+func (n named) Prepare(context.Context, SandboxSpec) (Sandbox, error) {
 	*n.prepared = n.have.Name
 	return nil, nil
 }
@@ -41,7 +41,7 @@ func TestChooser(t *testing.T) {
 		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for one of these, or name no sandbox"},
 	} {
 		prepared = ""
-		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: test.runtime})
+		_, err := c.Prepare(t.Context(), test.name, SandboxSpec{Runtime: test.runtime})
 		got := prepared
 		if err != nil {
 			e := core.AsError(err)
@@ -54,7 +54,7 @@ func TestChooser(t *testing.T) {
 			t.Errorf("%s %s: got %q, want %q", test.name, test.runtime, got, test.want)
 		}
 	}
-	if _, err := NewChooser("process").Prepare(t.Context(), "", Spec{Runtime: "quickjs"}); !strings.Contains(core.AsError(err).Hint, "doctor") {
+	if _, err := NewChooser("process").Prepare(t.Context(), "", SandboxSpec{Runtime: "quickjs"}); !strings.Contains(core.AsError(err).Hint, "doctor") {
 		t.Errorf("without backends: %v", err)
 	}
 	if err := c.Close(); err != nil || closed != 3 {
@@ -96,7 +96,7 @@ func TestChooserByRisk(t *testing.T) {
 		{Auto, "", 0, nil, "no sandbox here can run quickjs"},
 	} {
 		prepared = ""
-		_, err := NewChooser(test.standard, test.backends...).Prepare(t.Context(), test.asked, Spec{Runtime: "quickjs", Floor: Floor{test.floor, "it may burn"}})
+		_, err := NewChooser(test.standard, test.backends...).Prepare(t.Context(), test.asked, SandboxSpec{Runtime: "quickjs", Floor: MinimumStrength{test.floor, "it may burn"}})
 		got := prepared
 		if err != nil {
 			got = core.AsError(err).Message
@@ -125,7 +125,7 @@ func TestProxied(t *testing.T) {
 	} {
 		prepared = ""
 		c := NewChooser(test.standard, proxying, plain)
-		_, err := c.Prepare(t.Context(), test.name, Spec{Runtime: "python", Proxied: true, Floor: Floor{test.floor, "its risk is high"}})
+		_, err := c.Prepare(t.Context(), test.name, SandboxSpec{Runtime: "python", Proxied: true, Floor: MinimumStrength{test.floor, "its risk is high"}})
 		if got := prepared; err == nil && got != test.want || err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(core.AsError(err).Hint, "TypeScript") || prepared != "") {
 			t.Errorf("%+v: %v %q", test, err, got)
 		}
@@ -135,13 +135,15 @@ func TestProxied(t *testing.T) {
 // started is a Sandbox that starts commands.
 type started struct{ Sandbox }
 
-func (started) Start(context.Context, Command) (Ended, error) { return Ended{Code: 5}, nil }
+func (started) Start(context.Context, HostCommand) (CommandResult, error) {
+	return CommandResult{Code: 5}, nil
+}
 
 func TestOnlySomeSandboxesStartCommands(t *testing.T) {
-	if ended, err := (labelled{started{}, "process", ""}).Start(t.Context(), Command{}); err != nil || ended.Code != 5 {
+	if ended, err := (labelledSandbox{started{}, "process", ""}).Start(t.Context(), HostCommand{}); err != nil || ended.Code != 5 {
 		t.Error(ended, err)
 	}
-	_, err := (labelled{struct{ Sandbox }{}, "vm", ""}).Start(t.Context(), Command{})
+	_, err := (labelledSandbox{struct{ Sandbox }{}, "vm", ""}).Start(t.Context(), HostCommand{})
 	if e := core.AsError(err); e == nil || e.Kind != core.KindSandboxUnavailable || !strings.Contains(e.Message, "the vm sandbox") || !strings.Contains(e.Hint, "the sandboxes of Linux") {
 		t.Error(err)
 	}

@@ -6,22 +6,22 @@ import (
 	"retort/internal/core"
 )
 
-// Command represents a host command that a program starts. The caller has checked that the program may start it.
-type Command struct {
+// HostCommand represents a host command that a program starts. The caller has checked that the program may start it.
+type HostCommand struct {
 	Name  string // the name by which the backend knows it
 	Args  []string
 	Stdin []byte
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
 	// ignores them.
-	Folders []Folder
+	Folders []MountedPath
 	// Full reports whether the writable folders exceed their quota; the command is then killed. It is nil if nothing
 	// is writable.
 	Full func() bool
 }
 
-// Folder represents a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not
+// MountedPath represents a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not
 // allowed, and links in it are not followed.
-type Folder struct {
+type MountedPath struct {
 	Below    string // a folder of the machine, absolute
 	Name     string // relative to that; "." is the folder itself
 	Target   string // in the sandbox
@@ -35,8 +35,8 @@ const (
 	MaxStderr = 64 << 10
 )
 
-// Ended is the result of a command.
-type Ended struct {
+// CommandResult is the result of a command.
+type CommandResult struct {
 	Code           int // exit status, or 128 plus the number of the signal that ended it
 	Stdout, Stderr []byte
 	Truncated      bool // it was ended because it wrote too much
@@ -47,7 +47,7 @@ type Ended struct {
 type Commander interface {
 	// Start runs the command. It returns when the command has ended and nothing of it is left. Its error is a
 	// *core.Error and means that the command did not start or had to be ended.
-	Start(ctx context.Context, c Command) (Ended, error)
+	Start(ctx context.Context, c HostCommand) (CommandResult, error)
 }
 
 // NoCommands returns the error of a backend whose programs cannot start commands.
@@ -57,10 +57,10 @@ func NoCommands(backend string) *core.Error {
 }
 
 // Start implements Commander. It returns an error if the backend has no commands.
-func (l labelled) Start(ctx context.Context, c Command) (Ended, error) {
+func (l labelledSandbox) Start(ctx context.Context, c HostCommand) (CommandResult, error) {
 	to, ok := l.Sandbox.(Commander)
 	if !ok {
-		return Ended{}, NoCommands(l.backend)
+		return CommandResult{}, NoCommands(l.backend)
 	}
 	return to.Start(ctx, c)
 }

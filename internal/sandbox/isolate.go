@@ -16,7 +16,7 @@ type Backend interface {
 	Capabilities() Capabilities
 	// Prepare returns a sandbox, or an error and leaves nothing behind. The error is a *core.Error of kind
 	// sandbox_unavailable or internal.
-	Prepare(ctx context.Context, s Spec) (Sandbox, error)
+	Prepare(ctx context.Context, s SandboxSpec) (Sandbox, error)
 	// Close ends every sandbox and returns when nothing of them is left.
 	Close() error
 }
@@ -26,7 +26,7 @@ type Sandbox interface {
 	// Run runs the program. It returns when the program has ended and every call it made has returned. A failure of
 	// the program is in the Report's Status; an error means a failure of the sandbox. Cancelling ctx ends the program
 	// with StatusCancelled.
-	Run(ctx context.Context, p core.Program, h Host) (Report, error)
+	Run(ctx context.Context, p core.CheckedProgram, h Host) (RunReport, error)
 	// Close ends the sandbox. It is idempotent and safe during Run.
 	Close() error
 }
@@ -34,7 +34,7 @@ type Sandbox interface {
 // Host answers the calls of a program, which are the only way out of a sandbox. Call must be safe for concurrent use.
 // Its errors are *core.Error and reach the program as a ToolError.
 type Host interface {
-	Call(ctx context.Context, c core.Call) (core.Result, error)
+	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
 // Proxy is an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
@@ -45,23 +45,25 @@ type Proxy interface {
 }
 
 // HostFunc makes a Host from a function.
-type HostFunc func(ctx context.Context, c core.Call) (core.Result, error)
+type HostFunc func(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 
 // Call calls f.
-func (f HostFunc) Call(ctx context.Context, c core.Call) (core.Result, error) { return f(ctx, c) }
-
-// Spec describes the sandbox that is needed.
-type Spec struct {
-	Runtime string      // "quickjs", "python", …
-	Limits  core.Limits // complete
-	Code    string      // code of the program that will run, if known
-	Floor   Floor       // minimum strength of the sandbox
-	Proxied bool        // the program uses connections, so that it needs a Proxy
+func (f HostFunc) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+	return f(ctx, c)
 }
 
-// Report describes how a program ended in its sandbox.
-type Report struct {
-	Status      core.Status
+// SandboxSpec describes the sandbox that is needed.
+type SandboxSpec struct {
+	Runtime string          // "quickjs", "python", …
+	Limits  core.Limits     // complete
+	Code    string          // code of the program that will run, if known
+	Floor   MinimumStrength // minimum strength of the sandbox
+	Proxied bool            // the program uses connections, so that it needs a Proxy
+}
+
+// RunReport describes how a program ended in its sandbox.
+type RunReport struct {
+	Status      core.OutcomeStatus
 	Value       json.RawMessage // the program's value; nil if it is undefined
 	Error       *core.Error     // positions are those of the code that the runtime evaluated
 	Output      []byte          // console output, cut at Limits.Output
@@ -73,8 +75,8 @@ type Report struct {
 	Bounds      string // what enforces the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 
-// Missing represents a runtime that a backend cannot run, with the reason.
-type Missing struct {
+// MissingRuntime represents a runtime that a backend cannot run, with the reason.
+type MissingRuntime struct {
 	Runtime string
 	Why     *core.Error
 }
@@ -87,14 +89,14 @@ type MissingCommand struct {
 
 // Capabilities describe a backend as data, so that a backend can be chosen by its properties.
 type Capabilities struct {
-	Name        string      // "process"
-	Runtimes    []string    // runtimes that it can run on this machine
-	Missing     []Missing   // runtimes that it could run if they were installed
-	Strength    int         // 0 (none), Process, Container, UserKernel or Machine; less if the system offers less
-	Walls       []string    // what separates program and machine, in words
-	Warning     string      // what this machine lacks for the backend's full strength; empty if nothing
-	Unavailable *core.Error // the reason why the backend cannot be used here; nil if it can
-	Proxies     bool        // it passes programs' connections to a Host that is a Proxy
+	Name        string           // "process"
+	Runtimes    []string         // runtimes that it can run on this machine
+	Missing     []MissingRuntime // runtimes that it could run if they were installed
+	Strength    int              // 0 (none), Process, Container, UserKernel or Machine; less if the system offers less
+	Walls       []string         // what separates program and machine, in words
+	Warning     string           // what this machine lacks for the backend's full strength; empty if nothing
+	Unavailable *core.Error      // the reason why the backend cannot be used here; nil if it can
+	Proxies     bool             // it passes programs' connections to a Host that is a Proxy
 	// Commands lists the commands of the settings that programs can start. NoCommands lists the others.
 	Commands   []string         `json:",omitempty"`
 	NoCommands []MissingCommand `json:",omitempty"`

@@ -26,14 +26,14 @@ const (
 	saving       = ".saving" // contains the version that is being written
 )
 
-// text holds the files of a skill.
-type text struct {
+// skillFiles holds the files of a skill.
+type skillFiles struct {
 	document string
 	file     string // of the code; "" if there is only the document
 	code     string
 }
 
-func (t text) language() core.Language {
+func (t skillFiles) codeLanguage() core.Language {
 	switch {
 	case t.file == "":
 		return ""
@@ -43,8 +43,8 @@ func (t text) language() core.Language {
 	return core.TypeScript
 }
 
-// version returns the beginning of the hash of all files of the skill.
-func (t text) version() string {
+// contentVersion returns the beginning of the hash of all files of the skill.
+func (t skillFiles) contentVersion() string {
 	const digits = 12
 	h := sha256.New()
 	for _, part := range []string{t.file, t.document, t.code} {
@@ -55,40 +55,40 @@ func (t text) version() string {
 
 // readPair reads both files of a folder in a consistent state, also during a save. A save is marked
 // from before the code is replaced until after the document is.
-func readPair(root *os.Root, dir string) (text, error) {
+func readPair(root *os.Root, dir string) (skillFiles, error) {
 	for range attempts {
-		before := marked(root, dir)
+		before := markedVersion(root, dir)
 		t, err := readFiles(root, dir)
-		after := marked(root, dir)
-		if (missing(err) || err == nil && t.file == "") && (exists(root, dir+"/"+scriptFile) || exists(root, dir+"/"+pythonFile)) {
+		after := markedVersion(root, dir)
+		if (isMissing(err) || err == nil && t.file == "") && (fileExists(root, dir+"/"+scriptFile) || fileExists(root, dir+"/"+pythonFile)) {
 			continue // a save changed the language in the meantime, so the code has another file name
 		}
 		if err != nil {
 			return t, err
 		}
 		again, err := readFile(root, dir+"/"+documentFile, MaxDocument)
-		if err != nil && !missing(err) {
+		if err != nil && !isMissing(err) {
 			return t, err
 		}
 		if before == "" && after == "" && again == t.document {
 			return t, nil
 		}
-		if v := marked(root, dir); v != "" {
+		if v := markedVersion(root, dir); v != "" {
 			if t, err := readFiles(root, dir+"/"+history+"/"+v); err == nil {
 				return t, nil
 			}
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return text{}, core.Errorf(core.KindInternal, "skills", "the skill %s keeps changing while it is read", dir)
+	return skillFiles{}, core.Errorf(core.KindInternal, "skills", "the skill %s keeps changing while it is read", dir)
 }
 
-func readFiles(root *os.Root, dir string) (t text, err error) {
-	if t.document, err = readFile(root, dir+"/"+documentFile, MaxDocument); err != nil && !missing(err) {
+func readFiles(root *os.Root, dir string) (t skillFiles, err error) {
+	if t.document, err = readFile(root, dir+"/"+documentFile, MaxDocument); err != nil && !isMissing(err) {
 		return t, err
 	}
 	for _, t.file = range []string{scriptFile, pythonFile} {
-		if t.code, err = readFile(root, dir+"/"+t.file, MaxCode); err == nil || !missing(err) {
+		if t.code, err = readFile(root, dir+"/"+t.file, MaxCode); err == nil || !isMissing(err) {
 			return t, err
 		}
 	}
@@ -99,13 +99,13 @@ func readFiles(root *os.Root, dir string) (t text, err error) {
 	return t, err
 }
 
-// plain reads a skill that is a single file in the place: <name>.ts or <name>.py. Hyphens of the name may be
+// readPlain reads a skill that is a single file in the place: <name>.ts or <name>.py. Hyphens of the name may be
 // underscores in the file name.
-func plain(root *os.Root, name string) (t text, err error) {
+func readPlain(root *os.Root, name string) (t skillFiles, err error) {
 	for _, stem := range []string{name, strings.ReplaceAll(name, "-", "_")} {
 		for _, suffix := range []string{".ts", ".py"} {
 			t.file = stem + suffix
-			if t.code, err = readFile(root, t.file, MaxCode); err == nil || !missing(err) {
+			if t.code, err = readFile(root, t.file, MaxCode); err == nil || !isMissing(err) {
 				return t, err
 			}
 		}
@@ -177,15 +177,15 @@ func isFolder(root *os.Root, name string) error {
 	return err
 }
 
-func exists(root *os.Root, name string) bool {
+func fileExists(root *os.Root, name string) bool {
 	_, err := root.Lstat(name)
 	return err == nil
 }
 
 func isVersion(s string) bool { return len(s) == 12 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// versions returns the versions in the history, the newest first.
-func versions(root *os.Root, name string) []string {
+// versionHistory returns the versions in the history, the newest first.
+func versionHistory(root *os.Root, name string) []string {
 	if isFolder(root, name+"/"+history) != nil {
 		return nil
 	}
@@ -218,8 +218,8 @@ func versions(root *os.Root, name string) []string {
 	return names
 }
 
-// lock waits until no other process writes here.
-func (p Place) lock() (unlock func(), err error) {
+// lockPlace waits until no other process writes here.
+func (p SkillPlace) lockPlace() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
 	if err != nil {
@@ -228,34 +228,34 @@ func (p Place) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// marked returns the version that an unfinished or interrupted save is about to install, or "".
-func marked(root *os.Root, name string) string {
+// markedVersion returns the version that an unfinished or interrupted save is about to install, or "".
+func markedVersion(root *os.Root, name string) string {
 	v, err := readFile(root, name+"/"+saving, 64)
-	if err != nil || !isVersion(v) || !exists(root, name+"/"+history+"/"+v+"/"+documentFile) {
+	if err != nil || !isVersion(v) || !fileExists(root, name+"/"+history+"/"+v+"/"+documentFile) {
 		return ""
 	}
 	return v
 }
 
-// finish completes a save that was interrupted.
-func (p Place) finish(name string) {
-	unlock, err := p.lock()
+// finishSave completes a save that was interrupted.
+func (p SkillPlace) finishSave(name string) {
+	unlock, err := p.lockPlace()
 	if err != nil {
 		return
 	}
 	defer unlock()
-	root, err := p.open(false)
+	root, err := p.openFolder(false)
 	if err != nil {
 		return
 	}
 	defer root.Close()
-	if v := marked(root, name); v != "" {
-		_ = install(root, name, v) // if it fails, readers find the version in the history
+	if v := markedVersion(root, name); v != "" {
+		_ = installVersion(root, name, v) // if it fails, readers find the version in the history
 	}
 }
 
-// install copies a version from the history to its place. Readers use that version as soon as the mark exists.
-func install(root *os.Root, name, version string) error {
+// installVersion copies a version from the history to its place. Readers use that version as soon as the mark exists.
+func installVersion(root *os.Root, name, version string) error {
 	t, err := readFiles(root, name+"/"+history+"/"+version)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func install(root *os.Root, name, version string) error {
 	}
 	for _, other := range []string{scriptFile, pythonFile} {
 		if other != t.file {
-			if err := root.Remove(name + "/" + other); err != nil && !missing(err) {
+			if err := root.Remove(name + "/" + other); err != nil && !isMissing(err) {
 				return err
 			}
 		}
@@ -284,14 +284,14 @@ func install(root *os.Root, name, version string) error {
 	return syncFolder(root, name)
 }
 
-// keep stores the files of a version in the history.
-func keep(root *os.Root, name string, t text) error {
+// storeVersion stores the files of a version in the history.
+func storeVersion(root *os.Root, name string, t skillFiles) error {
 	parent := name + "/" + history
 	if err := makeFolder(root, parent); err != nil {
 		return err
 	}
-	dir, fresh := parent+"/"+t.version(), parent+"/.new-"+rand.Text()[:8]
-	if exists(root, dir+"/"+documentFile) {
+	dir, fresh := parent+"/"+t.contentVersion(), parent+"/.new-"+rand.Text()[:8]
+	if fileExists(root, dir+"/"+documentFile) {
 		return nil
 	}
 	if err := makeFolder(root, fresh); err != nil {

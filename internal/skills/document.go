@@ -18,18 +18,18 @@ import (
 	"retort/internal/core"
 )
 
-// Document is the content of SKILL.md.
-type Document struct {
+// SkillDocument is the content of SKILL.md.
+type SkillDocument struct {
 	Description string
 	Tags        []string
 	Triggers    []string          // words and phrases of matching questions; used only for search
 	Tools       map[string]string // tools that the code needs, as server.tool with raw names → pin of the definition when the skill was saved; "" if unknown
-	Functions   []Function        // with their parameters
+	Functions   []SkillFunction   // with their parameters
 	Usage       string            // the text below the front matter
 }
 
-// Function describes a function of a skill, as SKILL.md does.
-type Function struct {
+// SkillFunction describes a function of a skill, as SKILL.md does.
+type SkillFunction struct {
 	Name       string
 	Signature  string          // in the skill's language; "" if only the front matter was read
 	Doc        string          // ""
@@ -37,9 +37,9 @@ type Function struct {
 	Whole      bool            // the function takes one object, whose members are Parameters
 }
 
-// matter is the front matter. All readers of Agent Skills support the first two fields. The others are Retort's; an
+// frontMatter is the front matter. All readers of Agent Skills support the first two fields. The others are Retort's; an
 // exported skill has them in metadata.
-type matter struct {
+type frontMatter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
 	Tags        any            `yaml:"tags"`
@@ -53,24 +53,24 @@ type matter struct {
 const fence = "---\n"
 
 // parseDocument parses SKILL.md. Text without front matter counts as usage.
-func parseDocument(text string) (Document, error) {
+func parseDocument(text string) (SkillDocument, error) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	rest, ok := strings.CutPrefix(text, fence)
 	if !ok {
-		return Document{Usage: strings.TrimSpace(text)}, nil
+		return SkillDocument{Usage: strings.TrimSpace(text)}, nil
 	}
 	front, body, closed := strings.Cut("\n"+rest, "\n"+fence)
 	if !closed {
 		if front, closed = strings.CutSuffix("\n"+rest, "\n---"); !closed {
-			return Document{}, errors.New("the front matter does not end: a line --- is missing")
+			return SkillDocument{}, errors.New("the front matter does not end: a line --- is missing")
 		}
 		body = ""
 	}
 	m, err := parseMatter(front)
 	if err != nil {
-		return Document{}, err
+		return SkillDocument{}, err
 	}
-	return m.document(body), nil
+	return m.toDocument(body), nil
 }
 
 // Limits on front matter, beyond which the YAML parser becomes slow.
@@ -81,7 +81,7 @@ const (
 	maxWord    = 200 // bytes of a tag or the name of a tool
 )
 
-func parseMatter(front string) (m matter, err error) {
+func parseMatter(front string) (m frontMatter, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on a few malformed inputs
 			err = errors.New("the front matter is not YAML")
@@ -139,8 +139,8 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-func (m matter) document(body string) Document {
-	d := Document{Description: strings.TrimSpace(m.Description), Tags: wordsOf(m.Tags), Tools: map[string]string{}, Usage: strings.TrimSpace(body)}
+func (m frontMatter) toDocument(body string) SkillDocument {
+	d := SkillDocument{Description: strings.TrimSpace(m.Description), Tags: wordsOf(m.Tags), Tools: map[string]string{}, Usage: strings.TrimSpace(body)}
 	if len(d.Tags) == 0 {
 		d.Tags = wordsOf(m.Metadata["tags"])
 	}
@@ -163,7 +163,7 @@ func (m matter) document(body string) Document {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
 		if schema, err := json.Marshal(m.Parameters[name]); err == nil && len(name) <= maxWord {
-			d.Functions = append(d.Functions, Function{Name: name, Parameters: schema})
+			d.Functions = append(d.Functions, SkillFunction{Name: name, Parameters: schema})
 		}
 	}
 	return d
@@ -199,9 +199,9 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// render returns the text of SKILL.md. words renders the part below the front matter. Equal documents give equal
+// renderMarkdown returns the text of SKILL.md. words renders the part below the front matter. Equal documents give equal
 // texts.
-func (d Document) render(s core.Skill, words Words) (string, error) {
+func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
 		return "", core.Errorf(core.KindInvalidArguments, "skills", "%d tags are more than a skill can have (%d)", len(tags), maxTags)
@@ -230,13 +230,13 @@ func (d Document) render(s core.Skill, words Words) (string, error) {
 	var b bytes.Buffer
 	b.WriteString(fence)
 	b.Write(front)
-	d.parameters(&b)
+	d.writeParameters(&b)
 	b.WriteString(fence)
 	if s.Language == "" { // instructions, which are the text itself
 		b.WriteString("\n" + d.Usage + "\n")
 		return b.String(), nil
 	}
-	body, refused := words.Render(templates.Skill, d.data(s))
+	body, refused := words.Render(templates.Skill, d.templateData(s))
 	if refused != nil {
 		return "", refused
 	}
@@ -244,8 +244,8 @@ func (d Document) render(s core.Skill, words Words) (string, error) {
 	return b.String(), nil
 }
 
-// parameters writes the schemas as JSON, which is also YAML, in their order.
-func (d Document) parameters(b *bytes.Buffer) {
+// writeParameters writes the schemas as JSON, which is also YAML, in their order.
+func (d SkillDocument) writeParameters(b *bytes.Buffer) {
 	lead := "parameters:\n"
 	for _, f := range d.Functions {
 		if len(f.Parameters) == 0 {
@@ -260,10 +260,10 @@ func (d Document) parameters(b *bytes.Buffer) {
 	}
 }
 
-// data returns what a model needs to use the skill.
-func (d Document) data(s core.Skill) templates.SkillData {
+// templateData returns what a model needs to use the skill.
+func (d SkillDocument) templateData(s core.Skill) templates.SkillData {
 	t := templates.SkillData{
-		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: Import(s, d.Functions), Example: d.example(),
+		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: ImportLine(s, d.Functions), Example: d.exampleArguments(),
 		Functions: []templates.FunctionData{}, Tools: slices.Sorted(maps.Keys(d.Tools)),
 	}
 	if s.Language == core.Python {
@@ -275,8 +275,8 @@ func (d Document) data(s core.Skill) templates.SkillData {
 	return t
 }
 
-// Import returns the line with which a program imports functions of a skill.
-func Import(s core.Skill, functions []Function) string {
+// ImportLine returns the line with which a program imports functions of a skill.
+func ImportLine(s core.Skill, functions []SkillFunction) string {
 	if s.Language == "" {
 		return "load_skill reads it"
 	}
@@ -307,8 +307,8 @@ func Import(s core.Skill, functions []Function) string {
 	return "import " + strings.Join(clauses, ", ") + " from './skills/" + s.Name + "';"
 }
 
-// example returns the arguments of the first function, for the command line.
-func (d Document) example() string {
+// exampleArguments returns the arguments of the first function, for the command line.
+func (d SkillDocument) exampleArguments() string {
 	if len(d.Functions) == 0 {
 		return ""
 	}
@@ -324,8 +324,8 @@ func (d Document) example() string {
 	return text
 }
 
-// Params returns the names of a function's parameters in their order.
-func Params(f Function) (names []string) {
+// ParamNames returns the names of a function's parameters in their order.
+func ParamNames(f SkillFunction) (names []string) {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(f.Parameters, &s) != nil || len(s.Properties) == 0 {
 		return nil

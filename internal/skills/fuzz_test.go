@@ -21,7 +21,7 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		doc.Tags = doc.Tags[:min(len(doc.Tags), maxTags)]
-		written, err := doc.render(core.Skill{Name: "x", Language: core.TypeScript}, builtin())
+		written, err := doc.renderMarkdown(core.Skill{Name: "x", Language: core.TypeScript}, builtin())
 		if err != nil {
 			t.Fatal(err)
 		}

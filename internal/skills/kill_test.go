@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // numbered is a draft whose document and code tell the same number.
-func numbered(n int) Draft {
+func numbered(n int) SkillDraft {
 	d := draft("x", fmt.Sprintf("// %d\n%s", n, strings.Repeat("// more\n", n%500)))
 	d.Description = strconv.Itoa(n)
 	if n%3 == 0 {
@@ -33,7 +33,7 @@ func numbered(n int) Draft {
 }
 
 func saveForever(dir string) {
-	s := New(builtin(), Place{Project, dir})
+	s := New(builtin(), SkillPlace{Project, dir})
 	start := 0
 	if found, err := s.Get("x", ""); err == nil {
 		start, _ = strconv.Atoi(found.Description)
@@ -51,7 +51,7 @@ func saveForever(dir string) {
 // as new as what was acknowledged.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
-	s := New(builtin(), Place{Project, dir})
+	s := New(builtin(), SkillPlace{Project, dir})
 	acknowledged, times := testenv.KilledAt(t, savingDir, dir, 3, 0), 25 // a kill during the first saves
 	if testenv.Full() {
 		times = 100
@@ -87,7 +87,7 @@ func TestKilledWhileSaving(t *testing.T) {
 // Whoever reads while another saves sees one version or the other.
 func TestReadWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
-	s := New(builtin(), Place{Project, dir})
+	s := New(builtin(), SkillPlace{Project, dir})
 	mustSave(t, s, numbered(1))
 	done := make(chan struct{})
 	go func() {

@@ -9,39 +9,39 @@ import (
 	"retort/internal/core"
 )
 
-// Draft represents a skill to be saved. The caller has checked its code.
-type Draft struct {
+// SkillDraft represents a skill to be saved. The caller has checked its code.
+type SkillDraft struct {
 	core.Skill
-	Document
-	Origin Origin // where; the first place if empty
+	SkillDocument
+	Origin SkillOrigin // where; the first place if empty
 	// Before is the only version that may be replaced, or "" if none may. Nil allows any.
 	Before *string
 }
 
-// Saved describes where a skill was saved.
-type Saved struct {
+// SaveResult describes where a skill was saved.
+type SaveResult struct {
 	Version   string
 	Path      string // path of its folder
-	Origin    Origin
+	Origin    SkillOrigin
 	Unchanged bool   // it existed already, and nothing was written
 	Before    string // the version that it replaced; "" if there was none
 }
 
 // Save makes a draft the current version of its skill, durably. If it is interrupted, the previous version is still
 // complete. Earlier versions stay in the history, including those that a person edited.
-func (s *Store) Save(d Draft) (Saved, *core.Error) {
+func (s *Store) Save(d SkillDraft) (SaveResult, *core.Error) {
 	if err := core.ValidSkillName(d.Name); err != nil {
-		return Saved{}, err
+		return SaveResult{}, err
 	}
-	p, err := s.place(d.Origin)
+	p, err := s.findPlace(d.Origin)
 	if err != nil {
-		return Saved{}, core.AsError(err)
+		return SaveResult{}, core.AsError(err)
 	}
-	document, err := d.Document.render(d.Skill, s.words)
+	document, err := d.SkillDocument.renderMarkdown(d.Skill, s.words)
 	if err != nil {
-		return Saved{}, core.AsError(err)
+		return SaveResult{}, core.AsError(err)
 	}
-	t := text{document: document, file: scriptFile, code: ending(d.Code)}
+	t := skillFiles{document: document, file: scriptFile, code: endWithNewline(d.Code)}
 	switch d.Language {
 	case core.Python:
 		t.file = pythonFile
@@ -49,78 +49,78 @@ func (s *Store) Save(d Draft) (Saved, *core.Error) {
 		t.file, t.code = "", ""
 	}
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
-		return Saved{}, core.Errorf(core.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
+		return SaveResult{}, core.Errorf(core.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
 	}
-	saved, err := p.save(d.Name, t, d.Before)
+	saved, err := p.saveSkill(d.Name, t, d.Before)
 	if err != nil {
 		var e *core.Error
 		if errors.As(err, &e) {
-			return Saved{}, e
+			return SaveResult{}, e
 		}
-		return Saved{}, core.Errorf(core.KindInternal, "skills", "the skill could not be saved: %w", err)
+		return SaveResult{}, core.Errorf(core.KindInternal, "skills", "the skill could not be saved: %w", err)
 	}
 	return saved, nil
 }
 
-// ending returns code with exactly one line break at its end.
-func ending(code string) string {
+// endWithNewline returns code with exactly one line break at its end.
+func endWithNewline(code string) string {
 	return strings.TrimRight(strings.ReplaceAll(code, "\r\n", "\n"), " \t\n") + "\n"
 }
 
-func (s *Store) place(o Origin) (Place, error) {
+func (s *Store) findPlace(o SkillOrigin) (SkillPlace, error) {
 	for _, p := range s.places {
 		if o == "" || p.Origin == o {
 			return p, nil
 		}
 	}
-	return Place{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no folder for skills").WithHint("name a data directory: --home DIR")
+	return SkillPlace{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no folder for skills").WithHint("name a data directory: --home DIR")
 }
 
-func (p Place) save(name string, t text, expected *string) (Saved, error) {
-	root, err := p.open(true)
+func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (SaveResult, error) {
+	root, err := p.openFolder(true)
 	if err != nil {
-		return Saved{}, err
+		return SaveResult{}, err
 	}
 	defer root.Close()
-	unlock, err := p.lock()
+	unlock, err := p.lockPlace()
 	if err != nil {
-		return Saved{}, err
+		return SaveResult{}, err
 	}
 	defer unlock()
-	if err := p.ignore(root); err != nil {
-		return Saved{}, err
+	if err := p.writeIgnore(root); err != nil {
+		return SaveResult{}, err
 	}
-	saved := Saved{Version: t.version(), Path: p.Dir + "/" + name, Origin: p.Origin}
+	saved := SaveResult{Version: t.contentVersion(), Path: p.Dir + "/" + name, Origin: p.Origin}
 	if err := makeFolder(root, name); err != nil {
-		return Saved{}, err
+		return SaveResult{}, err
 	}
-	if v := marked(root, name); v != "" {
-		if err := install(root, name, v); err != nil {
-			return Saved{}, err
+	if v := markedVersion(root, name); v != "" {
+		if err := installVersion(root, name, v); err != nil {
+			return SaveResult{}, err
 		}
 	}
 	switch before, err := readFiles(root, name); {
 	case err == nil:
-		if saved.Before = before.version(); saved.Before == saved.Version && exists(root, name+"/"+history+"/"+saved.Version) {
+		if saved.Before = before.contentVersion(); saved.Before == saved.Version && fileExists(root, name+"/"+history+"/"+saved.Version) {
 			saved.Unchanged = true
 			return saved, nil
 		}
 		if expected != nil && *expected != saved.Before {
-			return Saved{}, errReplaced(name)
+			return SaveResult{}, errReplaced(name)
 		}
-		if err := keep(root, name, before); err != nil {
-			return Saved{}, err
+		if err := storeVersion(root, name, before); err != nil {
+			return SaveResult{}, err
 		}
-	case !missing(err):
-		return Saved{}, err
+	case !isMissing(err):
+		return SaveResult{}, err
 	}
-	if err := keep(root, name, t); err != nil {
-		return Saved{}, err
+	if err := storeVersion(root, name, t); err != nil {
+		return SaveResult{}, err
 	}
-	if err := install(root, name, saved.Version); err != nil {
-		return Saved{}, err
+	if err := installVersion(root, name, saved.Version); err != nil {
+		return SaveResult{}, err
 	}
-	sweep(root, name, saved.Version)
+	removeOldVersions(root, name, saved.Version)
 	return saved, nil
 }
 
@@ -132,17 +132,17 @@ func errReplaced(name string) *core.Error {
 // ignored lists the files that belong to a machine and not to a project, as a .gitignore.
 const ignored = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
 
-// ignore writes a .gitignore for a project, unless it has one.
-func (p Place) ignore(root *os.Root) error {
-	if p.Origin != Project || exists(root, ".gitignore") {
+// writeIgnore writes a .gitignore for a project, unless it has one.
+func (p SkillPlace) writeIgnore(root *os.Root) error {
+	if p.Origin != Project || fileExists(root, ".gitignore") {
 		return nil
 	}
 	return writeFile(root, ".gitignore", ignored)
 }
 
-// sweep removes versions that are too old, and files of interrupted saves.
-func sweep(root *os.Root, name, current string) {
-	for i, v := range versions(root, name) {
+// removeOldVersions removes versions that are too old, and files of interrupted saves.
+func removeOldVersions(root *os.Root, name, current string) {
+	for i, v := range versionHistory(root, name) {
 		if i > maxHistory && v != current {
 			_ = root.RemoveAll(name + "/" + history + "/" + v)
 		}
@@ -168,9 +168,9 @@ func (s *Store) Remove(name string) (Skill, *core.Error) {
 	if refused != nil {
 		return Skill{}, refused
 	}
-	p, err := s.place(skill.Origin)
+	p, err := s.findPlace(skill.Origin)
 	if err == nil {
-		err = p.remove(name)
+		err = p.removeSkill(name)
 	}
 	if err != nil {
 		return Skill{}, core.Errorf(core.KindInternal, "skills", "the skill could not be removed: %w", err)
@@ -178,13 +178,13 @@ func (s *Store) Remove(name string) (Skill, *core.Error) {
 	return skill, nil
 }
 
-func (p Place) remove(name string) error {
-	root, err := p.open(false)
+func (p SkillPlace) removeSkill(name string) error {
+	root, err := p.openFolder(false)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	unlock, err := p.lock()
+	unlock, err := p.lockPlace()
 	if err != nil {
 		return err
 	}

@@ -28,71 +28,71 @@ const (
 	maxHistory = 20   // versions of one skill that are kept in addition to the current one
 )
 
-// Origin is the kind of place that a skill belongs to.
-type Origin string
+// SkillOrigin is the kind of place that a skill belongs to.
+type SkillOrigin string
 
 // The places of skills. A skill of the project hides a skill of the user with the same name.
 const (
-	Project Origin = "project" // next to the configuration, shared by committing it
-	User    Origin = "user"
+	Project SkillOrigin = "project" // next to the configuration, shared by committing it
+	User    SkillOrigin = "user"
 )
 
-// Skill represents the current state of a skill on disk.
+// FindSkill represents the current state of a skill on disk.
 type Skill struct {
 	core.Skill
-	Document
+	SkillDocument
 	Text     string // of SKILL.md
-	Origin   Origin
+	Origin   SkillOrigin
 	Modified time.Time
 	Edited   bool     // the files were changed other than by Save
 	Versions []string // kept versions, the newest first; they include the current one unless Edited
 }
 
-// Place is a folder with skills.
-type Place struct {
-	Origin Origin
+// SkillPlace is a folder with skills.
+type SkillPlace struct {
+	Origin SkillOrigin
 	Dir    string
 }
 
 // Store reads and writes the skills of all places. If names are equal, the first place wins. It is
 // safe for concurrent use, and several stores may use the same places.
 type Store struct {
-	places []Place
-	words  Words
+	places []SkillPlace
+	words  DocumentRenderer
 }
 
-// Words renders the part of SKILL.md below the front matter.
-type Words interface {
-	Render(name templates.Name, data any) (string, *core.Error)
+// DocumentRenderer renders the part of SKILL.md below the front matter.
+type DocumentRenderer interface {
+	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
 // New returns a store for the skills of these places. Their folders are created when something is saved.
-func New(words Words, places ...Place) *Store {
-	return &Store{slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return p.Dir == "" }), words}
+func New(words DocumentRenderer, places ...SkillPlace) *Store {
+	return &Store{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
 }
 
-// Broken represents a folder that exists but is not a valid skill.
-type Broken struct {
+// BrokenFolder represents a folder that exists but is not a valid skill.
+type BrokenFolder struct {
 	Name   string
-	Origin Origin
+	Origin SkillOrigin
 	Err    *core.Error
 }
 
 // List returns all skills, sorted by name, and the folders that cannot be read.
-func (s *Store) List() (found []Skill, broken []Broken) {
+func (s *Store) List() (found []Skill, broken []BrokenFolder) {
 	seen := map[string]bool{}
 	for _, p := range s.places {
-		for _, name := range p.names() {
+		for _, name := range p.skillNames() {
 			if seen[name] {
 				continue
 			}
 			seen[name] = true
-			skill, err := p.read(name)
+			skill, err := p.readSkill(name)
 			switch {
 			case err == nil:
 				found = append(found, skill)
-			case !missing(err):
-				broken = append(broken, Broken{name, p.Origin, core.AsError(err)})
+			case !isMissing(err):
+				broken = append(broken, BrokenFolder{name, p.Origin, core.AsError(err)})
 			}
 		}
 	}
@@ -100,9 +100,9 @@ func (s *Store) List() (found []Skill, broken []Broken) {
 	return found, broken
 }
 
-// names returns the names of the folders that may be skills.
-func (p Place) names() []string {
-	root, err := p.open(false)
+// skillNames returns the names of the folders that may be skills.
+func (p SkillPlace) skillNames() []string {
+	root, err := p.openFolder(false)
 	if err != nil {
 		return nil
 	}
@@ -131,24 +131,24 @@ func (s *Store) Get(name, version string) (Skill, *core.Error) {
 		return Skill{}, err
 	}
 	for _, p := range s.places {
-		skill, err := p.read(name)
+		skill, err := p.readSkill(name)
 		if err == nil && version != "" {
 			skill, err = p.readVersion(skill, version)
 		}
 		if err == nil {
 			return skill, nil
 		}
-		if !missing(err) {
+		if !isMissing(err) {
 			return Skill{}, core.AsError(err)
 		}
 	}
-	return Skill{}, s.absent(name)
+	return Skill{}, s.absentError(name)
 }
 
 // IsAbsent reports whether an error of Get means that the skill, or its version, does not exist.
-func IsAbsent(err *core.Error) bool { return missing(err) }
+func IsAbsent(err *core.Error) bool { return isMissing(err) }
 
-func (s *Store) absent(name string) *core.Error {
+func (s *Store) absentError(name string) *core.Error {
 	e := core.Errorf(core.KindType, "skills", "there is no skill %q", name)
 	e.Err = fs.ErrNotExist
 	found, _ := s.List()
@@ -156,14 +156,14 @@ func (s *Store) absent(name string) *core.Error {
 	for _, f := range found {
 		names = append(names, f.Name)
 	}
-	if near := core.Nearest(name, names, 2); len(near) > 0 {
+	if near := core.NearestNames(name, names, 2); len(near) > 0 {
 		return e.WithHint("did you mean %s? list_skills lists them", strings.Join(near, " or "))
 	}
 	return e.WithHint("list_skills lists them, save_skill saves one")
 }
 
-// Skill returns the source of a skill for programs in a language.
-func (s *Store) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
+// FindSkill returns the source of a skill for programs in a language.
+func (s *Store) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
 	found, err := s.Get(name, "")
 	if err != nil {
 		return core.Skill{}, err
@@ -181,32 +181,32 @@ func (s *Store) Skill(name string, lang core.Language) (core.Skill, *core.Error)
 	return found.Skill, nil
 }
 
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// read reads a skill: the current files or, during a save or after an interrupted one, those that it installs.
-func (p Place) read(name string) (Skill, error) {
-	root, err := p.open(false)
+// readSkill reads a skill: the current files or, during a save or after an interrupted one, those that it installs.
+func (p SkillPlace) readSkill(name string) (Skill, error) {
+	root, err := p.openFolder(false)
 	if err != nil {
 		return Skill{}, err
 	}
 	defer root.Close()
-	if err := isFolder(root, name); missing(err) {
+	if err := isFolder(root, name); isMissing(err) {
 		return p.readPlain(root, name)
 	} else if err != nil {
 		return Skill{}, err
 	}
-	if marked(root, name) != "" {
-		p.finish(name)
+	if markedVersion(root, name) != "" {
+		p.finishSave(name)
 	}
 	text, err := readPair(root, name)
 	if err != nil {
 		return Skill{}, err
 	}
-	skill, err := p.skill(name, text)
+	skill, err := p.parseSkill(name, text)
 	if err != nil {
 		return Skill{}, err
 	}
-	skill.Versions = versions(root, name)
+	skill.Versions = versionHistory(root, name)
 	skill.Edited = !slices.Contains(skill.Versions, skill.Version)
 	if info, err := root.Lstat(name + "/" + text.file); err == nil {
 		skill.Modified = info.ModTime().UTC()
@@ -215,24 +215,24 @@ func (p Place) read(name string) (Skill, error) {
 }
 
 // readPlain reads a skill that is one file in the place itself. It has no document, and counts as edited.
-func (p Place) readPlain(root *os.Root, name string) (Skill, error) {
-	t, err := plain(root, name)
+func (p SkillPlace) readPlain(root *os.Root, name string) (Skill, error) {
+	t, err := readPlain(root, name)
 	if err != nil {
 		return Skill{}, err
 	}
-	skill, err := p.skill(name, t)
+	skill, err := p.parseSkill(name, t)
 	if err != nil {
 		return Skill{}, err
 	}
-	skill.Edited, skill.Description = true, Commented(t.code)
+	skill.Edited, skill.Description = true, FirstComment(t.code)
 	if info, err := root.Lstat(t.file); err == nil {
 		skill.Modified = info.ModTime().UTC()
 	}
 	return skill, nil
 }
 
-// Commented returns the first line of text in the first comment or docstring of a program, clipped, or "" if it has none.
-func Commented(code string) string {
+// FirstComment returns the first line of text in the first comment or docstring of a program, clipped, or "" if it has none.
+func FirstComment(code string) string {
 	for line := range strings.Lines(code) {
 		said := strings.TrimSpace(line)
 		for _, lead := range []string{"/**", "/*", "*/", "*", "//", "#", `"""`, "'''"} {
@@ -247,11 +247,11 @@ func Commented(code string) string {
 	return ""
 }
 
-func (p Place) readVersion(current Skill, version string) (Skill, error) {
+func (p SkillPlace) readVersion(current Skill, version string) (Skill, error) {
 	if version == current.Version {
 		return current, nil
 	}
-	root, err := p.open(false)
+	root, err := p.openFolder(false)
 	if err != nil {
 		return Skill{}, err
 	}
@@ -262,7 +262,7 @@ func (p Place) readVersion(current Skill, version string) (Skill, error) {
 			if err != nil {
 				return Skill{}, err
 			}
-			old, err := p.skill(current.Name, text)
+			old, err := p.parseSkill(current.Name, text)
 			old.Versions = current.Versions
 			return old, err
 		}
@@ -271,20 +271,20 @@ func (p Place) readVersion(current Skill, version string) (Skill, error) {
 		WithHint("there are %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
 }
 
-// skill makes a Skill from the files of a folder.
-func (p Place) skill(name string, t text) (Skill, error) {
+// parseSkill makes a Skill from the files of a folder.
+func (p SkillPlace) parseSkill(name string, t skillFiles) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {
 		return Skill{}, core.Errorf(core.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("fix the file, or save the skill again")
 	}
 	return Skill{
-		Skill:    core.Skill{Name: name, Language: t.language(), Code: t.code, Version: t.version()},
-		Document: doc, Text: t.document, Origin: p.Origin,
+		Skill:         core.Skill{Name: name, Language: t.codeLanguage(), Code: t.code, Version: t.contentVersion()},
+		SkillDocument: doc, Text: t.document, Origin: p.Origin,
 	}, nil
 }
 
-// open opens the folder of a place, which must not be a symbolic link.
-func (p Place) open(create bool) (*os.Root, error) {
+// openFolder opens the folder of a place, which must not be a symbolic link.
+func (p SkillPlace) openFolder(create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(p.Dir, 0o755); err != nil {
 			return nil, err

@@ -13,22 +13,22 @@ import (
 	"retort/internal/core"
 )
 
-func draft(name, code string) Draft {
-	return Draft{
+func draft(name, code string) SkillDraft {
+	return SkillDraft{
 		Skill: core.Skill{Name: name, Language: core.TypeScript, Code: code},
-		Document: Document{
+		SkillDocument: SkillDocument{
 			Description: "Finds: \"events\"\n# by title", Tags: []string{"calendar", "a b"}, Tools: map[string]string{"calendar.list_events": "0123abc", "crm.x": ""},
-			Functions: []Function{{Name: "find", Signature: "find(title: string, most = 5): Promise<string[]>", Doc: "Titles.\n\n@param title what", Parameters: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"},"a":{}},"required":["title"]}`)}},
+			Functions: []SkillFunction{{Name: "find", Signature: "find(title: string, most = 5): Promise<string[]>", Doc: "Titles.\n\n@param title what", Parameters: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"},"a":{}},"required":["title"]}`)}},
 		},
 	}
 }
 
 func newStore(t *testing.T) (*Store, string) {
 	dir := t.TempDir()
-	return New(builtin(), Place{Project, filepath.Join(dir, "project")}, Place{User, filepath.Join(dir, "user")}), dir
+	return New(builtin(), SkillPlace{Project, filepath.Join(dir, "project")}, SkillPlace{User, filepath.Join(dir, "user")}), dir
 }
 
-func mustSave(t *testing.T, s *Store, d Draft) Saved {
+func mustSave(t *testing.T, s *Store, d SkillDraft) SaveResult {
 	t.Helper()
 	saved, err := s.Save(d)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestSave(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if !reflect.DeepEqual(got.Tools, map[string]string{"calendar.list_events": "0123abc", "crm.x": ""}) || !slices.Equal(got.Tags, []string{"a b", "calendar"}) {
-		t.Errorf("%+v", got.Document)
+		t.Errorf("%+v", got.SkillDocument)
 	}
 	if again := mustSave(t, s, draft("find-events", code)); !again.Unchanged || again.Version != first.Version {
 		t.Errorf("%+v", again)
@@ -102,7 +102,7 @@ func TestPlaces(t *testing.T) {
 	d := draft("x", "// user\n")
 	d.Origin = User
 	mustSave(t, s, d)
-	mustSave(t, s, Draft{Skill: core.Skill{Name: "y", Language: core.Python, Code: "def f(): pass\n"}, Origin: User})
+	mustSave(t, s, SkillDraft{Skill: core.Skill{Name: "y", Language: core.Python, Code: "def f(): pass\n"}, Origin: User})
 	mustSave(t, s, draft("x", "// project\n"))
 	found, broken := s.List()
 	if len(found) != 2 || len(broken) != 0 || found[0].Origin != Project || found[1].Language != core.Python {
@@ -114,7 +114,7 @@ func TestPlaces(t *testing.T) {
 	if got := mustGet(t, s, "x", ""); got.Origin != User {
 		t.Errorf("%+v", got)
 	}
-	if _, err := s.Skill("y", core.JavaScript); err == nil || !strings.Contains(err.Message, "is written in python") {
+	if _, err := s.FindSkill("y", core.JavaScript); err == nil || !strings.Contains(err.Message, "is written in python") {
 		t.Error(err)
 	}
 	if _, err := s.Get("xx", ""); err == nil || !strings.Contains(err.Hint, "did you mean x") {
@@ -126,7 +126,7 @@ func TestPlaces(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
-	mustSave(t, s, Draft{Skill: core.Skill{Name: "x", Language: core.Python, Code: "def f(): pass\n"}})
+	mustSave(t, s, SkillDraft{Skill: core.Skill{Name: "x", Language: core.Python, Code: "def f(): pass\n"}})
 	if got := mustGet(t, s, "x", ""); got.Language != core.Python || len(got.Versions) != 2 {
 		t.Errorf("%+v", got)
 	}
@@ -274,7 +274,7 @@ func TestExport(t *testing.T) {
 }
 
 // builtin are the words that nobody has changed.
-func builtin() Words {
+func builtin() DocumentRenderer {
 	set, refused := templates.Open("")
 	if refused != nil {
 		panic(refused)

@@ -57,15 +57,15 @@ func Export(s Skill, dir string) (string, *core.Error) {
 	case core.TypeScript:
 		files[scriptFile] = s.Code
 	}
-	return export(dir, s.Name, files)
+	return exportFiles(dir, s.Name, files)
 }
 
 // ExportGuide writes Guide into dir as Export does.
 func ExportGuide(dir string) (string, *core.Error) {
-	return export(dir, GuideName, map[string]string{documentFile: Guide})
+	return exportFiles(dir, GuideName, map[string]string{documentFile: Guide})
 }
 
-func export(dir, name string, files map[string]string) (string, *core.Error) {
+func exportFiles(dir, name string, files map[string]string) (string, *core.Error) {
 	folder := filepath.Join(dir, name)
 	failed := func(err error) (string, *core.Error) {
 		return "", core.Errorf(core.KindInvalidArguments, "skills.export", "the skill could not be exported: %w", err)
@@ -98,7 +98,7 @@ func ReadFolder(dir string) (Skill, *core.Error) {
 	}
 	defer root.Close()
 	t, err := readFiles(root, ".")
-	if missing(err) {
+	if isMissing(err) {
 		return Skill{}, core.Errorf(core.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile, pythonFile).
 			WithHint("a skill for Retort is a folder with SKILL.md, and the code unless it is instructions only")
 	}
@@ -109,7 +109,7 @@ func ReadFolder(dir string) (Skill, *core.Error) {
 	if err != nil {
 		return Skill{}, core.AsError(err)
 	}
-	s, err := Place{}.skill(filepath.Base(absolute), t)
+	s, err := SkillPlace{}.parseSkill(filepath.Base(absolute), t)
 	if err != nil {
 		return Skill{}, core.AsError(err)
 	}

@@ -22,8 +22,8 @@ const maxSeries = 10_000
 // seconds lists the upper bounds of the buckets of durations.
 var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// metrics holds the instruments that count steps.
-type metrics struct {
+// stepMetrics holds the instruments that count steps.
+type stepMetrics struct {
 	known func(server, tool string) bool
 
 	executions, calls, refusals, tokens, approvals, hits metric.Int64Counter
@@ -31,28 +31,28 @@ type metrics struct {
 	duration, called                                     metric.Float64Histogram
 
 	mu    sync.Mutex
-	tools map[tool]metric.MeasurementOption
+	tools map[toolKey]metric.MeasurementOption
 }
 
-type tool struct{ server, name string }
+type toolKey struct{ server, name string }
 
-func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*metrics, error) {
-	m := &metrics{known: o.Known, tools: map[tool]metric.MeasurementOption{}}
-	b := builder{meter: p.Meter(service, metric.WithInstrumentationVersion(o.Version))}
-	m.executions = b.counter("retort.executions", "Executions that have ended.", "{execution}")
-	m.calls = b.counter("retort.calls", "Calls to servers that have come back.", "{call}")
-	m.refusals = b.counter("retort.refusals", "Calls that did not leave, by a rule or a limit.", "{call}")
-	m.tokens = b.counter("retort.tokens", "Tokens that went to models, and that stayed out of their context.", "{token}")
-	m.approvals = b.counter("retort.approvals", "Questions to persons that were settled.", "{question}")
-	m.hits = b.counter("retort.cache.hits", "Answers that were given again.", "{answer}")
+func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepMetrics, error) {
+	m := &stepMetrics{known: o.Known, tools: map[toolKey]metric.MeasurementOption{}}
+	b := instrumentBuilder{meter: p.Meter(service, metric.WithInstrumentationVersion(o.Version))}
+	m.executions = b.newCounter("retort.executions", "Executions that have ended.", "{execution}")
+	m.calls = b.newCounter("retort.calls", "Calls to servers that have come back.", "{call}")
+	m.refusals = b.newCounter("retort.refusals", "Calls that did not leave, by a rule or a limit.", "{call}")
+	m.tokens = b.newCounter("retort.tokens", "Tokens that went to models, and that stayed out of their context.", "{token}")
+	m.approvals = b.newCounter("retort.approvals", "Questions to persons that were settled.", "{question}")
+	m.hits = b.newCounter("retort.cache.hits", "Answers that were given again.", "{answer}")
 	m.active = b.upDown("retort.executions.active", "Executions under way.", "{execution}")
 	m.waiting = b.upDown("retort.approvals.waiting", "Questions that wait for a person.", "{question}")
-	m.duration = b.histogram("retort.execution.duration", "How long executions took, with waiting for persons.")
-	m.called = b.histogram("retort.call.duration", "How long calls to servers took.")
-	b.observe("retort.telemetry.dropped", "Spans that no collector was told of.", "{span}", dropped)
+	m.duration = b.newHistogram("retort.execution.duration", "How long executions took, with waiting for persons.")
+	m.called = b.newHistogram("retort.call.duration", "How long calls to servers took.")
+	b.newObservedCounter("retort.telemetry.dropped", "Spans that no collector was told of.", "{span}", dropped)
 	if o.Record != nil {
-		b.gauge("retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}", func() int64 { n, _ := o.Record(); return int64(n) })
-		b.gauge("retort.record.failed", "1 while the record cannot be written.", "1", func() int64 {
+		b.newGauge("retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}", func() int64 { n, _ := o.Record(); return int64(n) })
+		b.newGauge("retort.record.failed", "1 while the record cannot be written.", "1", func() int64 {
 			if _, failed := o.Record(); failed {
 				return 1
 			}
@@ -60,60 +60,60 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*metri
 		})
 	}
 	if o.Tasks != nil {
-		b.gauge("retort.tasks.queued", "Tasks that wait for their turn.", "{task}", func() int64 { n, _ := o.Tasks(); return int64(n) })
-		b.gauge("retort.tasks.running", "Tasks that have begun.", "{task}", func() int64 { _, n := o.Tasks(); return int64(n) })
+		b.newGauge("retort.tasks.queued", "Tasks that wait for their turn.", "{task}", func() int64 { n, _ := o.Tasks(); return int64(n) })
+		b.newGauge("retort.tasks.running", "Tasks that have begun.", "{task}", func() int64 { _, n := o.Tasks(); return int64(n) })
 	}
 	return m, b.err
 }
 
-// builder makes instruments until one fails.
-type builder struct {
+// instrumentBuilder makes instruments until one fails.
+type instrumentBuilder struct {
 	meter metric.Meter
 	err   error
 }
 
-func (b *builder) fail(err error) {
+func (b *instrumentBuilder) noteError(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-func (b *builder) counter(name, what, unit string) metric.Int64Counter {
+func (b *instrumentBuilder) newCounter(name, what, unit string) metric.Int64Counter {
 	c, err := b.meter.Int64Counter(name, metric.WithDescription(what), metric.WithUnit(unit))
-	b.fail(err)
+	b.noteError(err)
 	return c
 }
 
-func (b *builder) upDown(name, what, unit string) metric.Int64UpDownCounter {
+func (b *instrumentBuilder) upDown(name, what, unit string) metric.Int64UpDownCounter {
 	c, err := b.meter.Int64UpDownCounter(name, metric.WithDescription(what), metric.WithUnit(unit))
-	b.fail(err)
+	b.noteError(err)
 	return c
 }
 
-func (b *builder) histogram(name, what string) metric.Float64Histogram {
+func (b *instrumentBuilder) newHistogram(name, what string) metric.Float64Histogram {
 	h, err := b.meter.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(seconds...))
-	b.fail(err)
+	b.noteError(err)
 	return h
 }
 
-func (b *builder) observe(name, what, unit string, f func() int64) {
-	_, err := b.meter.Int64ObservableCounter(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observing(f)))
-	b.fail(err)
+func (b *instrumentBuilder) newObservedCounter(name, what, unit string, f func() int64) {
+	_, err := b.meter.Int64ObservableCounter(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observeCallback(f)))
+	b.noteError(err)
 }
 
-func (b *builder) gauge(name, what, unit string, f func() int64) {
-	_, err := b.meter.Int64ObservableGauge(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observing(f)))
-	b.fail(err)
+func (b *instrumentBuilder) newGauge(name, what, unit string, f func() int64) {
+	_, err := b.meter.Int64ObservableGauge(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observeCallback(f)))
+	b.noteError(err)
 }
 
-func observing(f func() int64) metric.Int64Callback {
+func observeCallback(f func() int64) metric.Int64Callback {
 	return func(_ context.Context, o metric.Int64Observer) error {
 		o.Observe(f())
 		return nil
 	}
 }
 
-func (m *metrics) began(s core.Step) {
+func (m *stepMetrics) noteBegin(s core.ExecutionStep) {
 	switch s {
 	case core.StepExecution:
 		m.active.Add(context.Background(), 1)
@@ -122,7 +122,7 @@ func (m *metrics) began(s core.Step) {
 	}
 }
 
-func (m *metrics) ended(s core.Step, e, came *core.Event, took time.Duration) {
+func (m *stepMetrics) noteEnd(s core.ExecutionStep, e, came *core.AuditEvent, took time.Duration) {
 	ctx := context.Background()
 	status := metric.WithAttributes(attribute.String("status", came.Status))
 	switch s {
@@ -130,18 +130,18 @@ func (m *metrics) ended(s core.Step, e, came *core.Event, took time.Duration) {
 		m.active.Add(ctx, -1)
 		m.executions.Add(ctx, 1, status)
 		m.duration.Record(ctx, took.Seconds(), status)
-		m.settled(ctx, came)
+		m.noteOutcome(ctx, came)
 	case core.StepApproval:
 		m.waiting.Add(ctx, -1)
 		m.approvals.Add(ctx, 1, status)
 	case core.StepCall:
-		of := m.of(e.Server, e.Tool)
+		of := m.toolLabel(e.Server, e.Tool)
 		m.calls.Add(ctx, 1, of, status)
 		m.called.Record(ctx, took.Seconds(), of)
 	}
 }
 
-func (m *metrics) settled(ctx context.Context, came *core.Event) {
+func (m *stepMetrics) noteOutcome(ctx context.Context, came *core.AuditEvent) {
 	if t := came.Tokens; t != nil {
 		m.tokens.Add(ctx, int64(t.Returned), metric.WithAttributes(attribute.String("kind", "returned")))
 		m.tokens.Add(ctx, int64(t.Avoided), metric.WithAttributes(attribute.String("kind", "avoided")))
@@ -154,12 +154,12 @@ func (m *metrics) settled(ctx context.Context, came *core.Event) {
 	}
 }
 
-// of returns the label of a tool: its name if the tool is known and maxTools leaves room, otherwise
+// toolLabel returns the label of a tool: its name if the tool is known and maxTools leaves room, otherwise
 // "other".
-func (m *metrics) of(server, name string) metric.MeasurementOption {
+func (m *stepMetrics) toolLabel(server, name string) metric.MeasurementOption {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := tool{server, name}
+	key := toolKey{server, name}
 	if o, ok := m.tools[key]; ok {
 		return o
 	}

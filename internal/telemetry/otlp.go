@@ -18,94 +18,94 @@ import (
 // encodeSpans returns an ExportTraceServiceRequest. All spans must have the same resource and
 // scope.
 func encodeSpans(spans []sdktrace.ReadOnlySpan) []byte {
-	var m message
-	m.within(1, func(m *message) { // ResourceSpans
+	var m protoMessage
+	m.putMessage(1, func(m *protoMessage) { // ResourceSpans
 		encodeResource(m, spans[0].Resource())
-		m.within(2, func(m *message) { // ScopeSpans
+		m.putMessage(2, func(m *protoMessage) { // ScopeSpans
 			encodeScope(m, spans[0].InstrumentationScope())
 			for _, s := range spans {
-				m.within(2, func(m *message) { encodeSpan(m, s) })
+				m.putMessage(2, func(m *protoMessage) { encodeSpan(m, s) })
 			}
 		})
 	})
 	return m
 }
 
-func encodeResource(m *message, r *resource.Resource) {
-	m.within(1, func(m *message) { encodeAttributes(m, 1, r.Attributes()) })
+func encodeResource(m *protoMessage, r *resource.Resource) {
+	m.putMessage(1, func(m *protoMessage) { encodeAttributes(m, 1, r.Attributes()) })
 }
 
-func encodeScope(m *message, s instrumentation.Scope) {
-	m.within(1, func(m *message) {
-		m.text(1, s.Name)
-		m.text(2, s.Version)
+func encodeScope(m *protoMessage, s instrumentation.Scope) {
+	m.putMessage(1, func(m *protoMessage) {
+		m.putText(1, s.Name)
+		m.putText(2, s.Version)
 	})
 }
 
-func encodeSpan(m *message, s sdktrace.ReadOnlySpan) {
+func encodeSpan(m *protoMessage, s sdktrace.ReadOnlySpan) {
 	id, span := s.SpanContext().TraceID(), s.SpanContext().SpanID()
-	m.bytes(1, id[:])
-	m.bytes(2, span[:])
-	m.text(3, s.SpanContext().TraceState().String())
+	m.putBytes(1, id[:])
+	m.putBytes(2, span[:])
+	m.putText(3, s.SpanContext().TraceState().String())
 	if parent := s.Parent().SpanID(); parent.IsValid() {
-		m.bytes(4, parent[:])
+		m.putBytes(4, parent[:])
 	}
-	m.text(5, strings.ToValidUTF8(s.Name(), "\ufffd"))
-	m.varint(6, uint64(s.SpanKind()))
-	m.fixed64(7, nanos(s.StartTime()))
-	m.fixed64(8, nanos(s.EndTime()))
+	m.putText(5, strings.ToValidUTF8(s.Name(), "\ufffd"))
+	m.putVarint(6, uint64(s.SpanKind()))
+	m.putFixed64(7, unixNanos(s.StartTime()))
+	m.putFixed64(8, unixNanos(s.EndTime()))
 	encodeAttributes(m, 9, s.Attributes())
 	if s.Status().Code == codes.Error {
 		const failed = 2
-		m.within(15, func(m *message) { m.varint(3, failed) })
+		m.putMessage(15, func(m *protoMessage) { m.putVarint(3, failed) })
 	}
 	const hasRemote, isRemote = 0x100, 0x200
 	flags := uint32(s.SpanContext().TraceFlags()) | hasRemote
 	if s.Parent().IsRemote() {
 		flags |= isRemote
 	}
-	m.fixed32(16, flags)
+	m.putFixed32(16, flags)
 }
 
-func nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
+func unixNanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
-func encodeAttributes(m *message, field uint64, all []attribute.KeyValue) {
+func encodeAttributes(m *protoMessage, field uint64, all []attribute.KeyValue) {
 	for _, a := range all {
-		m.within(field, func(m *message) {
-			m.text(1, string(a.Key))
-			m.within(2, func(m *message) { encodeValue(m, a.Value) })
+		m.putMessage(field, func(m *protoMessage) {
+			m.putText(1, string(a.Key))
+			m.putMessage(2, func(m *protoMessage) { encodeValue(m, a.Value) })
 		})
 	}
 }
 
 // encodeValue writes an AnyValue. It would write a list as text, but no attribute of Retort is a list.
-func encodeValue(m *message, v attribute.Value) {
+func encodeValue(m *protoMessage, v attribute.Value) {
 	switch v.Type() {
 	case attribute.BOOL:
 		set := uint64(0)
 		if v.AsBool() {
 			set = 1
 		}
-		m.varint(2, set)
+		m.putVarint(2, set)
 	case attribute.INT64:
-		m.varint(3, uint64(v.AsInt64()))
+		m.putVarint(3, uint64(v.AsInt64()))
 	case attribute.FLOAT64:
-		m.double(4, v.AsFloat64())
+		m.putDouble(4, v.AsFloat64())
 	default:
-		m.bytes(1, []byte(strings.ToValidUTF8(v.String(), "\ufffd")))
+		m.putBytes(1, []byte(strings.ToValidUTF8(v.String(), "\ufffd")))
 	}
 }
 
 // encodeMetrics returns an ExportMetricsServiceRequest.
 func encodeMetrics(r *metricdata.ResourceMetrics) []byte {
-	var m message
-	m.within(1, func(m *message) { // ResourceMetrics
+	var m protoMessage
+	m.putMessage(1, func(m *protoMessage) { // ResourceMetrics
 		encodeResource(m, r.Resource)
 		for _, s := range r.ScopeMetrics {
-			m.within(2, func(m *message) {
+			m.putMessage(2, func(m *protoMessage) {
 				encodeScope(m, s.Scope)
 				for _, one := range s.Metrics {
-					m.within(2, func(m *message) { encodeMetric(m, one) })
+					m.putMessage(2, func(m *protoMessage) { encodeMetric(m, one) })
 				}
 			})
 		}
@@ -115,54 +115,54 @@ func encodeMetrics(r *metricdata.ResourceMetrics) []byte {
 
 const cumulative = 2
 
-func encodeMetric(m *message, one metricdata.Metrics) {
-	m.text(1, one.Name)
-	m.text(2, one.Description)
-	m.text(3, one.Unit)
+func encodeMetric(m *protoMessage, one metricdata.Metrics) {
+	m.putText(1, one.Name)
+	m.putText(2, one.Description)
+	m.putText(3, one.Unit)
 	switch d := one.Data.(type) {
 	case metricdata.Gauge[int64]:
-		m.within(5, func(m *message) { encodePoints(m, d.DataPoints) })
+		m.putMessage(5, func(m *protoMessage) { encodePoints(m, d.DataPoints) })
 	case metricdata.Sum[int64]:
-		m.within(7, func(m *message) {
+		m.putMessage(7, func(m *protoMessage) {
 			encodePoints(m, d.DataPoints)
-			m.varint(2, cumulative)
+			m.putVarint(2, cumulative)
 			if d.IsMonotonic {
-				m.varint(3, 1)
+				m.putVarint(3, 1)
 			}
 		})
 	case metricdata.Histogram[float64]:
-		m.within(9, func(m *message) {
+		m.putMessage(9, func(m *protoMessage) {
 			for _, p := range d.DataPoints {
-				m.within(1, func(m *message) { encodeHistogram(m, p) })
+				m.putMessage(1, func(m *protoMessage) { encodeHistogram(m, p) })
 			}
-			m.varint(2, cumulative)
+			m.putVarint(2, cumulative)
 		})
 	}
 }
 
-func encodePoints(m *message, points []metricdata.DataPoint[int64]) {
+func encodePoints(m *protoMessage, points []metricdata.DataPoint[int64]) {
 	for _, p := range points {
-		m.within(1, func(m *message) {
-			m.fixed64(2, nanos(p.StartTime))
-			m.fixed64(3, nanos(p.Time))
-			m.fixed64(6, uint64(p.Value))
+		m.putMessage(1, func(m *protoMessage) {
+			m.putFixed64(2, unixNanos(p.StartTime))
+			m.putFixed64(3, unixNanos(p.Time))
+			m.putFixed64(6, uint64(p.Value))
 			encodeAttributes(m, 7, p.Attributes.ToSlice())
 		})
 	}
 }
 
-func encodeHistogram(m *message, p metricdata.HistogramDataPoint[float64]) {
-	m.fixed64(2, nanos(p.StartTime))
-	m.fixed64(3, nanos(p.Time))
-	m.fixed64(4, p.Count)
-	m.double(5, p.Sum)
-	packed(m, 6, p.BucketCounts, func(n uint64) uint64 { return n })
-	packed(m, 7, p.Bounds, math.Float64bits)
+func encodeHistogram(m *protoMessage, p metricdata.HistogramDataPoint[float64]) {
+	m.putFixed64(2, unixNanos(p.StartTime))
+	m.putFixed64(3, unixNanos(p.Time))
+	m.putFixed64(4, p.Count)
+	m.putDouble(5, p.Sum)
+	putPacked(m, 6, p.BucketCounts, func(n uint64) uint64 { return n })
+	putPacked(m, 7, p.Bounds, math.Float64bits)
 	encodeAttributes(m, 9, p.Attributes.ToSlice())
 	if low, ok := p.Min.Value(); ok {
-		m.double(11, low)
+		m.putDouble(11, low)
 	}
 	if high, ok := p.Max.Value(); ok {
-		m.double(12, high)
+		m.putDouble(12, high)
 	}
 }

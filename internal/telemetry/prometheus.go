@@ -18,7 +18,7 @@ import (
 func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !here(r.Host):
+		case !isLoopbackHost(r.Host):
 			http.Error(w, "this host is not served", http.StatusForbidden)
 		case r.Header.Get("Origin") != "" || fromOtherSite(r):
 			http.Error(w, "pages are not served", http.StatusForbidden)
@@ -27,7 +27,7 @@ func (t *Telemetry) Handler() http.Handler {
 		case r.URL.Path != "/metrics":
 			http.NotFound(w, r)
 		default:
-			t.answer(w, r)
+			t.serveMetrics(w, r)
 		}
 	})
 }
@@ -39,8 +39,8 @@ func fromOtherSite(r *http.Request) bool {
 	return site != "" && site != "same-origin" && site != "none"
 }
 
-// here reports whether a Host header names this machine.
-func here(host string) bool {
+// isLoopbackHost reports whether a Host header names this machine.
+func isLoopbackHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.Trim(host, "[]")
@@ -49,7 +49,7 @@ func here(host string) bool {
 	return name == "localhost" || err == nil && address.IsLoopback()
 }
 
-func (t *Telemetry) answer(w http.ResponseWriter, r *http.Request) {
+func (t *Telemetry) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	var all metricdata.ResourceMetrics
 	if t.reader == nil || t.reader.Collect(r.Context(), &all) != nil {
 		http.Error(w, "there are no metrics", http.StatusServiceUnavailable)
@@ -57,54 +57,54 @@ func (t *Telemetry) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(exposition(&all))
+	_, _ = w.Write(formatMetrics(&all))
 }
 
-// exposition returns metrics in the text format of Prometheus, with the names that OpenTelemetry
+// formatMetrics returns metrics in the text format of Prometheus, with the names that OpenTelemetry
 // specifies.
-func exposition(all *metricdata.ResourceMetrics) []byte {
+func formatMetrics(all *metricdata.ResourceMetrics) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n", labels(all.Resource.Attributes()))
+	fmt.Fprintf(&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n", formatLabels(all.Resource.Attributes()))
 	for _, s := range all.ScopeMetrics {
 		for _, m := range s.Metrics {
-			expose(&b, m)
+			formatMetric(&b, m)
 		}
 	}
 	return b.Bytes()
 }
 
-func expose(b *bytes.Buffer, m metricdata.Metrics) {
-	name := identifier(m.Name)
+func formatMetric(b *bytes.Buffer, m metricdata.Metrics) {
+	name := prometheusName(m.Name)
 	head := func(name, kind string) {
 		fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(m.Description), name, kind)
 	}
 	switch d := m.Data.(type) {
 	case metricdata.Gauge[int64]:
 		head(name, "gauge")
-		points(b, name, d.DataPoints)
+		formatPoints(b, name, d.DataPoints)
 	case metricdata.Sum[int64]:
 		if !d.IsMonotonic {
 			head(name, "gauge")
-			points(b, name, d.DataPoints)
+			formatPoints(b, name, d.DataPoints)
 			return
 		}
 		head(name+"_total", "counter")
-		points(b, name+"_total", d.DataPoints)
+		formatPoints(b, name+"_total", d.DataPoints)
 	case metricdata.Histogram[float64]:
 		head(name+"_seconds", "histogram")
 		for _, p := range d.DataPoints {
-			histogram(b, name+"_seconds", p)
+			formatHistogram(b, name+"_seconds", p)
 		}
 	}
 }
 
-func points(b *bytes.Buffer, name string, all []metricdata.DataPoint[int64]) {
+func formatPoints(b *bytes.Buffer, name string, all []metricdata.DataPoint[int64]) {
 	for _, p := range all {
-		fmt.Fprintf(b, "%s%s %d\n", name, labels(p.Attributes.ToSlice()), p.Value)
+		fmt.Fprintf(b, "%s%s %d\n", name, formatLabels(p.Attributes.ToSlice()), p.Value)
 	}
 }
 
-func histogram(b *bytes.Buffer, name string, p metricdata.HistogramDataPoint[float64]) {
+func formatHistogram(b *bytes.Buffer, name string, p metricdata.HistogramDataPoint[float64]) {
 	of := p.Attributes.ToSlice()
 	var sum uint64
 	for i, n := range p.BucketCounts {
@@ -113,22 +113,22 @@ func histogram(b *bytes.Buffer, name string, p metricdata.HistogramDataPoint[flo
 		if i < len(p.Bounds) {
 			bound = strconv.FormatFloat(p.Bounds[i], 'g', -1, 64)
 		}
-		fmt.Fprintf(b, "%s_bucket%s %d\n", name, labels(append(of[:len(of):len(of)], attribute.String("le", bound))), sum)
+		fmt.Fprintf(b, "%s_bucket%s %d\n", name, formatLabels(append(of[:len(of):len(of)], attribute.String("le", bound))), sum)
 	}
-	fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", name, labels(of), strconv.FormatFloat(p.Sum, 'g', -1, 64), name, labels(of), p.Count)
+	fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", name, formatLabels(of), strconv.FormatFloat(p.Sum, 'g', -1, 64), name, formatLabels(of), p.Count)
 }
 
-func labels(all []attribute.KeyValue) string {
+func formatLabels(all []attribute.KeyValue) string {
 	if len(all) == 0 {
 		return ""
 	}
 	escape := strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`)
 	var each []string
 	for _, a := range all {
-		each = append(each, identifier(string(a.Key))+`="`+escape.Replace(strings.ToValidUTF8(a.Value.String(), "\ufffd"))+`"`)
+		each = append(each, prometheusName(string(a.Key))+`="`+escape.Replace(strings.ToValidUTF8(a.Value.String(), "\ufffd"))+`"`)
 	}
 	return "{" + strings.Join(each, ",") + "}"
 }
 
-// identifier replaces the dots of a name, which Prometheus does not allow.
-func identifier(name string) string { return strings.ReplaceAll(name, ".", "_") }
+// prometheusName replaces the dots of a name, which Prometheus does not allow.
+func prometheusName(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -15,8 +15,8 @@ const (
 	linger   = time.Second
 )
 
-// queue accepts spans without waiting. When it is full, spans are dropped.
-type queue struct {
+// spanQueue accepts spans without waiting. When it is full, spans are dropped.
+type spanQueue struct {
 	spans   chan sdktrace.ReadOnlySpan
 	dropped atomic.Int64
 	send    func(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) error
@@ -28,18 +28,18 @@ type queue struct {
 	done   chan struct{}
 }
 
-func newQueue(send func(context.Context, bool, []sdktrace.ReadOnlySpan) error) *queue {
-	q := &queue{spans: make(chan sdktrace.ReadOnlySpan, maxQueue), send: send, stop: make(chan struct{}), done: make(chan struct{})}
+func newQueue(send func(context.Context, bool, []sdktrace.ReadOnlySpan) error) *spanQueue {
+	q := &spanQueue{spans: make(chan sdktrace.ReadOnlySpan, maxQueue), send: send, stop: make(chan struct{}), done: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
-	go q.work()
+	go q.sendSpans()
 	return q
 }
 
 // OnStart implements sdktrace.SpanProcessor.
-func (q *queue) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (q *spanQueue) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
 // OnEnd implements sdktrace.SpanProcessor.
-func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
+func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
 	}
@@ -52,10 +52,10 @@ func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-func (q *queue) work() {
+func (q *spanQueue) sendSpans() {
 	defer close(q.done)
 	for {
-		batch, last := q.next()
+		batch, last := q.nextBatch()
 		if len(batch) > 0 && q.send(q.ctx, last, batch) != nil {
 			q.dropped.Add(int64(len(batch)))
 		}
@@ -65,9 +65,9 @@ func (q *queue) work() {
 	}
 }
 
-// next waits for spans, and a little longer for more to send with them. last means that the queue
+// nextBatch waits for spans, and a little longer for more to send with them. last means that the queue
 // is shutting down.
-func (q *queue) next() (batch []sdktrace.ReadOnlySpan, last bool) {
+func (q *spanQueue) nextBatch() (batch []sdktrace.ReadOnlySpan, last bool) {
 	select {
 	case s := <-q.spans:
 		batch = append(batch, s)
@@ -102,7 +102,7 @@ func (q *queue) next() (batch []sdktrace.ReadOnlySpan, last bool) {
 }
 
 // Shutdown implements sdktrace.SpanProcessor. It sends the queued spans until ctx ends.
-func (q *queue) Shutdown(ctx context.Context) error {
+func (q *spanQueue) Shutdown(ctx context.Context) error {
 	q.once.Do(func() { close(q.stop) })
 	defer q.cancel()
 	select {
@@ -116,4 +116,4 @@ func (q *queue) Shutdown(ctx context.Context) error {
 }
 
 // ForceFlush implements sdktrace.SpanProcessor. It does nothing.
-func (q *queue) ForceFlush(context.Context) error { return nil }
+func (q *spanQueue) ForceFlush(context.Context) error { return nil }

@@ -27,8 +27,8 @@ const (
 	again    = time.Second      // before the second try
 )
 
-// sender sends messages to one collector.
-type sender struct {
+// collectorSender sends messages to one collector.
+type collectorSender struct {
 	url     string
 	headers map[string]string
 	version string
@@ -37,7 +37,7 @@ type sender struct {
 	failing atomic.Bool
 }
 
-func newSender(o Options, address, path string) (*sender, error) {
+func newSender(o Options, address, path string) (*collectorSender, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, core.Errorf(core.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address).WithHint("write it as http://127.0.0.1:4318")
@@ -51,16 +51,16 @@ func newSender(o Options, address, path string) (*sender, error) {
 		o.transport = transport
 	}
 	client := &http.Client{Transport: o.transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &sender{url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client, log: o.Log.With("collector", u.Host+u.Path)}, nil
+	return &collectorSender{url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client, log: o.Log.With("collector", u.Host+u.Path)}, nil
 }
 
-// spans sends spans. It retries after a temporary error, unless last is set.
-func (s *sender) spans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
+// sendSpans sends spans. It retries after a temporary error, unless last is set.
+func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
 	message := encodeSpans(spans)
 	wait := again
 	for try := 1; ; try++ {
 		later := false
-		if later, err = s.post(ctx, message); err == nil || !later || last || try == tries {
+		if later, err = s.postOnce(ctx, message); err == nil || !later || last || try == tries {
 			break
 		}
 		select {
@@ -70,12 +70,12 @@ func (s *sender) spans(ctx context.Context, last bool, spans []sdktrace.ReadOnly
 		}
 		wait *= 2
 	}
-	s.tell(err)
+	s.logState(err)
 	return err
 }
 
-// tell logs when a collector stops accepting messages, and when it accepts them again.
-func (s *sender) tell(err error) {
+// logState logs when a collector stops accepting messages, and when it accepts them again.
+func (s *collectorSender) logState(err error) {
 	switch {
 	case err != nil && !s.failing.Swap(true):
 		s.log.Warn("telemetry is not taken, and dropped", "error", err)
@@ -84,8 +84,8 @@ func (s *sender) tell(err error) {
 	}
 }
 
-// post sends a message once. later means that a retry may succeed.
-func (s *sender) post(ctx context.Context, message []byte) (later bool, err error) {
+// postOnce sends a message once. later means that a retry may succeed.
+func (s *collectorSender) postOnce(ctx context.Context, message []byte) (later bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(message))
 	if err != nil {
 		return false, err
@@ -114,28 +114,28 @@ func (s *sender) post(ctx context.Context, message []byte) (later bool, err erro
 	return later, fmt.Errorf("the collector answers %d", resp.StatusCode)
 }
 
-// exporter sends metrics. A lost message does no harm: counts add up from the start, so the next
+// metricExporter sends metrics. A lost message does no harm: counts add up from the start, so the next
 // one contains them.
-type exporter struct{ *sender }
+type metricExporter struct{ *collectorSender }
 
-func (exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
+func (metricExporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
 	return metricdata.CumulativeTemporality
 }
 
-func (exporter) Aggregation(k sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+func (metricExporter) Aggregation(k sdkmetric.InstrumentKind) sdkmetric.Aggregation {
 	return sdkmetric.DefaultAggregationSelector(k)
 }
 
 // Export implements sdkmetric.Exporter. It returns no error, which the library would print.
-func (e exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	_, err := e.post(ctx, encodeMetrics(m))
-	e.tell(err)
+func (e metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	_, err := e.postOnce(ctx, encodeMetrics(m))
+	e.logState(err)
 	return nil
 }
 
-func (exporter) ForceFlush(context.Context) error { return nil }
+func (metricExporter) ForceFlush(context.Context) error { return nil }
 
-func (e exporter) Shutdown(context.Context) error {
+func (e metricExporter) Shutdown(context.Context) error {
 	e.client.CloseIdleConnections()
 	return nil
 }

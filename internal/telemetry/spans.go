@@ -18,36 +18,36 @@ import (
 const maxValue = 200
 
 // Begin implements core.Tracer.
-func (t *Telemetry) Begin(ctx context.Context, s core.Step, e core.Event) (context.Context, func(core.Event)) {
+func (t *Telemetry) Begin(ctx context.Context, s core.ExecutionStep, e core.AuditEvent) (context.Context, func(core.AuditEvent)) {
 	began := time.Now()
 	var span trace.Span
 	if t.tracer != nil {
-		ctx, span = t.start(ctx, s, &e)
+		ctx, span = t.startSpan(ctx, s, &e)
 	}
 	if t.metrics != nil {
-		t.metrics.began(s)
+		t.metrics.noteBegin(s)
 	}
-	return ctx, func(came core.Event) {
+	return ctx, func(came core.AuditEvent) {
 		if t.metrics != nil {
-			t.metrics.ended(s, &e, &came, time.Since(began))
+			t.metrics.noteEnd(s, &e, &came, time.Since(began))
 		}
 		if span != nil {
-			finish(span, s, &came)
+			finishSpan(span, s, &came)
 		}
 	}
 }
 
-// start starts a span. Its parent is the span of ctx, or the one that the client named.
-func (t *Telemetry) start(ctx context.Context, s core.Step, e *core.Event) (context.Context, trace.Span) {
+// startSpan starts a span. Its parent is the span of ctx, or the one that the client named.
+func (t *Telemetry) startSpan(ctx context.Context, s core.ExecutionStep, e *core.AuditEvent) (context.Context, trace.Span) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		if from := core.TraceOf(ctx); from.Parent != "" {
 			ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": from.Parent, "tracestate": from.State})
 		}
 	}
-	name, kind := naming(s, e)
+	name, kind := spanName(s, e)
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))
 	if span.IsRecording() {
-		span.SetAttributes(t.described(s, e)...)
+		span.SetAttributes(t.spanAttributes(s, e)...)
 	}
 	if s == core.StepExecution || s == core.StepCall {
 		to := propagation.MapCarrier{}
@@ -57,7 +57,7 @@ func (t *Telemetry) start(ctx context.Context, s core.Step, e *core.Event) (cont
 	return ctx, span
 }
 
-func naming(s core.Step, e *core.Event) (string, trace.SpanKind) {
+func spanName(s core.ExecutionStep, e *core.AuditEvent) (string, trace.SpanKind) {
 	switch s {
 	case core.StepExecution:
 		return "execution", trace.SpanKindServer
@@ -67,8 +67,8 @@ func naming(s core.Step, e *core.Event) (string, trace.SpanKind) {
 	return string(s), trace.SpanKindInternal
 }
 
-// described returns the attributes of a step that begins.
-func (t *Telemetry) described(s core.Step, e *core.Event) []attribute.KeyValue {
+// spanAttributes returns the attributes of a step that begins.
+func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []attribute.KeyValue {
 	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
 	add := func(key, value string) {
 		if value != "" {
@@ -101,8 +101,8 @@ var told = []struct{ fact, key string }{
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},
 }
 
-// finish ends a span. It reports only the kind of an error, never text of a tool or a program.
-func finish(span trace.Span, s core.Step, came *core.Event) {
+// finishSpan ends a span. It reports only the kind of an error, never text of a tool or a program.
+func finishSpan(span trace.Span, s core.ExecutionStep, came *core.AuditEvent) {
 	defer span.End()
 	if !span.IsRecording() {
 		return
@@ -116,12 +116,12 @@ func finish(span trace.Span, s core.Step, came *core.Event) {
 		a = append(a, attribute.Int64("retort.bytes", came.Bytes))
 	}
 	if s == core.StepExecution {
-		a = append(a, settled(came)...)
+		a = append(a, outcomeAttributes(came)...)
 	}
 	span.SetAttributes(a...)
 }
 
-func settled(came *core.Event) (a []attribute.KeyValue) {
+func outcomeAttributes(came *core.AuditEvent) (a []attribute.KeyValue) {
 	if kind, ok := came.Facts["error"]; ok {
 		a = append(a, attribute.String("error.type", fmt.Sprint(kind)))
 	}

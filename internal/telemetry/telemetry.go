@@ -61,11 +61,11 @@ const (
 type Telemetry struct {
 	tracer  trace.Tracer // nil: no spans
 	mask    func(string) string
-	metrics *metrics // nil: no counts
+	metrics *stepMetrics // nil: no counts
 	spans   *sdktrace.TracerProvider
 	counts  *sdkmetric.MeterProvider
 	reader  *sdkmetric.ManualReader
-	queue   *queue
+	queue   *spanQueue
 	server  *http.Server
 	address string
 	close   func() error
@@ -83,41 +83,41 @@ func Open(o Options) (*Telemetry, error) {
 	if t.mask == nil {
 		t.mask = func(s string) string { return s }
 	}
-	t.close = sync.OnceValue(t.shutdown)
+	t.close = sync.OnceValue(t.shutDown)
 	about := resource.NewSchemaless(attribute.String("service.name", service), attribute.String("service.version", o.Version), attribute.String("service.instance.id", rand.Text()))
 	if o.Traces != "" {
 		s, err := newSender(o, o.Traces, "/v1/traces")
 		if err != nil {
 			return nil, err
 		}
-		t.trace(o, s, about)
+		t.startTracing(o, s, about)
 	}
 	if o.Metrics == "" && o.Prometheus == "" {
 		return t, nil
 	}
-	if err := t.count(o, about); err != nil {
+	if err := t.startMetrics(o, about); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	if o.Prometheus != "" {
-		t.listen(o.Prometheus, o.Log)
+		t.listenForPrometheus(o.Prometheus, o.Log)
 	}
 	return t, nil
 }
 
-func (t *Telemetry) trace(o Options, s *sender, about *resource.Resource) {
+func (t *Telemetry) startTracing(o Options, s *collectorSender, about *resource.Resource) {
 	ratio := o.Ratio
 	if ratio == 0 {
 		ratio = 1
 	}
 	limits := sdktrace.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxValue
-	t.queue = newQueue(s.spans)
+	t.queue = newQueue(s.sendSpans)
 	t.spans = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(t.queue),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio))))
 	t.tracer = t.spans.Tracer(service, trace.WithInstrumentationVersion(o.Version))
 }
 
-func (t *Telemetry) count(o Options, about *resource.Resource) error {
+func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), sdkmetric.WithCardinalityLimit(maxSeries)}
 	if o.Metrics != "" {
 		s, err := newSender(o, o.Metrics, "/v1/metrics")
@@ -128,7 +128,7 @@ func (t *Telemetry) count(o Options, about *resource.Resource) error {
 		if every == 0 {
 			every = 30 * time.Second
 		}
-		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(patience))))
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(patience))))
 	}
 	if o.Prometheus != "" {
 		t.reader = sdkmetric.NewManualReader()
@@ -136,12 +136,12 @@ func (t *Telemetry) count(o Options, about *resource.Resource) error {
 	}
 	t.counts = sdkmetric.NewMeterProvider(options...)
 	var err error
-	t.metrics, err = newMetrics(t.counts, o, t.dropped)
+	t.metrics, err = newMetrics(t.counts, o, t.droppedSpans)
 	return err
 }
 
-// listen opens telemetry's own listener for Prometheus.
-func (t *Telemetry) listen(address string, log *slog.Logger) {
+// listenForPrometheus opens telemetry's own listener for Prometheus.
+func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		log.Warn("telemetry.prometheus: metrics of this engine cannot be asked for", "error", err)
@@ -156,8 +156,8 @@ func (t *Telemetry) listen(address string, log *slog.Logger) {
 // Address returns the address that serves metrics, or "" if none does.
 func (t *Telemetry) Address() string { return t.address }
 
-// dropped returns how many spans were dropped.
-func (t *Telemetry) dropped() int64 {
+// droppedSpans returns how many spans were dropped.
+func (t *Telemetry) droppedSpans() int64 {
 	if t.queue == nil {
 		return 0
 	}
@@ -167,7 +167,7 @@ func (t *Telemetry) dropped() int64 {
 // Close sends what is queued, for at most two seconds, and drops the rest.
 func (t *Telemetry) Close() error { return t.close() }
 
-func (t *Telemetry) shutdown() error {
+func (t *Telemetry) shutDown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	var all sync.WaitGroup

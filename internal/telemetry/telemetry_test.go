@@ -24,13 +24,13 @@ import (
 
 // execute tells of an execution with one call of each tool.
 func execute(t *Telemetry, tools ...string) {
-	ctx, ended := t.Begin(context.Background(), core.StepExecution, core.Event{Execution: "x", Session: "s", Client: "c 1"})
+	ctx, ended := t.Begin(context.Background(), core.StepExecution, core.AuditEvent{Execution: "x", Session: "s", Client: "c 1"})
 	for _, name := range tools {
-		_, came := t.Begin(ctx, core.StepCall, core.Event{Execution: "x", Server: "crm", Tool: name, Effect: "read"})
-		came(core.Event{Status: "ok", Bytes: 12})
+		_, came := t.Begin(ctx, core.StepCall, core.AuditEvent{Execution: "x", Server: "crm", Tool: name, Effect: "read"})
+		came(core.AuditEvent{Status: "ok", Bytes: 12})
 	}
 	risk := 12
-	ended(core.Event{Status: "ok", Risk: &risk, Tokens: &core.Tokens{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
+	ended(core.AuditEvent{Status: "ok", Risk: &risk, Tokens: &core.TokenStats{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
 }
 
 // collector is an http.RoundTripper that receives the messages in memory, without a network.
@@ -194,7 +194,7 @@ func TestNamesAreMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tel.Close()
-	for _, a := range tel.described(core.StepExecution, &core.Event{Execution: "x", Session: "is hunter2", Client: "hunter2 1"}) {
+	for _, a := range tel.spanAttributes(core.StepExecution, &core.AuditEvent{Execution: "x", Session: "is hunter2", Client: "hunter2 1"}) {
 		if strings.Contains(a.Value.String(), "hunter2") {
 			t.Error(a)
 		}
@@ -221,8 +221,8 @@ func TestSendsAgain(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if err := tel.Close(); err != nil || tel.dropped() != 0 {
-			t.Error(err, tel.dropped())
+		if err := tel.Close(); err != nil || tel.droppedSpans() != 0 {
+			t.Error(err, tel.droppedSpans())
 		}
 		if n.Load() != 2 {
 			t.Errorf("%d messages, want 2", n.Load())

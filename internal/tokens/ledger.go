@@ -18,16 +18,16 @@ const sampled = 16 << 10
 // Ledger accounts per session. It is safe for concurrent use.
 type Ledger struct {
 	mu       sync.Mutex
-	sessions map[string]*totals
-	all      totals
+	sessions map[string]*sessionTotals
+	all      sessionTotals
 }
 
-type totals struct {
+type sessionTotals struct {
 	active      int
 	executions  int
-	byStatus    map[core.Status]int
+	byStatus    map[core.OutcomeStatus]int
 	durations   []float64 // milliseconds of the last maxDurations executions
-	tokens      core.Tokens
+	tokens      core.TokenStats
 	definitions bool // the definitions were counted for this session
 	toolCalls   int
 	cacheHits   int
@@ -36,7 +36,7 @@ type totals struct {
 // maxDurations sets how many durations percentiles are computed from.
 const maxDurations = 1000
 
-func New() *Ledger { return &Ledger{sessions: map[string]*totals{}} }
+func New() *Ledger { return &Ledger{sessions: map[string]*sessionTotals{}} }
 
 // Entry accounts for one execution.
 type Entry struct {
@@ -46,7 +46,7 @@ type Entry struct {
 
 	mu    sync.Mutex
 	bytes int
-	data  sample
+	data  messageSample
 	once  sync.Once
 }
 
@@ -54,18 +54,18 @@ type Entry struct {
 func (l *Ledger) Open(session string) *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.session(session).active++
+	l.totalsOf(session).active++
 	l.all.active++
 	return &Entry{ledger: l, session: session, start: time.Now()}
 }
 
-func (l *Ledger) session(name string) *totals {
+func (l *Ledger) totalsOf(name string) *sessionTotals {
 	t, ok := l.sessions[name]
 	if !ok {
 		if len(l.sessions) >= maxSessions {
-			maps.DeleteFunc(l.sessions, func(_ string, t *totals) bool { return t.active == 0 })
+			maps.DeleteFunc(l.sessions, func(_ string, t *sessionTotals) bool { return t.active == 0 })
 		}
-		t = &totals{}
+		t = &sessionTotals{}
 		l.sessions[name] = t
 	}
 	return t
@@ -75,12 +75,12 @@ func (l *Ledger) session(name string) *totals {
 // forgotten.
 const maxSessions = 1000
 
-// Carried notes arguments or a result that stayed out of the model's context.
-func (e *Entry) Carried(data []byte) {
+// AddCarried notes arguments or a result that stayed out of the model's context.
+func (e *Entry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.bytes += len(data)
-	e.data.add(data)
+	e.data.addMessage(data)
 }
 
 // Since returns the time since the entry was opened.
@@ -90,19 +90,19 @@ func (e *Entry) Since() time.Duration { return time.Since(e.start) }
 // of tokens that go to the model; definitions is that of all connected tools' definitions, counted
 // once per session. Only the first call has an effect.
 func (e *Entry) Settle(o *core.Outcome, returned, definitions int) {
-	e.once.Do(func() { e.settle(o, returned, definitions) })
+	e.once.Do(func() { e.closeWithTotals(o, returned, definitions) })
 }
 
-func (e *Entry) settle(o *core.Outcome, returned, definitions int) {
+func (e *Entry) closeWithTotals(o *core.Outcome, returned, definitions int) {
 	e.mu.Lock()
-	data := e.data.tokens(e.bytes)
+	data := e.data.estimateTokens(e.bytes)
 	e.mu.Unlock()
 
 	l := e.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	session := l.session(e.session)
-	tokens := core.Tokens{Returned: returned, AvoidedData: max(0, data-returned)}
+	session := l.totalsOf(e.session)
+	tokens := core.TokenStats{Returned: returned, AvoidedData: max(0, data-returned)}
 	if !session.definitions {
 		session.definitions = true
 		tokens.AvoidedDefinitions = definitions
@@ -110,15 +110,15 @@ func (e *Entry) settle(o *core.Outcome, returned, definitions int) {
 	tokens.Avoided = tokens.AvoidedData + tokens.AvoidedDefinitions
 	o.Stats.Tokens = &tokens
 	o.Stats.DurationMS = float64(e.Since().Microseconds()) / 1000
-	session.close(o)
-	l.all.close(o)
+	session.addOutcome(o)
+	l.all.addOutcome(o)
 }
 
-func (t *totals) close(o *core.Outcome) {
+func (t *sessionTotals) addOutcome(o *core.Outcome) {
 	t.active--
 	t.executions++
 	if t.byStatus == nil {
-		t.byStatus = map[core.Status]int{}
+		t.byStatus = map[core.OutcomeStatus]int{}
 	}
 	t.byStatus[o.Status]++
 	if len(t.durations) == maxDurations {
@@ -135,14 +135,14 @@ func (t *totals) close(o *core.Outcome) {
 
 // Summary has the figures about executions that get_execution_stats shows.
 type Summary struct {
-	Session    string              `json:"session,omitempty"`
-	Active     int                 `json:"active"`
-	Total      int                 `json:"total"`
-	ByStatus   map[core.Status]int `json:"by_status,omitempty"`
-	ToolCalls  int                 `json:"tool_calls"`
-	CacheHits  int                 `json:"cache_hits,omitempty"` // answers that were given again
-	DurationMS *Percentiles        `json:"duration_ms,omitempty"`
-	Tokens     core.Tokens         `json:"tokens"`
+	Session    string                     `json:"session,omitempty"`
+	Active     int                        `json:"active"`
+	Total      int                        `json:"total"`
+	ByStatus   map[core.OutcomeStatus]int `json:"by_status,omitempty"`
+	ToolCalls  int                        `json:"tool_calls"`
+	CacheHits  int                        `json:"cache_hits,omitempty"` // answers that were given again
+	DurationMS *Percentiles               `json:"duration_ms,omitempty"`
+	Tokens     core.TokenStats            `json:"tokens"`
 }
 
 // Percentiles has durations of the last executions, in milliseconds.
@@ -159,12 +159,12 @@ func (l *Ledger) Summary(session string) Summary {
 	t := &l.all
 	if session != "" {
 		if t = l.sessions[session]; t == nil {
-			t = &totals{}
+			t = &sessionTotals{}
 		}
 	}
 	s := Summary{
 		Session: session, Active: t.active, Total: t.executions, ToolCalls: t.toolCalls, CacheHits: t.cacheHits, Tokens: t.tokens,
-		ByStatus: map[core.Status]int{}, DurationMS: percentiles(t.durations),
+		ByStatus: map[core.OutcomeStatus]int{}, DurationMS: percentilesOf(t.durations),
 	}
 	for status, n := range t.byStatus {
 		s.ByStatus[status] = n
@@ -172,7 +172,7 @@ func (l *Ledger) Summary(session string) Summary {
 	return s
 }
 
-func percentiles(durations []float64) *Percentiles {
+func percentilesOf(durations []float64) *Percentiles {
 	if len(durations) == 0 {
 		return nil
 	}

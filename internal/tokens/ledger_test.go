@@ -21,7 +21,7 @@ func TestCountKnownTexts(t *testing.T) {
 func TestChunksLoseNothing(t *testing.T) {
 	for _, text := range []string{strings.Repeat("é", 9000), strings.Repeat("word ", 5000), strings.Repeat("x", 10000), "", "\xff" + strings.Repeat("\x80", 9000)} {
 		var b strings.Builder
-		for start, part := range chunks(text) {
+		for start, part := range chunksOf(text) {
 			if start != b.Len() {
 				t.Fatalf("chunk at %d, expected at %d", start, b.Len())
 			}
@@ -68,10 +68,10 @@ func TestSampleEstimatesWithinFivePercent(t *testing.T) {
 	var all strings.Builder
 	for i := range 3000 {
 		msg := fmt.Sprintf(`{"id":%d,"name":"Customer %d","status":"open","amount":%d.50}`, i, i*7, i*13)
-		e.Carried([]byte(msg))
+		e.AddCarried([]byte(msg))
 		all.WriteString(msg)
 	}
-	exact, got := Count(all.String()), e.data.tokens(e.bytes)
+	exact, got := Count(all.String()), e.data.estimateTokens(e.bytes)
 	if math.Abs(float64(got-exact)) > 0.05*float64(exact) {
 		t.Errorf("estimated %d tokens, exact %d", got, exact)
 	}
@@ -81,7 +81,7 @@ func TestDefinitionsCountOncePerSession(t *testing.T) {
 	l := New()
 	settle := func(session string, carried string) core.Outcome {
 		e := l.Open(session)
-		e.Carried([]byte(carried))
+		e.AddCarried([]byte(carried))
 		o := core.Outcome{Status: core.StatusOK}
 		e.Settle(&o, 10, 5000)
 		e.Settle(&o, 99, 9999)

@@ -1,9 +1,9 @@
 package tokens
 
-// sample keeps a bounded, evenly spread part of a stream of messages. While
+// messageSample keeps a bounded, evenly spread part of a stream of messages. While
 // the stream fits it keeps all of it; beyond that it keeps a slice of every
 // message, thinner as the stream grows.
-type sample struct {
+type messageSample struct {
 	kept  []byte
 	seen  int // bytes
 	every int // bytes of the stream per kept byte
@@ -13,7 +13,7 @@ type sample struct {
 // slice sets how many consecutive bytes are kept: enough for whole words.
 const slice = 256
 
-func (s *sample) add(data []byte) {
+func (s *messageSample) addMessage(data []byte) {
 	s.every = max(s.every, 1)
 	s.seen += len(data)
 	for len(data) > 0 {
@@ -27,13 +27,13 @@ func (s *sample) add(data []byte) {
 		data = data[n:]
 		s.skip = (s.every - 1) * n
 		if len(s.kept) > 2*sampled {
-			s.thin()
+			s.halveRate()
 		}
 	}
 }
 
-// thin drops every second slice and halves the rate.
-func (s *sample) thin() {
+// halveRate drops every second slice and halves the rate.
+func (s *messageSample) halveRate() {
 	kept := s.kept[:0]
 	for i := 0; i < len(s.kept); i += 2 * slice {
 		kept = append(kept, s.kept[i:min(i+slice, len(s.kept))]...)
@@ -43,8 +43,8 @@ func (s *sample) thin() {
 	s.skip = (s.every - 1) * slice
 }
 
-// tokens estimates the tokens of a stream of total bytes.
-func (s *sample) tokens(total int) int {
+// estimateTokens estimates the tokens of a stream of total bytes.
+func (s *messageSample) estimateTokens(total int) int {
 	if len(s.kept) == 0 {
 		return 0
 	}

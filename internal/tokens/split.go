@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// class represents a set of the character classes in the pattern of o200k_base.
-type class uint8
+// charClass represents a set of the character classes in the pattern of o200k_base.
+type charClass uint8
 
 const (
-	upper   class = 1 << iota // \p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}
-	lower                     // \p{Ll}\p{Lm}\p{Lo}\p{M}
-	letter                    // \p{L}
-	number                    // \p{N}
-	newline                   // \r\n
-	space                     // \s
+	upper   charClass = 1 << iota // \p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}
+	lower                         // \p{Ll}\p{Lm}\p{Lo}\p{M}
+	letter                        // \p{L}
+	number                        // \p{N}
+	newline                       // \r\n
+	space                         // \s
 )
 
-var ascii = func() (table [utf8.RuneSelf]class) {
+var ascii = func() (table [utf8.RuneSelf]charClass) {
 	for r := range table {
-		table[r] = classify(rune(r))
+		table[r] = classOf(rune(r))
 	}
 	return table
 }()
 
-func classify(r rune) class {
+func classOf(r rune) charClass {
 	switch {
 	case r == '\r' || r == '\n':
 		return newline | space
@@ -45,21 +45,21 @@ func classify(r rune) class {
 	return 0
 }
 
-// first returns the class and the length in bytes of the first character of s, which must not be
+// firstChar returns the class and the length in bytes of the first character of s, which must not be
 // empty.
-func first(s string) (class, int) {
+func firstChar(s string) (charClass, int) {
 	if s[0] < utf8.RuneSelf {
 		return ascii[s[0]], 1
 	}
 	r, n := utf8.DecodeRuneInString(s)
-	return classify(r), n
+	return classOf(r), n
 }
 
-// span returns the length of the longest prefix of s whose characters all have one of the classes.
-func span(s string, of class) int {
+// prefixLength returns the length of the longest prefix of s whose characters all have one of the classes.
+func prefixLength(s string, of charClass) int {
 	i := 0
 	for i < len(s) {
-		c, n := first(s[i:])
+		c, n := firstChar(s[i:])
 		if c&of == 0 {
 			break
 		}
@@ -68,7 +68,7 @@ func span(s string, of class) int {
 	return i
 }
 
-// split returns the length of the first match in s, which is not empty, of the pattern by which o200k_base cuts text
+// firstMatch returns the length of the first match in s, which is not empty, of the pattern by which o200k_base cuts text
 // into pieces; no token goes over their borders. Every text is a row of matches without gaps. The pattern, an
 // alternative a line:
 //
@@ -79,30 +79,30 @@ func span(s string, of class) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func split(s string) int {
-	c, n := first(s)
-	if word := word(s, c, n); word > 0 {
-		return word + contraction(s[word:])
+func firstMatch(s string) int {
+	c, n := firstChar(s)
+	if word := wordLength(s, c, n); word > 0 {
+		return word + contractionLength(s[word:])
 	}
 	switch {
 	case c&number != 0:
-		return numbers(s)
+		return numberLength(s)
 	case s[0] == ' ':
-		if more := signs(s[1:]); more > 0 {
+		if more := signLength(s[1:]); more > 0 {
 			return 1 + more
 		}
-		return blank(s)
+		return blankLength(s)
 	case c&space != 0:
-		return blank(s)
+		return blankLength(s)
 	}
-	return signs(s)
+	return signLength(s)
 }
 
-// word returns the length of a match of the first two alternatives without the contraction at their
+// wordLength returns the length of a match of the first two alternatives without the contraction at their
 // end. c and n are the results of first(s).
-func word(s string, c class, n int) int {
+func wordLength(s string, c charClass, n int) int {
 	leads := c&(newline|letter|number) == 0
-	for _, match := range [...]func(string) int{ending, beginning} {
+	for _, match := range [...]func(string) int{lowerEnding, upperBeginning} {
 		if leads {
 			if rest := match(s[n:]); rest > 0 {
 				return n + rest
@@ -115,11 +115,11 @@ func word(s string, c class, n int) int {
 	return 0
 }
 
-// ending matches upper*lower+.
-func ending(s string) int {
+// lowerEnding matches upper*lower+.
+func lowerEnding(s string) int {
 	i, both := 0, 0 // both: the end of the last character that is of both classes
 	for i < len(s) {
-		c, n := first(s[i:])
+		c, n := firstChar(s[i:])
 		if c&upper == 0 {
 			break
 		}
@@ -128,17 +128,17 @@ func ending(s string) int {
 			both = i
 		}
 	}
-	if more := span(s[i:], lower); more > 0 {
+	if more := prefixLength(s[i:], lower); more > 0 {
 		return i + more
 	}
 	return both
 }
 
-// beginning matches upper+lower* where ending does not: there is no lower one.
-func beginning(s string) int { return span(s, upper) }
+// upperBeginning matches upper+lower* where ending does not: there is no lower one.
+func upperBeginning(s string) int { return prefixLength(s, upper) }
 
-// contraction matches the end of the first two alternatives. The long s counts as an s.
-func contraction(s string) int {
+// contractionLength matches the end of the first two alternatives. The long s counts as an s.
+func contractionLength(s string) int {
 	if !strings.HasPrefix(s, "'") {
 		return 0
 	}
@@ -150,13 +150,13 @@ func contraction(s string) int {
 	return 0
 }
 
-func numbers(s string) int {
+func numberLength(s string) int {
 	i := 0
 	for range 3 {
 		if i == len(s) {
 			break
 		}
-		c, n := first(s[i:])
+		c, n := firstChar(s[i:])
 		if c&number == 0 {
 			break
 		}
@@ -165,11 +165,11 @@ func numbers(s string) int {
 	return i
 }
 
-// signs matches [^\s\p{L}\p{N}]+[\r\n/]*.
-func signs(s string) int {
+// signLength matches [^\s\p{L}\p{N}]+[\r\n/]*.
+func signLength(s string) int {
 	i := 0
 	for i < len(s) {
-		c, n := first(s[i:])
+		c, n := firstChar(s[i:])
 		if c&(space|letter|number) != 0 {
 			break
 		}
@@ -184,11 +184,11 @@ func signs(s string) int {
 	return i
 }
 
-// blank matches the last three alternatives.
-func blank(s string) int {
+// blankLength matches the last three alternatives.
+func blankLength(s string) int {
 	end, last, lines := 0, 0, 0 // last: where the last character begins
 	for end < len(s) {
-		c, n := first(s[end:])
+		c, n := firstChar(s[end:])
 		if c&space == 0 {
 			break
 		}

@@ -14,8 +14,8 @@ const chunk = 4 << 10
 // Count returns the number of o200k_base tokens of text.
 func Count(text string) int {
 	n := 0
-	for _, part := range chunks(text) {
-		n += count(part)
+	for _, part := range chunksOf(text) {
+		n += countTokens(part)
 	}
 	return n
 }
@@ -23,8 +23,8 @@ func Count(text string) int {
 // Fits reports whether text has at most limit tokens, and how many if it does.
 // It stops counting as soon as the answer is no.
 func Fits(text string, limit int) (tokens int, ok bool) {
-	for _, part := range chunks(text) {
-		if tokens += count(part); tokens > limit {
+	for _, part := range chunksOf(text) {
+		if tokens += countTokens(part); tokens > limit {
 			return tokens, false
 		}
 	}
@@ -35,13 +35,13 @@ func Fits(text string, limit int) (tokens int, ok bool) {
 // boundary.
 func Prefix(text string, limit int) string {
 	used := 0
-	for start, part := range chunks(text) {
-		n := count(part)
+	for start, part := range chunksOf(text) {
+		n := countTokens(part)
 		if used+n <= limit {
 			used += n
 			continue
 		}
-		fits := sort.Search(len(part), func(i int) bool { return count(part[:i+1]) > limit-used })
+		fits := sort.Search(len(part), func(i int) bool { return countTokens(part[:i+1]) > limit-used })
 		for fits > 0 && !utf8.RuneStart(part[fits]) {
 			fits--
 		}
@@ -60,18 +60,18 @@ func Estimate(text string, limit int) int {
 	size, counted, tokens := limit/samples, 0, 0
 	for i := range samples {
 		start := i * (len(text) - size) / (samples - 1)
-		tokens += count(text[start : start+size])
+		tokens += countTokens(text[start : start+size])
 		counted += size
 	}
 	return int(float64(tokens) * float64(len(text)) / float64(counted))
 }
 
-// chunks cuts text into parts of about chunk bytes, at white space where there
+// chunksOf cuts text into parts of about chunk bytes, at white space where there
 // is some and at a character's boundary elsewhere, with the offset of each.
-func chunks(text string) iter.Seq2[int, string] {
+func chunksOf(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for start := 0; start < len(text); {
-			end := cut(text, start)
+			end := cutAtSpace(text, start)
 			if !yield(start, text[start:end]) {
 				return
 			}
@@ -80,7 +80,7 @@ func chunks(text string) iter.Seq2[int, string] {
 	}
 }
 
-func cut(text string, start int) int {
+func cutAtSpace(text string, start int) int {
 	end := start + chunk
 	if end >= len(text) {
 		return len(text)
@@ -94,11 +94,11 @@ func cut(text string, start int) int {
 	return end
 }
 
-func count(text string) int {
+func countTokens(text string) int {
 	tokens := 0
 	for len(text) > 0 {
-		n := split(text)
-		tokens += o200k.count(text[:n])
+		n := firstMatch(text)
+		tokens += o200k.countPiece(text[:n])
 		text = text[n:]
 	}
 	return tokens

@@ -20,17 +20,17 @@ const (
 	cellSize = 4 // bytes of a number in a table
 )
 
-// vocabulary finds the rank of a token.
-type vocabulary struct {
-	slots cells  // rank+1 of the token that hashes there, 0 if the slot is free
-	ends  cells  // where the token of a rank ends in text; it starts at the end of the one before
-	text  string // all tokens in the order of their ranks
+// tokenVocabulary finds the rank of a token.
+type tokenVocabulary struct {
+	slots numberTable // rank+1 of the token that hashes there, 0 if the slot is free
+	ends  numberTable // where the token of a rank ends in text; it starts at the end of the one before
+	text  string      // all tokens in the order of their ranks
 }
 
-// cells represents a table of little-endian numbers of cellSize bytes.
-type cells string
+// numberTable represents a table of little-endian numbers of cellSize bytes.
+type numberTable string
 
-func (c cells) at(i uint32) uint32 {
+func (c numberTable) numberAt(i uint32) uint32 {
 	cell := c[int(i)*cellSize:]
 	_ = cell[cellSize-1] // one check of bounds is enough
 	return uint32(cell[0]) | uint32(cell[1])<<8 | uint32(cell[2])<<16 | uint32(cell[3])<<24
@@ -40,31 +40,31 @@ var o200k = newVocabulary(vocabularyFile)
 
 // newVocabulary returns the vocabulary in file: slots, ends and text, one after the other. It copies
 // nothing.
-func newVocabulary(file string) vocabulary {
+func newVocabulary(file string) tokenVocabulary {
 	const ends, text = cellSize * slots, cellSize * (slots + tokens)
-	return vocabulary{slots: cells(file[:ends]), ends: cells(file[ends:text]), text: file[text:]}
+	return tokenVocabulary{slots: numberTable(file[:ends]), ends: numberTable(file[ends:text]), text: file[text:]}
 }
 
-// rank returns the rank of the token that is spelled so, or noRank.
-func (v *vocabulary) rank(spelled string) uint32 {
+// rankOf returns the rank of the token that is spelled so, or noRank.
+func (v *tokenVocabulary) rankOf(spelled string) uint32 {
 	for slot := slotOf(spelled); ; slot = (slot + 1) % slots {
-		rank := v.slots.at(slot)
+		rank := v.slots.numberAt(slot)
 		if rank == 0 {
 			return noRank
 		}
-		if v.token(rank-1) == spelled {
+		if v.tokenOf(rank-1) == spelled {
 			return rank - 1
 		}
 	}
 }
 
-// token returns the token of a rank.
-func (v *vocabulary) token(rank uint32) string {
+// tokenOf returns the token of a rank.
+func (v *tokenVocabulary) tokenOf(rank uint32) string {
 	start := uint32(0)
 	if rank > 0 {
-		start = v.ends.at(rank - 1)
+		start = v.ends.numberAt(rank - 1)
 	}
-	return v.text[start:v.ends.at(rank)]
+	return v.text[start:v.ends.numberAt(rank)]
 }
 
 // slotOf returns the slot where the search for a token begins: FNV-1a, folded.
@@ -76,33 +76,33 @@ func slotOf(s string) uint32 {
 	return uint32(h^h>>32) % slots
 }
 
-// count returns the number of tokens of a piece of text that split found.
-func (v *vocabulary) count(piece string) int {
-	if len(piece) == 1 || v.rank(piece) != noRank {
+// countPiece returns the number of tokens of a piece of text that split found.
+func (v *tokenVocabulary) countPiece(piece string) int {
+	if len(piece) == 1 || v.rankOf(piece) != noRank {
 		return 1
 	}
-	return v.merge(piece)
+	return v.mergePairs(piece)
 }
 
-// merge returns how many tokens byte pair encoding leaves of a piece: the neighbours whose joint token has the lowest
+// mergePairs returns how many tokens byte pair encoding leaves of a piece: the neighbours whose joint token has the lowest
 // rank become one, the leftmost first, until no two neighbours are a token. A queue of them keeps a piece of n bytes
 // at n log n steps.
-func (v *vocabulary) merge(piece string) int {
+func (v *tokenVocabulary) mergePairs(piece string) int {
 	n := int32(len(piece))
-	parts := make([]part, n+1) // the last is the end
+	parts := make([]mergePart, n+1) // the last is the end
 	for i := range parts {
-		parts[i] = part{prev: int32(i) - 1, next: int32(i) + 1, rank: noRank}
+		parts[i] = mergePart{prev: int32(i) - 1, next: int32(i) + 1, rank: noRank}
 	}
-	var waiting pairs
+	var waiting pairHeap
 	look := func(i int32) {
 		second := parts[i].next
 		if second >= n {
 			parts[i].rank = noRank
 			return
 		}
-		parts[i].rank = v.rank(piece[i:parts[second].next])
+		parts[i].rank = v.rankOf(piece[i:parts[second].next])
 		if parts[i].rank != noRank {
-			waiting.push(pair{parts[i].rank, i})
+			waiting.pushPair(mergePair{parts[i].rank, i})
 		}
 	}
 	for i := range n {
@@ -110,7 +110,7 @@ func (v *vocabulary) merge(piece string) int {
 	}
 	left := int(n)
 	for len(waiting) > 0 {
-		p := waiting.pop()
+		p := waiting.popPair()
 		if parts[p.at].rank != p.rank {
 			continue // it has another neighbour since
 		}
@@ -127,26 +127,28 @@ func (v *vocabulary) merge(piece string) int {
 	return left
 }
 
-// part represents a piece's part that starts at its own index.
-type part struct {
+// mergePart represents a piece's part that starts at its own index.
+type mergePart struct {
 	prev, next int32
 	rank       uint32 // of the token that it and the next would be
 }
 
-type pair struct {
+type mergePair struct {
 	rank uint32
 	at   int32
 }
 
-func (p pair) before(q pair) bool { return p.rank < q.rank || p.rank == q.rank && p.at < q.at }
+func (p mergePair) isBefore(q mergePair) bool {
+	return p.rank < q.rank || p.rank == q.rank && p.at < q.at
+}
 
-// pairs represents a heap; the pair to be merged next is the first.
-type pairs []pair
+// pairHeap represents a heap; the pair to be merged next is the first.
+type pairHeap []mergePair
 
-func (h *pairs) push(p pair) {
+func (h *pairHeap) pushPair(p mergePair) {
 	q := append(*h, p)
 	i := len(q) - 1
-	for i > 0 && p.before(q[(i-1)/2]) {
+	for i > 0 && p.isBefore(q[(i-1)/2]) {
 		q[i] = q[(i-1)/2]
 		i = (i - 1) / 2
 	}
@@ -154,7 +156,7 @@ func (h *pairs) push(p pair) {
 	*h = q
 }
 
-func (h *pairs) pop() pair {
+func (h *pairHeap) popPair() mergePair {
 	q := *h
 	first, last := q[0], q[len(q)-1]
 	q = q[:len(q)-1]
@@ -162,10 +164,10 @@ func (h *pairs) pop() pair {
 	i := 0
 	for {
 		child := 2*i + 1
-		if child+1 < len(q) && q[child+1].before(q[child]) {
+		if child+1 < len(q) && q[child+1].isBefore(q[child]) {
 			child++
 		}
-		if child >= len(q) || !q[child].before(last) {
+		if child >= len(q) || !q[child].isBefore(last) {
 			break
 		}
 		q[i] = q[child]

@@ -37,8 +37,8 @@ func TestVocabulary(t *testing.T) {
 	}
 	read := newVocabulary(file)
 	for rank, want := range list {
-		if read.token(uint32(rank)) != want || read.rank(want) != uint32(rank) {
-			t.Fatalf("token %d is %q, want %q", rank, read.token(uint32(rank)), want)
+		if read.tokenOf(uint32(rank)) != want || read.rankOf(want) != uint32(rank) {
+			t.Fatalf("token %d is %q, want %q", rank, read.tokenOf(uint32(rank)), want)
 		}
 	}
 }
@@ -82,18 +82,18 @@ func FuzzCount(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			if got := count(text); (got == 0) != (text == "") || got > len(text) {
+			if got := countTokens(text); (got == 0) != (text == "") || got > len(text) {
 				t.Fatalf("%q has %d tokens", text, got)
 			}
 			return
 		}
 		match, err := pattern.FindStringMatch(text)
 		for rest := text; rest != ""; match, err = pattern.FindNextMatch(match) {
-			piece := rest[:split(rest)]
+			piece := rest[:firstMatch(rest)]
 			if err != nil || match == nil || match.String() != piece {
 				t.Fatalf("piece %q of %q, want %v (%v)", piece, text, match, err)
 			}
-			if got, want := o200k.count(piece), merged(piece); got != want {
+			if got, want := o200k.countPiece(piece), merged(piece); got != want {
 				t.Errorf("%q has %d tokens, want %d", piece, got, want)
 			}
 			rest = rest[len(piece):]
@@ -111,7 +111,7 @@ func merged(piece string) int {
 	for {
 		best, at := uint32(noRank), 0
 		for i := range len(parts) - 1 {
-			if rank := o200k.rank(parts[i] + parts[i+1]); rank < best {
+			if rank := o200k.rankOf(parts[i] + parts[i+1]); rank < best {
 				best, at = rank, i
 			}
 		}
@@ -127,7 +127,7 @@ func BenchmarkCount(b *testing.B) {
 	library := codec.NewO200kBase()
 	for name, count := range map[string]func(string) int{"own": Count, "library": func(s string) int {
 		n := 0
-		for _, part := range chunks(s) {
+		for _, part := range chunksOf(s) {
 			k, _ := library.Count(part)
 			n += k
 		}

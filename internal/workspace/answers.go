@@ -16,10 +16,10 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Answers caches answers of tools for a limited time. Each is a file in a folder for its server. Damaged files, old
+// AnswerCache caches answers of tools for a limited time. Each is a file in a folder for its server. Damaged files, old
 // ones and those with a time in the future count as missing. It is safe for concurrent use, also by several
 // processes.
-type Answers struct {
+type AnswerCache struct {
 	dir  string
 	life time.Duration
 	most int64 // bytes in all
@@ -34,65 +34,65 @@ const maxAnswer = 1 << 20
 
 // NewAnswers returns a cache in dir. life is how long answers are kept. The cache is bounded in bytes; each answer
 // counts entryCost in addition to its size.
-func NewAnswers(dir string, life time.Duration, most int64) *Answers {
-	return &Answers{dir: dir, life: life, most: most, now: time.Now, added: -1}
+func NewAnswers(dir string, life time.Duration, most int64) *AnswerCache {
+	return &AnswerCache{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }
 
-// answer is the first line of a file.
-type answer struct {
+// answerHeader is the first line of a file.
+type answerHeader struct {
 	At  time.Time `json:"at"`
 	Sum string    `json:"sum"` // SHA-256 of what follows
 }
 
-func (a *Answers) path(server, key string) string {
+func (a *AnswerCache) filePath(server, key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(a.dir, folder(server), hex.EncodeToString(sum[:16]))
+	return filepath.Join(a.dir, folderName(server), hex.EncodeToString(sum[:16]))
 }
 
 // Get returns the cached answer of a server for a key.
-func (a *Answers) Get(server, key string) (json.RawMessage, bool) {
-	data, err := seal.ReadFile(a.path(server, key), maxAnswer+1<<10)
+func (a *AnswerCache) Get(server, key string) (json.RawMessage, bool) {
+	data, err := seal.ReadFile(a.filePath(server, key), maxAnswer+1<<10)
 	if err != nil {
 		return nil, false
 	}
 	line, value, _ := bytes.Cut(data, []byte("\n"))
-	var head answer
-	if json.Unmarshal(line, &head) != nil || head.Sum != sum(value) {
+	var head answerHeader
+	if json.Unmarshal(line, &head) != nil || head.Sum != checksum(value) {
 		return nil, false
 	}
 	age := a.now().Sub(head.At)
 	return value, age >= 0 && age < a.life
 }
 
-func sum(value []byte) string {
+func checksum(value []byte) string {
 	s := sha256.Sum256(value)
 	return hex.EncodeToString(s[:])
 }
 
 // Put stores an answer. If that fails, the answer is not cached.
-func (a *Answers) Put(server, key string, value json.RawMessage) {
+func (a *AnswerCache) Put(server, key string, value json.RawMessage) {
 	if len(value) > maxAnswer || int64(len(value)) > a.most {
 		return
 	}
-	head, err := json.Marshal(answer{At: a.now(), Sum: sum(value)})
+	head, err := json.Marshal(answerHeader{At: a.now(), Sum: checksum(value)})
 	if err != nil {
 		return
 	}
-	if seal.Replace(a.path(server, key), slices.Concat(head, []byte("\n"), value)) == nil {
-		a.grown(int64(len(value)) + entryCost)
+	if seal.Replace(a.filePath(server, key), slices.Concat(head, []byte("\n"), value)) == nil {
+		a.trimIfGrown(int64(len(value)) + entryCost)
 	}
 }
 
 // Forget removes all answers of a server.
-func (a *Answers) Forget(server string) {
-	dir := filepath.Join(a.dir, folder(server))
+func (a *AnswerCache) Forget(server string) {
+	dir := filepath.Join(a.dir, folderName(server))
 	if _, err := os.Stat(dir); err == nil {
 		_ = os.RemoveAll(dir)
 	}
 }
 
-// grown checks the total size from time to time and removes the oldest answers if it is too large.
-func (a *Answers) grown(bytes int64) {
+// trimIfGrown checks the total size from time to time and removes the oldest answers if it is too large.
+func (a *AnswerCache) trimIfGrown(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.added >= 0 && a.added+bytes < a.most/16 {
@@ -100,18 +100,18 @@ func (a *Answers) grown(bytes int64) {
 		return
 	}
 	a.added = 0
-	var all []aged
+	var all []agedFile
 	var total int64
 	_ = filepath.WalkDir(a.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return nil
 		}
 		if info, err := e.Info(); err == nil {
-			all, total = append(all, aged{path, info.Size() + entryCost, info.ModTime()}), total+info.Size()+entryCost
+			all, total = append(all, agedFile{path, info.Size() + entryCost, info.ModTime()}), total+info.Size()+entryCost
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b aged) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(all, func(a, b agedFile) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
 	for _, f := range all {
 		if total <= a.most*7/8 && a.now().Sub(f.at) < a.life {
 			return

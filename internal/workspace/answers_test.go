@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func kept(a *Answers, server, key string) string {
+func kept(a *AnswerCache, server, key string) string {
 	value, ok := a.Get(server, key)
 	if !ok {
 		return "-"
@@ -46,7 +46,7 @@ func TestAnswers(t *testing.T) {
 func TestAnswersThatAreDamaged(t *testing.T) {
 	a := NewAnswers(t.TempDir(), time.Hour, 1<<20)
 	a.Put("crm", "k", []byte(`{"name":"x"}`))
-	path := a.path("crm", "k")
+	path := a.filePath("crm", "k")
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	for i := range 60 {
 		a.Put("crm", fmt.Sprint(i), []byte(`"`+strings.Repeat("x", 5000)+`"`))
 		at := time.Now().Add(time.Duration(i-100) * time.Second)
-		_ = os.Chtimes(a.path("crm", fmt.Sprint(i)), at, at)
+		_ = os.Chtimes(a.filePath("crm", fmt.Sprint(i)), at, at)
 	}
 	var total int64
 	_ = filepath.Walk(dir, func(_ string, info os.FileInfo, _ error) error {

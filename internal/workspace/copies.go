@@ -80,11 +80,11 @@ type copying struct {
 }
 
 func (c *copying) update(dir string) error {
-	files, _, err := c.workspace.Files("", "", 2*maxEntries)
+	files, _, err := c.workspace.FindFiles("", "", 2*maxEntries)
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return unfinished(f.Path) })
+	files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return isUnfinished(f.Path) })
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -175,6 +175,6 @@ func (c *copying) content(name string, data []byte) []byte {
 
 func (c *copying) keep(name string, err *core.Error) {
 	e := *err
-	e.Message = core.Legible(name) + ": " + e.Message
+	e.Message = core.EscapeIllegible(name) + ": " + e.Message
 	c.done.Kept = append(c.done.Kept, &e)
 }

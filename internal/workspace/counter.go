@@ -10,65 +10,67 @@ import (
 	"retort/internal/base/seal"
 )
 
-// counter is a file that holds a session's usage, shared by all engines of one data directory. An engine that changes
+// usageCounter is a file that holds a session's usage, shared by all engines of one data directory. An engine that changes
 // a workspace locks the file, reads the usage and writes the new one. During the change the file is marked as
 // unfinished. An engine that finds it so measures the folder, because the previous engine died during a change. On
 // systems without file locks there is no counter, and each engine counts for itself.
-type counter struct{ file *os.File }
+type usageCounter struct{ file *os.File }
 
 const (
 	counterSize = 24 // bytes: a mark, the bytes of contents, the entries
 	finished    = "counted\n"
 	unfinishedC = "changing"
-	// counterPatience sets how long another engine may take for one change.
-	counterPatience = 10 * time.Second
+	// counterTimeout sets how long another engine may take for one change.
+	counterTimeout = 10 * time.Second
 )
 
-func (s *Store) counterPath(name string) string { return filepath.Join(s.dir, locks, name+".count") }
+func (s *Store) counterPath(name string) string {
+	return filepath.Join(s.dir, lockFolder, name+".count")
+}
 
 // openCounter opens the counter of a session. It returns nil without an error if counters cannot be used.
-func (s *Store) openCounter(name string) (*counter, error) {
+func (s *Store) openCounter(name string) (*usageCounter, error) {
 	if !seal.Locks {
 		return nil, nil
 	}
-	if err := os.MkdirAll(filepath.Join(s.dir, locks), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.dir, lockFolder), 0o700); err != nil {
 		return nil, err
 	}
 	file, err := seal.OpenFile(s.counterPath(name), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &counter{file}, nil
+	return &usageCounter{file}, nil
 }
 
-func (c *counter) close() {
+func (c *usageCounter) close() {
 	if c != nil {
 		_ = c.file.Close()
 	}
 }
 
-// begin waits for the lock and returns the usage. known is false if the usage must be measured.
-func (c *counter) begin() (used usage, known bool, err error) {
-	if err := seal.LockFile(c.file, counterPatience); err != nil {
-		return usage{}, false, err
+// lockUsage waits for the lock and returns the usage. known is false if the usage must be measured.
+func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
+	if err := seal.LockFile(c.file, counterTimeout); err != nil {
+		return spaceUsage{}, false, err
 	}
 	var b [counterSize]byte
 	n, _ := c.file.ReadAt(b[:], 0)
 	if known = n == counterSize && string(b[:8]) == finished; !known {
-		return usage{}, false, nil
+		return spaceUsage{}, false, nil
 	}
-	used = usage{int64(binary.LittleEndian.Uint64(b[8:])), int(binary.LittleEndian.Uint64(b[16:]))}
+	used = spaceUsage{int64(binary.LittleEndian.Uint64(b[8:])), int(binary.LittleEndian.Uint64(b[16:]))}
 	if _, err := c.file.WriteAt([]byte(unfinishedC), 0); err != nil {
 		if short := c.file.Truncate(0); short != nil {
 			_ = seal.UnlockFile(c.file)
-			return usage{}, false, errors.Join(err, short)
+			return spaceUsage{}, false, errors.Join(err, short)
 		}
 	}
 	return used, true, nil
 }
 
-// end writes the usage and releases the lock. If it cannot be written, the next engine measures.
-func (c *counter) end(used usage) {
+// storeUsage writes the usage and releases the lock. If it cannot be written, the next engine measures.
+func (c *usageCounter) storeUsage(used spaceUsage) {
 	var b [counterSize]byte
 	copy(b[:], finished)
 	binary.LittleEndian.PutUint64(b[8:], uint64(used.bytes))
@@ -79,43 +81,43 @@ func (c *counter) end(used usage) {
 	_ = seal.UnlockFile(c.file)
 }
 
-// change begins a change of the workspace, which done ends. No other engine changes it in the meantime, and w.used is
+// beginChange begins a change of the workspace, which done ends. No other engine changes it in the meantime, and w.used is
 // the usage of all engines. name is the path for error messages.
-func (w *Workspace) change(name string) (done func(), err error) {
+func (w *Workspace) beginChange(name string) (done func(), err error) {
 	w.mu.Lock()
-	if err := w.begin(); err != nil {
+	if err := w.loadUsage(); err != nil {
 		w.mu.Unlock()
-		return nil, w.busy(name, err)
+		return nil, w.busyError(name, err)
 	}
 	return func() {
 		if w.counter != nil {
-			w.counter.end(w.used)
+			w.counter.storeUsage(w.used)
 		}
 		w.mu.Unlock()
 	}, nil
 }
 
-func (w *Workspace) busy(name string, err error) error {
-	return failed(name, "EBUSY", "what the workspace uses cannot be counted: %v", err).
+func (w *Workspace) busyError(name string, err error) error {
+	return toolError(name, "EBUSY", "what the workspace uses cannot be counted: %v", err).
 		WithHint("another engine may use the same session; try again, and check that the disk has free space")
 }
 
-// begin sets w.used to the usage of all engines. The caller must hold mu.
-func (w *Workspace) begin() (err error) {
+// loadUsage sets w.used to the usage of all engines. The caller must hold mu.
+func (w *Workspace) loadUsage() (err error) {
 	if w.counter == nil && !w.draft {
 		if w.counter, err = w.store.openCounter(filepath.Base(w.dir)); err != nil {
 			return err
 		}
 	}
 	if w.counter != nil {
-		used, known, err := w.counter.begin()
+		used, known, err := w.counter.lockUsage()
 		if err != nil {
 			return err
 		}
 		w.used, w.unmeasured = used, w.unmeasured || !known
 	}
 	if w.unmeasured {
-		w.used, w.unmeasured = w.below("."), false
+		w.used, w.unmeasured = w.treeUsage("."), false
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func engines(t *testing.T, quota int64, n int) (all []*Workspace) {
 // expectCount fails unless what all engines count is what is on disk.
 func expectCount(t *testing.T, w *Workspace, after string) {
 	t.Helper()
-	done, err := w.change(".")
+	done, err := w.beginChange(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEnginesShareQuota(t *testing.T) {
 				})
 			}
 			writers.Wait()
-			if on := all[0].below("."); on.cost() > room*(entryCost+1) || on.entries < room-1 {
+			if on := all[0].treeUsage("."); on.quotaBytes() > room*(entryCost+1) || on.entries < room-1 {
 				t.Errorf("%+v on disk, room for %d", on, room)
 			}
 			expectCount(t, all[0], "both have written")
@@ -95,7 +95,7 @@ func TestEnginesShareQuota(t *testing.T) {
 func TestCounterOfDeadEngine(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, w *Workspace, path string){
 		"died within a change": func(t *testing.T, w *Workspace, _ string) {
-			if _, err := w.change("."); err != nil { // and it never ends
+			if _, err := w.beginChange("."); err != nil { // and it never ends
 				t.Fatal(err)
 			}
 			_ = os.WriteFile(filepath.Join(w.dir, "half"), []byte("written"), 0o600)
@@ -139,7 +139,7 @@ func TestCounterAfterRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := other.change("."); err != nil || other.used != (usage{7, 1}) {
+	if done, err := other.beginChange("."); err != nil || other.used != (spaceUsage{7, 1}) {
 		t.Errorf("%+v %v", other.used, err)
 	} else {
 		done()
@@ -156,7 +156,7 @@ func TestCounterAfterRestart(t *testing.T) {
 // TestCounterIsBusy checks that a change fails that cannot have the lock, and says why.
 func TestCounterIsBusy(t *testing.T) {
 	all := engines(t, 1<<20, 2)
-	done, err := all[0].change(".")
+	done, err := all[0].beginChange(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestCounterIsBusy(t *testing.T) {
 	if refused == nil {
 		t.Fatal("two have the lock")
 	}
-	if err := core.AsError(all[1].busy("a/b", refused)); err.Hint == "" || !strings.Contains(err.Message, "EBUSY") {
+	if err := core.AsError(all[1].busyError("a/b", refused)); err.Hint == "" || !strings.Contains(err.Message, "EBUSY") {
 		t.Errorf("%+v", err)
 	}
 }
@@ -202,7 +202,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 	defer w.Close()
 	for b.Loop() {
-		done, err := w.change(".")
+		done, err := w.beginChange(".")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,10 +23,10 @@ const (
 // Draft returns a workspace that starts with the current content of w. Changes to it do not affect w and are
 // discarded when it is closed.
 func (w *Workspace) Draft() (*Workspace, error) {
-	w.store.sweep()
+	w.store.removeDryRuns()
 	name := path.Join(drafts, strings.ToLower(rand.Text()[:13]))
 	d := &Workspace{store: w.store, dir: filepath.Join(w.store.dir, filepath.FromSlash(name)), quota: w.quota, users: 1, draft: true}
-	err := d.enter(false)
+	err := d.openFolder(false)
 	if err == nil {
 		err = d.copyOf(w)
 	}
@@ -47,7 +47,7 @@ func (w *Workspace) copyOf(from *Workspace) error {
 		return err
 	}
 	defer store.Close()
-	done, err := from.change(".") // no write or rename is in progress
+	done, err := from.beginChange(".") // no write or rename is in progress
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (w *Workspace) copyOf(from *Workspace) error {
 	})
 }
 
-// unshare gives a draft its own copy of a file before the file is changed in place.
-func (w *Workspace) unshare(name string) error {
+// copyShared gives a draft its own copy of a file before the file is changed in place.
+func (w *Workspace) copyShared(name string) error {
 	if !w.draft {
 		return nil
 	}
@@ -100,8 +100,8 @@ func copyFile(from *os.Root, name string, to *os.Root, as string) error {
 	return errors.Join(err, out.Close())
 }
 
-// sweep removes what dry runs of killed engines left behind.
-func (s *Store) sweep() {
+// removeDryRuns removes what dry runs of killed engines left behind.
+func (s *Store) removeDryRuns() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, drafts, "*"))
 	for _, dir := range left {
 		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > abandoned {

@@ -10,27 +10,27 @@ import (
 	"retort/internal/core"
 )
 
-// Path converts a path as programs write it to one relative to the workspace: ./workspace/a.csv, workspace/a.csv,
+// NormalizePath converts a path as programs write it to one relative to the workspace: ./workspace/a.csv, workspace/a.csv,
 // /workspace/a.csv and a.csv are the same. It returns an error if the path leads elsewhere.
-func Path(name string) (string, error) {
-	t := Tree{}
-	folder, rest := t.place(name)
+func NormalizePath(name string) (string, error) {
+	t := FileTree{}
+	folder, rest := t.splitTree(name)
 	if folder != "workspace" && path.Clean("/"+name) != "/" {
-		return "", failed(name, "EACCES", "only files in ./workspace/ can be reached").WithHint("give a path such as results/a.json")
+		return "", toolError(name, "EACCES", "only files in ./workspace/ can be reached").WithHint("give a path such as results/a.json")
 	}
 	if strings.ContainsRune(rest, 0) {
-		return "", failed(name, "EINVAL", "a path has no NUL")
+		return "", toolError(name, "EINVAL", "a path has no NUL")
 	}
 	return path.Clean("/" + rest)[1:], nil
 }
 
-// Files lists the files below a folder ("" for all) whose relative path matches a glob ("" for all), sorted by path.
+// FindFiles lists the files below a folder ("" for all) whose relative path matches a glob ("" for all), sorted by path.
 // In a glob, * and ? do not match a slash, but ** does. At most limit files are listed; total counts all.
-func (w *Workspace) Files(below, glob string, limit int) (files []core.FileEntry, total int, err error) {
+func (w *Workspace) FindFiles(below, glob string, limit int) (files []core.FileEntry, total int, err error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, 0, core.Errorf(core.KindInvalidArguments, "workspace.files", "the glob %q is malformed", glob)
 	}
-	from := local(below)
+	from := localPath(below)
 	err = fs.WalkDir(w.root.FS(), from, func(name string, e fs.DirEntry, err error) error {
 		if err != nil && name == from {
 			return err
@@ -54,7 +54,7 @@ func (w *Workspace) Files(below, glob string, limit int) (files []core.FileEntry
 	if errors.Is(err, fs.ErrNotExist) && from == "." {
 		err = nil
 	}
-	return files, total, explain(below, err)
+	return files, total, explainError(below, err)
 }
 
 // fitsGlob matches a path against a glob, folder by folder. A glob without a slash matches names in every folder:

@@ -10,7 +10,7 @@ func TestPath(t *testing.T) {
 		"a.csv": "a.csv", "./a.csv": "a.csv", "workspace/a.csv": "a.csv", "./workspace/a/b.csv": "a/b.csv", "/workspace/a.csv": "a.csv",
 		"files/../a.csv": "a.csv", "workspace": "", "": "", ".": "", "/": "", "workspace/../../a": "!", "../a": "!", "/etc/passwd": "!", "servers/x.ts": "!", "a\x00b": "!",
 	} {
-		got, err := Path(name)
+		got, err := NormalizePath(name)
 		if err != nil {
 			got = "!"
 		}
@@ -32,7 +32,7 @@ func TestFiles(t *testing.T) {
 		{"in", "deep/*", "in/deep/c.csv in/deep/d.json"}, {"", "in/*", "in/a.csv"}, {"", "in/**", "in/a.csv in/deep/c.csv in/deep/d.json"}, {"", "**/*.csv", "a.csv in/a.csv in/deep/c.csv"},
 		{"", "**/deep/*.json", "in/deep/d.json"}, {"", "?.txt", "b.txt"}, {"", "[ab].*", "a.csv b.txt in/a.csv"}, {"none", "", "ENOENT"}, {"", "[", "malformed"},
 	} {
-		files, _, err := w.Files(c[0], c[1], 100)
+		files, _, err := w.FindFiles(c[0], c[1], 100)
 		var names []string
 		for _, f := range files {
 			names = append(names, f.Path)
@@ -41,7 +41,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%q %q: %s %v", c[0], c[1], got, err)
 		}
 	}
-	if files, total, _ := w.Files("", "", 2); len(files) != 2 || total != 5 {
+	if files, total, _ := w.FindFiles("", "", 2); len(files) != 2 || total != 5 {
 		t.Errorf("%d of %d", len(files), total)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Incoming is a file that is being written. It appears, complete, after Commit. A caller that does not commit must
+// IncomingFile is a file that is being written. It appears, complete, after Commit. A caller that does not commit must
 // call Abort.
-type Incoming struct {
+type IncomingFile struct {
 	workspace *Workspace
 	name      string
 	temp      string
@@ -23,20 +23,20 @@ type Incoming struct {
 }
 
 // Create begins a file with a unique name under files/.
-func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) {
-	in := &Incoming{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
+func (w *Workspace) Create(_ context.Context, suffix string) (*IncomingFile, error) {
+	in := &IncomingFile{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
 	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"
-	done, err := w.change(in.name)
+	done, err := w.beginChange(in.name)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := w.makeFolders(in.name, path.Dir(in.name), usage{entries: 1}); err != nil {
+	if err := w.makeFolders(in.name, path.Dir(in.name), spaceUsage{entries: 1}); err != nil {
 		return nil, err
 	}
 	file, err := w.root.OpenFile(in.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, explain(in.name, err)
+		return nil, explainError(in.name, err)
 	}
 	w.used.entries++
 	in.file = file
@@ -45,21 +45,21 @@ func (w *Workspace) Create(_ context.Context, suffix string) (*Incoming, error) 
 }
 
 // Write adds data to the file. Its errors, such as that the workspace is full, are *core.Error.
-func (in *Incoming) Write(p []byte) (int, error) {
-	if err := in.reserve(int64(len(p))); err != nil {
+func (in *IncomingFile) Write(p []byte) (int, error) {
+	if err := in.reserveSpace(int64(len(p))); err != nil {
 		return 0, err
 	}
 	n, err := in.out.Write(p)
-	return n, explain(in.name, err)
+	return n, explainError(in.name, err)
 }
 
-func (in *Incoming) reserve(n int64) error {
-	done, err := in.workspace.change(in.name)
+func (in *IncomingFile) reserveSpace(n int64) error {
+	done, err := in.workspace.beginChange(in.name)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := in.workspace.room(in.name, usage{bytes: n}); err != nil {
+	if err := in.workspace.checkRoom(in.name, spaceUsage{bytes: n}); err != nil {
 		return err
 	}
 	in.workspace.used.bytes += n
@@ -68,7 +68,7 @@ func (in *Incoming) reserve(n int64) error {
 }
 
 // Commit makes the file appear and returns its path and its size in bytes.
-func (in *Incoming) Commit() (name string, bytes int64, err error) {
+func (in *IncomingFile) Commit() (name string, bytes int64, err error) {
 	defer in.Abort()
 	err = in.out.Flush()
 	if err == nil {
@@ -78,21 +78,21 @@ func (in *Incoming) Commit() (name string, bytes int64, err error) {
 		err = in.workspace.root.Rename(in.temp, in.name)
 	}
 	in.done = err == nil
-	return in.name, in.size, explain(in.name, err)
+	return in.name, in.size, explainError(in.name, err)
 }
 
 // Abort removes a file that was not committed.
-func (in *Incoming) Abort() {
+func (in *IncomingFile) Abort() {
 	if in.done {
 		return
 	}
 	in.done = true
 	_ = in.file.Close()
-	done, err := in.workspace.change(in.name)
+	done, err := in.workspace.beginChange(in.name)
 	_ = in.workspace.root.Remove(in.temp)
 	if err != nil {
 		return // it counts until the workspace is measured again
 	}
 	defer done()
-	in.workspace.used = in.workspace.used.minus(usage{in.size, 1})
+	in.workspace.used = in.workspace.used.minus(spaceUsage{in.size, 1})
 }

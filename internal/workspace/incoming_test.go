@@ -20,7 +20,7 @@ func TestIncoming(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = in.Write([]byte(strings.Repeat("x", 60)))
-	if files, _, _ := w.Files("files", "*.txt", 9); len(files) != 0 {
+	if files, _, _ := w.FindFiles("files", "*.txt", 9); len(files) != 0 {
 		t.Errorf("it is there too early: %v", files)
 	}
 	name, size, err := in.Commit()
@@ -28,7 +28,7 @@ func TestIncoming(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(w.Dir(), name)); err != nil || len(data) != 60 || size != 60 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if err != nil || w.used != (usage{60, 2}) { // with the folder
+	if err != nil || w.used != (spaceUsage{60, 2}) { // with the folder
 		t.Errorf("used %v, %v", w.used, err)
 	}
 	full, err := w.Create(t.Context(), ".txt")
@@ -41,7 +41,7 @@ func TestIncoming(t *testing.T) {
 	}
 	full.Abort()
 	left, _ := os.ReadDir(filepath.Join(w.Dir(), "files"))
-	if len(left) != 1 || w.used != (usage{60, 2}) {
+	if len(left) != 1 || w.used != (spaceUsage{60, 2}) {
 		t.Errorf("left: %v, used %v", left, w.used)
 	}
 }

@@ -38,7 +38,7 @@ func scribble(dir string) {
 	answers := NewAnswers(filepath.Join(dir, "cache"), time.Hour, 1<<30)
 	for n := 0; ; n++ {
 		answers.Put("crm", "k", page(n))
-		if w.Write("file", page(n)) != nil || w.Append("log", fmt.Appendf(nil, "%d\n", n)) != nil || states.Of("default").Set("n", json.RawMessage(strconv.Itoa(n))) != nil {
+		if w.Write("file", page(n)) != nil || w.Append("log", fmt.Appendf(nil, "%d\n", n)) != nil || states.StateFor("default").Set("n", json.RawMessage(strconv.Itoa(n))) != nil {
 			panic("a write failed")
 		}
 		fmt.Println(n)
@@ -55,7 +55,7 @@ func TestKills(t *testing.T) {
 	wrote := 0
 	for i := range kills {
 		dir := t.TempDir()
-		folders := []string{filepath.Join(dir, "workspace", "default"), filepath.Join(dir, "state"), filepath.Dir(NewAnswers(filepath.Join(dir, "cache"), 0, 0).path("crm", "k"))}
+		folders := []string{filepath.Join(dir, "workspace", "default"), filepath.Join(dir, "state"), filepath.Dir(NewAnswers(filepath.Join(dir, "cache"), 0, 0).filePath("crm", "k"))}
 		for _, folder := range folders {
 			if err := os.MkdirAll(folder, 0o700); err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestKills(t *testing.T) {
 		if lines := strings.Split(string(log), "\n"); err != nil || len(lines) < last+2 || lines[last] != strconv.Itoa(last) {
 			t.Errorf("after %d the log ends %.40q: %v", last, log[max(0, len(log)-40):], err)
 		}
-		value, _, err := NewStates(filepath.Join(dir, "state")).Of("default").Get("n")
+		value, _, err := NewStates(filepath.Join(dir, "state")).StateFor("default").Get("n")
 		if n, _ := strconv.Atoi(string(value)); err != nil || n != last && n != last+1 {
 			t.Errorf("after %d the state has %s: %v", last, value, err)
 		}

@@ -12,37 +12,41 @@ const (
 	maxDepth   = 64      // folders inside of each other
 )
 
-// usage counts the space used by files and folders.
-type usage struct {
+// spaceUsage counts the space used by files and folders.
+type spaceUsage struct {
 	bytes   int64 // of the contents of files
 	entries int   // files, folders and anything else that has a name
 }
 
-func (u usage) plus(v usage) usage  { return usage{u.bytes + v.bytes, u.entries + v.entries} }
-func (u usage) minus(v usage) usage { return usage{u.bytes - v.bytes, u.entries - v.entries} }
+func (u spaceUsage) plus(v spaceUsage) spaceUsage {
+	return spaceUsage{u.bytes + v.bytes, u.entries + v.entries}
+}
+func (u spaceUsage) minus(v spaceUsage) spaceUsage {
+	return spaceUsage{u.bytes - v.bytes, u.entries - v.entries}
+}
 
-// cost returns the bytes of the quota that u counts.
-func (u usage) cost() int64 { return u.bytes + int64(u.entries)*entryCost }
+// quotaBytes returns the bytes of the quota that u counts.
+func (u spaceUsage) quotaBytes() int64 { return u.bytes + int64(u.entries)*entryCost }
 
-// entry returns the usage of a file, or of a folder without its contents. It is zero if there is neither. Links are
+// entryUsage returns the usage of a file, or of a folder without its contents. It is zero if there is neither. Links are
 // not followed.
-func (w *Workspace) entry(target string) usage {
+func (w *Workspace) entryUsage(target string) spaceUsage {
 	info, err := w.root.Lstat(target)
 	switch {
 	case err != nil:
-		return usage{}
+		return spaceUsage{}
 	case info.Mode().IsRegular():
-		return usage{info.Size(), 1}
+		return spaceUsage{info.Size(), 1}
 	}
-	return usage{entries: 1}
+	return spaceUsage{entries: 1}
 }
 
-// below returns the usage of a file, or of a folder with all its contents. The folder of the workspace itself does
+// treeUsage returns the usage of a file, or of a folder with all its contents. The folder of the workspace itself does
 // not count.
-func (w *Workspace) below(target string) (total usage) {
+func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 	info, err := w.root.Lstat(target)
 	if err != nil || !info.IsDir() {
-		return w.entry(target)
+		return w.entryUsage(target)
 	}
 	_ = fs.WalkDir(w.root.FS(), target, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
@@ -57,15 +61,15 @@ func (w *Workspace) below(target string) (total usage) {
 	return total
 }
 
-// room returns an error unless the quota has room for more.
-func (w *Workspace) room(name string, more usage) error {
-	if more.cost() > 0 && w.used.cost()+more.cost() > w.quota {
-		return failed(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts %d in addition to its content)",
-			w.used.cost(), w.quota, w.used.entries, entryCost).
+// checkRoom returns an error unless the quota has room for more.
+func (w *Workspace) checkRoom(name string, more spaceUsage) error {
+	if more.quotaBytes() > 0 && w.used.quotaBytes()+more.quotaBytes() > w.quota {
+		return toolError(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts %d in addition to its content)",
+			w.used.quotaBytes(), w.quota, w.used.entries, entryCost).
 			WithHint("remove files or raise resourceLimits.disk")
 	}
 	if more.entries > 0 && w.used.entries+more.entries > maxEntries {
-		return failed(name, "EDQUOT", "the workspace has %d files and folders, at most %d are allowed", w.used.entries, maxEntries).
+		return toolError(name, "EDQUOT", "the workspace has %d files and folders, at most %d are allowed", w.used.entries, maxEntries).
 			WithHint("remove files, or put more data into each of them")
 	}
 	return nil
@@ -73,23 +77,23 @@ func (w *Workspace) room(name string, more usage) error {
 
 // makeFolders creates a folder and those above it, if the quota has room for them and for more. It counts the created
 // folders even if it fails in the middle. The caller must count more. name is the path for error messages.
-func (w *Workspace) makeFolders(name, folder string, more usage) error {
-	if depth(folder) > maxDepth {
+func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
+	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)
 	}
-	missing := w.missing(folder)
-	if err := w.room(name, more.plus(usage{entries: missing})); err != nil {
+	missing := w.countMissing(folder)
+	if err := w.checkRoom(name, more.plus(spaceUsage{entries: missing})); err != nil {
 		return err
 	}
 	err := w.root.MkdirAll(folder, 0o700)
 	if missing > 0 {
-		w.used.entries += missing - w.missing(folder)
+		w.used.entries += missing - w.countMissing(folder)
 	}
-	return explain(name, err)
+	return explainError(name, err)
 }
 
-// missing returns how many folders of a path do not exist.
-func (w *Workspace) missing(folder string) (n int) {
+// countMissing returns how many folders of a path do not exist.
+func (w *Workspace) countMissing(folder string) (n int) {
 	for ; folder != "." && folder != "/"; folder = path.Dir(folder) {
 		if _, err := w.root.Lstat(folder); err == nil {
 			break
@@ -102,39 +106,39 @@ func (w *Workspace) missing(folder string) (n int) {
 // fitsBelow returns an error if a folder or its contents would be too deep at target. A folder that does not become
 // deeper is not searched.
 func (w *Workspace) fitsBelow(name, source, target string, isFolder bool) error {
-	if !isFolder || depth(target) <= depth(source) {
+	if !isFolder || folderDepth(target) <= folderDepth(source) {
 		return nil
 	}
-	deepest := depth(source)
+	deepest := folderDepth(source)
 	_ = fs.WalkDir(w.root.FS(), source, func(inner string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			deepest = max(deepest, depth(inner))
+			deepest = max(deepest, folderDepth(inner))
 		}
 		return nil
 	})
-	if depth(target)+deepest-depth(source) > maxDepth {
+	if folderDepth(target)+deepest-folderDepth(source) > maxDepth {
 		return tooDeep(name)
 	}
 	return nil
 }
 
 func tooDeep(name string) error {
-	return failed(name, "ENAMETOOLONG", "at most %d folders can be inside of each other", maxDepth)
+	return toolError(name, "ENAMETOOLONG", "at most %d folders can be inside of each other", maxDepth)
 }
 
-// depth returns the number of folders that a path names.
-func depth(folder string) int {
+// folderDepth returns the number of folders that a path names.
+func folderDepth(folder string) int {
 	if folder == "." {
 		return 0
 	}
 	return strings.Count(folder, "/") + 1
 }
 
-// Full measures the workspace again, including files that other processes have written, and reports whether it
+// IsFull measures the workspace again, including files that other processes have written, and reports whether it
 // exceeds its quota.
-func (w *Workspace) Full() bool {
+func (w *Workspace) IsFull() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.used = w.below(".")
-	return w.used.cost() > w.quota || w.used.entries > maxEntries
+	w.used = w.treeUsage(".")
+	return w.used.quotaBytes() > w.quota || w.used.entries > maxEntries
 }

@@ -13,7 +13,7 @@ import (
 // expectUsage fails unless what is counted is what is on disk.
 func expectUsage(t *testing.T, w *Workspace, after string) {
 	t.Helper()
-	if on := w.below("."); w.used != on {
+	if on := w.treeUsage("."); w.used != on {
 		t.Errorf("after %s: counted %v, on disk %v", after, w.used, on)
 	}
 }
@@ -52,7 +52,7 @@ func TestEntriesCount(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "EDQUOT") || core.AsError(err).Hint == "" {
 				t.Errorf("it must end with EDQUOT and a hint: %v", err)
 			}
-			if n := w.below(".").entries; n > room || n < room-3 {
+			if n := w.treeUsage(".").entries; n > room || n < room-3 {
 				t.Errorf("%d entries, want about %d", n, room)
 			}
 		})
@@ -68,7 +68,7 @@ func makeUnderFile(w *Workspace, i int) error {
 
 // last returns the path of the file that TestEntriesCount began with, wherever it is.
 func last(w *Workspace) string {
-	files, _, _ := w.Files("", "", 1)
+	files, _, _ := w.FindFiles("", "", 1)
 	return files[0].Path
 }
 
@@ -146,7 +146,7 @@ func TestDepth(t *testing.T) {
 
 func TestNumberOfEntriesIsBounded(t *testing.T) {
 	w := open(t, 1<<40)
-	done, err := w.change(".")
+	done, err := w.beginChange(".")
 	if err != nil {
 		t.Fatal(err)
 	}

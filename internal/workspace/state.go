@@ -27,22 +27,24 @@ const (
 	stateStructure = 1                // version of the file
 )
 
-// States stores small JSON values of sessions that must outlive a program. Each session has a file in one folder. It
+// StateStore stores small JSON values of sessions that must outlive a program. Each session has a file in one folder. It
 // is safe for concurrent use, also by several processes.
-type States struct {
+type StateStore struct {
 	dir   string
 	mu    sync.Mutex
-	known map[string]*State
+	known map[string]*SessionState
 }
 
 // NewStates stores states in dir, which is created when the first value is set.
-func NewStates(dir string) *States { return &States{dir: dir, known: map[string]*State{}} }
+func NewStates(dir string) *StateStore {
+	return &StateStore{dir: dir, known: map[string]*SessionState{}}
+}
 
 // maxStates bounds the states that are held in memory. It is needed because callers choose the names.
 const maxStates = 128
 
-// Of returns the state of a session.
-func (s *States) Of(session string) *State {
+// StateFor returns the state of a session.
+func (s *StateStore) StateFor(session string) *SessionState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.known[session]; known != nil {
@@ -51,25 +53,25 @@ func (s *States) Of(session string) *State {
 	if len(s.known) >= maxStates {
 		clear(s.known) // acknowledged changes are on disk
 	}
-	state := &State{path: s.file(folder(session))}
+	state := &SessionState{path: s.stateFile(folderName(session))}
 	s.known[session] = state
 	return state
 }
 
-// file returns the path of the state of the session with a folder.
-func (s *States) file(folder string) string { return filepath.Join(s.dir, folder+".json") }
+// stateFile returns the path of the state of the session with a folder.
+func (s *StateStore) stateFile(folder string) string { return filepath.Join(s.dir, folder+".json") }
 
-// forget removes the state of the session with a folder.
-func (s *States) forget(folder string) error {
-	err := os.Remove(s.file(folder))
+// removeState removes the state of the session with a folder.
+func (s *StateStore) removeState(folder string) error {
+	err := os.Remove(s.stateFile(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// State is the state of one session. What Set and Delete have returned from is on disk.
-type State struct {
+// SessionState is the state of one session. What Set and Delete have returned from is on disk.
+type SessionState struct {
 	path string // empty: a draft, in memory only
 
 	mu     sync.Mutex
@@ -77,35 +79,35 @@ type State struct {
 	stamp  os.FileInfo                // of the file from which values were read; nil if there was none
 }
 
-// stored is the content of a state's file.
-type stored struct {
+// stateFile is the content of a state's file.
+type stateFile struct {
 	Version int                        `json:"version"`
 	Values  map[string]json.RawMessage `json:"values"`
 }
 
 // Draft returns a state that starts with the current values of s. Changes to it do not affect s.
-func (s *State) Draft() (*State, error) {
-	values, err := s.read()
-	return &State{values: values}, err
+func (s *SessionState) Draft() (*SessionState, error) {
+	values, err := s.readValues()
+	return &SessionState{values: values}, err
 }
 
 // Get returns a value. ok is false if there is none.
-func (s *State) Get(key string) (value json.RawMessage, ok bool, err error) {
-	values, err := s.read()
+func (s *SessionState) Get(key string) (value json.RawMessage, ok bool, err error) {
+	values, err := s.readValues()
 	value, ok = values[key]
 	return value, ok, err
 }
 
 // Keys returns all keys, sorted.
-func (s *State) Keys() ([]string, error) {
-	values, err := s.read()
+func (s *SessionState) Keys() ([]string, error) {
+	values, err := s.readValues()
 	keys := slices.AppendSeq([]string{}, maps.Keys(values))
 	slices.Sort(keys)
 	return keys, err
 }
 
 // Set sets a key to a value, which must be valid JSON.
-func (s *State) Set(key string, value json.RawMessage) error {
+func (s *SessionState) Set(key string, value json.RawMessage) error {
 	if key == "" || len(key) > maxStateKey {
 		return core.Errorf(core.KindInvalidArguments, "state.set", "a key must have between 1 and %d bytes, and this one has %d", maxStateKey, len(key))
 	}
@@ -113,13 +115,13 @@ func (s *State) Set(key string, value json.RawMessage) error {
 	if err := json.Compact(&compact, value); err != nil {
 		return core.Errorf(core.KindInvalidArguments, "state.set", "the value is not JSON: %v", err)
 	}
-	return s.change(func(values map[string]json.RawMessage) error {
+	return s.changeValues(func(values map[string]json.RawMessage) error {
 		values[key] = compact.Bytes()
-		return fits(values)
+		return checkSize(values)
 	})
 }
 
-func fits(values map[string]json.RawMessage) error {
+func checkSize(values map[string]json.RawMessage) error {
 	total := 0
 	for key, value := range values {
 		total += len(key) + len(value)
@@ -132,11 +134,11 @@ func fits(values map[string]json.RawMessage) error {
 }
 
 // Delete removes a key and reports whether it existed.
-func (s *State) Delete(key string) (was bool, err error) {
+func (s *SessionState) Delete(key string) (was bool, err error) {
 	if _, ok, err := s.Get(key); !ok || err != nil {
 		return false, err
 	}
-	err = s.change(func(values map[string]json.RawMessage) error {
+	err = s.changeValues(func(values map[string]json.RawMessage) error {
 		_, was = values[key]
 		delete(values, key)
 		return nil
@@ -144,15 +146,15 @@ func (s *State) Delete(key string) (was bool, err error) {
 	return was, err
 }
 
-func (s *State) read() (map[string]json.RawMessage, error) {
+func (s *SessionState) readValues() (map[string]json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.values, s.refresh()
+	return s.values, s.reloadIfChanged()
 }
 
-// change applies do to a copy of the values while no other process can change them. If do or writing fails, nothing
+// changeValues applies do to a copy of the values while no other process can change them. If do or writing fails, nothing
 // has changed.
-func (s *State) change(do func(values map[string]json.RawMessage) error) error {
+func (s *SessionState) changeValues(do func(values map[string]json.RawMessage) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.path != "" {
@@ -162,7 +164,7 @@ func (s *State) change(do func(values map[string]json.RawMessage) error) error {
 		}
 		defer unlock()
 	}
-	if err := s.refresh(); err != nil {
+	if err := s.reloadIfChanged(); err != nil {
 		return err
 	}
 	values := maps.Clone(s.values)
@@ -172,18 +174,18 @@ func (s *State) change(do func(values map[string]json.RawMessage) error) error {
 	if err := do(values); err != nil {
 		return err
 	}
-	if err := s.keep(values); err != nil {
+	if err := s.storeValues(values); err != nil {
 		return core.Errorf(core.KindInternal, "state.set", "the state could not be written and is unchanged: %w", err)
 	}
 	s.values = values
 	return nil
 }
 
-func (s *State) keep(values map[string]json.RawMessage) error {
+func (s *SessionState) storeValues(values map[string]json.RawMessage) error {
 	if s.path == "" {
 		return nil
 	}
-	data, err := json.Marshal(stored{stateStructure, values})
+	data, err := json.Marshal(stateFile{stateStructure, values})
 	if err != nil {
 		return err
 	}
@@ -194,8 +196,8 @@ func (s *State) keep(values map[string]json.RawMessage) error {
 	return err
 }
 
-// refresh reads what another process has written.
-func (s *State) refresh() error {
+// reloadIfChanged reads what another process has written.
+func (s *SessionState) reloadIfChanged() error {
 	if s.path == "" {
 		return nil
 	}
@@ -207,7 +209,7 @@ func (s *State) refresh() error {
 	case err == nil && s.stamp != nil && os.SameFile(now, s.stamp) && now.ModTime().Equal(s.stamp.ModTime()):
 		return nil
 	case err == nil:
-		err = s.load()
+		err = s.loadFile()
 	}
 	if err != nil {
 		return core.Errorf(core.KindInternal, "state", "the state of this session cannot be read: %w", err).
@@ -217,12 +219,12 @@ func (s *State) refresh() error {
 	return nil
 }
 
-func (s *State) load() error {
+func (s *SessionState) loadFile() error {
 	data, err := seal.ReadFile(s.path, seal.MaxFile)
 	if err != nil {
 		return err
 	}
-	var f stored
+	var f stateFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return err
 	}
@@ -233,8 +235,8 @@ func (s *State) load() error {
 	return nil
 }
 
-// Functions returns the functions with which programs use a state, by name.
-func (s *State) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
+// StateFunctions returns the functions with which programs use a state, by name.
+func (s *SessionState) StateFunctions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	type arguments struct {
 		Key     string          `json:"key"`
 		Value   json.RawMessage `json:"value"`

@@ -14,14 +14,14 @@ import (
 	"retort/internal/core"
 )
 
-func set(t *testing.T, s *State, key, value string) {
+func set(t *testing.T, s *SessionState, key, value string) {
 	t.Helper()
 	if err := s.Set(key, json.RawMessage(value)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func get(t *testing.T, s *State, key string) string {
+func get(t *testing.T, s *SessionState, key string) string {
 	t.Helper()
 	value, ok, err := s.Get(key)
 	if err != nil {
@@ -36,7 +36,7 @@ func get(t *testing.T, s *State, key string) string {
 // What was set is there for whoever opens the session next, digits and order of keys too.
 func TestState(t *testing.T) {
 	dir := t.TempDir()
-	s := NewStates(dir).Of("default")
+	s := NewStates(dir).StateFor("default")
 	set(t, s, "a", `{"z": 12345678901234567890, "b": null}`)
 	set(t, s, "gone", `1`)
 	set(t, s, "null", `null`)
@@ -47,13 +47,13 @@ func TestState(t *testing.T) {
 		t.Error(was, err)
 	}
 	again := NewStates(dir)
-	if got := get(t, again.Of("default"), "a") + get(t, again.Of("default"), "null") + get(t, again.Of("default"), "gone") + get(t, again.Of("other"), "a"); got != `{"z":12345678901234567890,"b":null}null(nothing)(nothing)` {
+	if got := get(t, again.StateFor("default"), "a") + get(t, again.StateFor("default"), "null") + get(t, again.StateFor("default"), "gone") + get(t, again.StateFor("other"), "a"); got != `{"z":12345678901234567890,"b":null}null(nothing)(nothing)` {
 		t.Errorf("%s", got)
 	}
-	if keys, err := again.Of("default").Keys(); fmt.Sprint(keys, err) != "[a null] <nil>" {
+	if keys, err := again.StateFor("default").Keys(); fmt.Sprint(keys, err) != "[a null] <nil>" {
 		t.Error(keys, err)
 	}
-	if keys, err := again.Of("other").Keys(); fmt.Sprint(keys, err) != "[] <nil>" || keys == nil {
+	if keys, err := again.StateFor("other").Keys(); fmt.Sprint(keys, err) != "[] <nil>" || keys == nil {
 		t.Error(keys, err)
 	}
 }
@@ -63,7 +63,7 @@ func TestStateIsShared(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
 	for i := range 4 {
-		s := NewStates(dir).Of("default")
+		s := NewStates(dir).StateFor("default")
 		for j := range 10 {
 			all.Go(func() {
 				if err := s.Set(fmt.Sprint(i, ".", j), json.RawMessage(fmt.Sprint(j))); err != nil {
@@ -73,13 +73,13 @@ func TestStateIsShared(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if keys, err := NewStates(dir).Of("default").Keys(); len(keys) != 40 || err != nil {
+	if keys, err := NewStates(dir).StateFor("default").Keys(); len(keys) != 40 || err != nil {
 		t.Error(len(keys), err)
 	}
 }
 
 func TestStateBounds(t *testing.T) {
-	s := NewStates(t.TempDir()).Of("default")
+	s := NewStates(t.TempDir()).StateFor("default")
 	set(t, s, "half", `"`+strings.Repeat("x", MaxState/2)+`"`)
 	var e *core.Error
 	if err := s.Set("more", json.RawMessage(`"`+strings.Repeat("x", MaxState/2)+`"`)); !errors.As(err, &e) || e.Kind != core.KindLimit {
@@ -103,7 +103,7 @@ func TestStateIsNotGuessed(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := NewStates(dir).Of("default")
+		s := NewStates(dir).StateFor("default")
 		if _, _, err := s.Get("a"); err == nil {
 			t.Errorf("%q is read", text)
 		}
@@ -117,7 +117,7 @@ func TestStateIsNotGuessed(t *testing.T) {
 }
 
 func TestStateDraft(t *testing.T) {
-	s := NewStates(t.TempDir()).Of("default")
+	s := NewStates(t.TempDir()).StateFor("default")
 	set(t, s, "a", `1`)
 	d, err := s.Draft()
 	if err != nil {
@@ -131,7 +131,7 @@ func TestStateDraft(t *testing.T) {
 }
 
 func TestStateFunctions(t *testing.T) {
-	f := NewStates(t.TempDir()).Of("default").Functions()
+	f := NewStates(t.TempDir()).StateFor("default").StateFunctions()
 	for _, c := range [][3]string{
 		{"state_get", `{"key":"a"}`, "null"}, {"state_get", `{"key":"a","default":[1]}`, "[1]"}, {"state_get", `{"key":"a","found":true}`, "[]"},
 		{"state_set", `{"key":"a","value":null}`, "null"}, {"state_get", `{"key":"a","found":true}`, "[null]"}, {"state_get", `{"key":"a","default":1}`, "null"},

@@ -16,16 +16,16 @@ import (
 	"retort/internal/core"
 )
 
-// Retention sets how long files are kept. Zero fields mean for ever.
-type Retention struct {
+// RetentionPolicy sets how long files are kept. Zero fields mean for ever.
+type RetentionPolicy struct {
 	Results  time.Duration // results that were too large to return: results/ and files/
 	Sessions time.Duration // all data of a session that was not used for this time
 	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
-// Use describes what a session stores. Its name is the name of the session's folder, which is the session's name if
+// SessionUse describes what a session stores. Its name is the name of the session's folder, which is the session's name if
 // that is plain.
-type Use struct {
+type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
 	Folders int       `json:"folders,omitempty"`
@@ -34,8 +34,8 @@ type Use struct {
 	Busy    bool      `json:"busy,omitempty"`
 }
 
-// Swept describes what was removed or, in a dry run, would be.
-type Swept struct {
+// SweepResult describes what was removed or, in a dry run, would be.
+type SweepResult struct {
 	Files    int      `json:"files"`
 	Bytes    int64    `json:"bytes"`
 	Sessions []string `json:"sessions,omitempty"` // sessions that were removed completely, with their state
@@ -43,18 +43,18 @@ type Swept struct {
 	Left     int64    `json:"left"`               // remaining bytes
 }
 
-// sweeping represents one pass over all sessions.
-type sweeping struct {
+// sweepRun represents one pass over all sessions.
+type sweepRun struct {
 	store  *Store
-	states *States
-	keep   Retention
+	states *StateStore
+	keep   RetentionPolicy
 	now    time.Time
 	dry    bool
-	swept  Swept
-	old    []aged // files that may be removed if there is too much
+	swept  SweepResult
+	old    []agedFile // files that may be removed if there is too much
 }
 
-type aged struct {
+type agedFile struct {
 	path string
 	size int64
 	at   time.Time
@@ -62,64 +62,64 @@ type aged struct {
 
 // Sweep removes what has been kept for long enough. If dry is set, it only reports. It leaves alone what a program of
 // any process uses.
-func (s *Store) Sweep(states *States, keep Retention, now time.Time, dry bool) (Swept, error) {
-	w := sweeping{store: s, states: states, keep: keep, now: now, dry: dry}
+func (s *Store) Sweep(states *StateStore, keep RetentionPolicy, now time.Time, dry bool) (SweepResult, error) {
+	w := sweepRun{store: s, states: states, keep: keep, now: now, dry: dry}
 	var errs []error
-	for _, name := range s.sessions() {
-		errs = append(errs, w.session(name))
+	for _, name := range s.sessionFolders() {
+		errs = append(errs, w.sweepSession(name))
 	}
-	errs = append(errs, w.shrink())
-	return w.swept, wrapped(errors.Join(errs...))
+	errs = append(errs, w.removeOldest())
+	return w.swept, wrapError(errors.Join(errs...))
 }
 
 // Erase removes all data of a session. It returns an error if a program uses it.
-func (s *Store) Erase(states *States, session string) (Swept, error) {
-	w := sweeping{store: s, states: states}
-	name := folder(session)
-	unlock, err := s.alone(name)
+func (s *Store) Erase(states *StateStore, session string) (SweepResult, error) {
+	w := sweepRun{store: s, states: states}
+	name := folderName(session)
+	unlock, err := s.lockAlone(name)
 	if err != nil {
 		return w.swept, core.Errorf(core.KindPolicy, "workspace.erase", "the session is in use: %w", err).WithHint("try again when its programs have ended")
 	}
 	defer unlock()
 	_ = os.Remove(s.counterPath(name))
-	return w.swept, wrapped(w.all(name, slices.Collect(s.files(name))))
+	return w.swept, wrapError(w.removeAll(name, slices.Collect(s.sessionFiles(name))))
 }
 
-func wrapped(err error) error {
+func wrapError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return core.Errorf(core.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
 }
 
-// Uses returns all sessions, the most recently used first.
-func (s *Store) Uses() []Use {
-	var uses []Use
-	for _, name := range s.sessions() {
-		u := Use{Session: name, Folders: s.folders(name)}
-		for f := range s.files(name) {
+// SessionUses returns all sessions, the most recently used first.
+func (s *Store) SessionUses() []SessionUse {
+	var uses []SessionUse
+	for _, name := range s.sessionFolders() {
+		u := SessionUse{Session: name, Folders: s.countFolders(name)}
+		for f := range s.sessionFiles(name) {
 			u.Files, u.Bytes = u.Files+1, u.Bytes+f.size
-			u.Used = later(u.Used, f.at)
+			u.Used = laterTime(u.Used, f.at)
 		}
-		unlock, err := s.alone(name)
+		unlock, err := s.lockAlone(name)
 		if u.Busy = err != nil; !u.Busy {
 			unlock()
 		}
 		uses = append(uses, u)
 	}
-	slices.SortFunc(uses, func(a, b Use) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Session, b.Session)) })
+	slices.SortFunc(uses, func(a, b SessionUse) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Session, b.Session)) })
 	return uses
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
 	return a
 }
 
-// sessions returns the folders of all sessions.
-func (s *Store) sessions() []string {
+// sessionFolders returns the folders of all sessions.
+func (s *Store) sessionFolders() []string {
 	entries, _ := os.ReadDir(s.dir)
 	var names []string
 	for _, e := range entries {
@@ -130,14 +130,14 @@ func (s *Store) sessions() []string {
 	return names
 }
 
-// files yields the regular files of a session's folder.
-func (s *Store) files(name string) iter.Seq[aged] {
-	return func(yield func(aged) bool) {
+// sessionFiles yields the regular files of a session's folder.
+func (s *Store) sessionFiles(name string) iter.Seq[agedFile] {
+	return func(yield func(agedFile) bool) {
 		_ = filepath.WalkDir(filepath.Join(s.dir, name), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
 				return nil
 			}
-			if info, err := e.Info(); err == nil && !yield(aged{path, info.Size(), info.ModTime()}) {
+			if info, err := e.Info(); err == nil && !yield(agedFile{path, info.Size(), info.ModTime()}) {
 				return fs.SkipAll
 			}
 			return nil
@@ -145,8 +145,8 @@ func (s *Store) files(name string) iter.Seq[aged] {
 	}
 }
 
-// folders counts the folders within a session's folder.
-func (s *Store) folders(name string) (n int) {
+// countFolders counts the folders within a session's folder.
+func (s *Store) countFolders(name string) (n int) {
 	top := filepath.Join(s.dir, name)
 	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && path != top {
@@ -157,14 +157,14 @@ func (s *Store) folders(name string) (n int) {
 	return n
 }
 
-// locks is a folder that cannot be a session's. It holds a lock file for each session. Users of a session have a
+// lockFolder is a folder that cannot be a session's. It holds a lock file for each session. Users of a session have a
 // shared lock on it.
-const locks = ".locks"
+const lockFolder = ".locks"
 
-func (s *Store) lockPath(name string) string { return filepath.Join(s.dir, locks, name) }
+func (s *Store) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
 
-// alone takes the exclusive lock of a session. It returns an error if the session is in use.
-func (s *Store) alone(name string) (unlock func(), err error) {
+// lockAlone takes the exclusive lock of a session. It returns an error if the session is in use.
+func (s *Store) lockAlone(name string) (unlock func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.known {
@@ -175,27 +175,27 @@ func (s *Store) alone(name string) (unlock func(), err error) {
 	return seal.Lock(s.lockPath(name), 0)
 }
 
-func (w *sweeping) session(name string) error {
-	files := slices.Collect(w.store.files(name))
-	unlock, err := w.store.alone(name)
+func (w *sweepRun) sweepSession(name string) error {
+	files := slices.Collect(w.store.sessionFiles(name))
+	unlock, err := w.store.lockAlone(name)
 	if err != nil {
 		w.swept.Busy = append(w.swept.Busy, name)
-		w.swept.Left += total(files)
+		w.swept.Left += totalBytes(files)
 		return nil
 	}
 	defer unlock()
 	if !w.dry {
 		_ = os.Remove(w.store.counterPath(name)) // the next change measures the session
 	}
-	if w.expired(w.used(name, files), w.keep.Sessions) {
-		return w.all(name, files)
+	if w.isExpired(w.lastUsed(name, files), w.keep.Sessions) {
+		return w.removeAll(name, files)
 	}
-	w.swept.Left += total(files)
+	w.swept.Left += totalBytes(files)
 	var errs []error
 	for _, f := range files {
-		switch engines := w.kept(name, f.path); {
-		case engines && w.expired(f.at, w.keep.Results), unfinished(f.path) && w.expired(f.at, time.Hour):
-			errs = append(errs, w.remove(f))
+		switch engines := w.isEngineFile(name, f.path); {
+		case engines && w.isExpired(f.at, w.keep.Results), isUnfinished(f.path) && w.isExpired(f.at, time.Hour):
+			errs = append(errs, w.removeFile(f))
 		case engines:
 			w.old = append(w.old, f)
 		}
@@ -203,45 +203,45 @@ func (w *sweeping) session(name string) error {
 	return errors.Join(errs...)
 }
 
-func total(files []aged) (bytes int64) {
+func totalBytes(files []agedFile) (bytes int64) {
 	for _, f := range files {
 		bytes += f.size
 	}
 	return bytes
 }
 
-// used returns when anything in a session last changed.
-func (w *sweeping) used(name string, files []aged) (last time.Time) {
-	for _, path := range []string{w.states.file(name), filepath.Join(w.store.dir, name)} {
+// lastUsed returns when anything in a session last changed.
+func (w *sweepRun) lastUsed(name string, files []agedFile) (last time.Time) {
+	for _, path := range []string{w.states.stateFile(name), filepath.Join(w.store.dir, name)} {
 		if info, err := os.Stat(path); err == nil {
-			last = later(last, info.ModTime())
+			last = laterTime(last, info.ModTime())
 		}
 	}
 	for _, f := range files {
-		last = later(last, f.at)
+		last = laterTime(last, f.at)
 	}
 	return last
 }
 
-// kept reports whether the engine, not a program, put a file into the workspace.
-func (w *sweeping) kept(name, path string) bool {
+// isEngineFile reports whether the engine, not a program, put a file into the workspace.
+func (w *sweepRun) isEngineFile(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
 	return err == nil && below && (first == "results" || first == "files")
 }
 
-// unfinished reports whether a file is the temporary file of a write that was killed before it renamed it.
-func unfinished(path string) bool {
+// isUnfinished reports whether a file is the temporary file of a write that was killed before it renamed it.
+func isUnfinished(path string) bool {
 	name, ok := strings.CutSuffix(path, ".tmp")
 	dot := strings.LastIndexByte(name, '.')
 	return ok && len(name)-dot == 9 && strings.Trim(name[dot+1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
-func (w *sweeping) expired(at time.Time, after time.Duration) bool {
+func (w *sweepRun) isExpired(at time.Time, after time.Duration) bool {
 	return after > 0 && w.now.Sub(at) > after
 }
 
-func (w *sweeping) all(name string, files []aged) error {
+func (w *sweepRun) removeAll(name string, files []agedFile) error {
 	w.swept.Sessions = append(w.swept.Sessions, name)
 	for _, f := range files {
 		w.swept.Files, w.swept.Bytes = w.swept.Files+1, w.swept.Bytes+f.size
@@ -249,10 +249,10 @@ func (w *sweeping) all(name string, files []aged) error {
 	if w.dry {
 		return nil
 	}
-	return errors.Join(w.store.removeCopy(name), os.RemoveAll(filepath.Join(w.store.dir, name)), w.states.forget(name))
+	return errors.Join(w.store.removeCopy(name), os.RemoveAll(filepath.Join(w.store.dir, name)), w.states.removeState(name))
 }
 
-func (w *sweeping) remove(f aged) error {
+func (w *sweepRun) removeFile(f agedFile) error {
 	if !w.dry {
 		if inner, err := filepath.Rel(w.store.dir, f.path); err == nil {
 			if err := w.store.removeCopy(inner); err != nil {
@@ -267,25 +267,25 @@ func (w *sweeping) remove(f aged) error {
 	return nil
 }
 
-// shrink removes the oldest results while their total size is too large.
-func (w *sweeping) shrink() error {
+// removeOldest removes the oldest results while their total size is too large.
+func (w *sweepRun) removeOldest() error {
 	if w.keep.Bytes <= 0 {
 		return nil
 	}
-	slices.SortFunc(w.old, func(a, b aged) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(w.old, func(a, b agedFile) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
 	for _, f := range w.old {
 		if w.swept.Left <= w.keep.Bytes {
 			return nil
 		}
 		name, _, _ := strings.Cut(filepath.ToSlash(strings.TrimPrefix(f.path, w.store.dir+string(filepath.Separator))), "/")
-		unlock, err := w.store.alone(name)
+		unlock, err := w.store.lockAlone(name)
 		if err != nil {
 			continue
 		}
 		if !w.dry {
 			_ = os.Remove(w.store.counterPath(name))
 		}
-		err = w.remove(f)
+		err = w.removeFile(f)
 		unlock()
 		if err != nil {
 			return err
@@ -294,8 +294,8 @@ func (w *sweeping) shrink() error {
 	return nil
 }
 
-// Background sweeps every hour until stop is called. It passes what was removed, and errors, to report.
-func (s *Store) Background(states *States, keep Retention, report func(Swept, error)) (stop func()) {
+// SweepInBackground sweeps every hour until stop is called. It passes what was removed, and errors, to report.
+func (s *Store) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		for wait := time.Minute; ; wait = time.Hour {
@@ -312,9 +312,9 @@ func (s *Store) Background(states *States, keep Retention, report func(Swept, er
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// Holds returns the number of a session's files and their size in bytes.
-func (s *Store) Holds(session string) (files int, bytes int64) {
-	for f := range s.files(folder(session)) {
+// SessionSize returns the number of a session's files and their size in bytes.
+func (s *Store) SessionSize(session string) (files int, bytes int64) {
+	for f := range s.sessionFiles(folderName(session)) {
 		files, bytes = files+1, bytes+f.size
 	}
 	return files, bytes

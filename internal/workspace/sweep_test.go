@@ -11,7 +11,7 @@ import (
 const day = 24 * time.Hour
 
 // aging is a store with files that were last changed so many days before now.
-func aging(t *testing.T, now time.Time, files map[string]int) (*Store, *States) {
+func aging(t *testing.T, now time.Time, files map[string]int) (*Store, *StateStore) {
 	t.Helper()
 	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1<<20), NewStates(t.TempDir())
 	for name, days := range files {
@@ -46,15 +46,15 @@ func TestSweep(t *testing.T) {
 	now := time.Now()
 	files := map[string]int{"a/results/old.json": 8, "a/results/new.json": 6, "a/mine.csv": 20, "a/sub/results/x.json": 20, "a/mine.csv.ABCDEFGH.tmp": 1, "a/mine.tmp": 1, "b/files/pic.png": 40, "b/own.txt": 40, "c/own.txt": 40}
 	store, states := aging(t, now, files)
-	if err := states.Of("b").Set("k", []byte("1")); err != nil {
+	if err := states.StateFor("b").Set("k", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
 	at := now.Add(-40 * day)
-	_ = os.Chtimes(states.file("b"), at, at)
-	if err := states.Of("c").Set("k", []byte("1")); err != nil { // c was used today
+	_ = os.Chtimes(states.stateFile("b"), at, at)
+	if err := states.StateFor("c").Set("k", []byte("1")); err != nil { // c was used today
 		t.Fatal(err)
 	}
-	keep := Retention{Results: 7 * day, Sessions: 30 * day}
+	keep := RetentionPolicy{Results: 7 * day, Sessions: 30 * day}
 	told, err := store.Sweep(states, keep, now, true)
 	if err != nil || told.Files != 4 || fmt.Sprint(told.Sessions) != "[b]" {
 		t.Errorf("%+v %v", told, err)
@@ -73,7 +73,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s: %v", name, !left)
 		}
 	}
-	if _, err := os.Stat(states.file("b")); err == nil {
+	if _, err := os.Stat(states.stateFile("b")); err == nil {
 		t.Error("the state of a session that is gone is there")
 	}
 	// A session that was swept away begins anew.
@@ -86,7 +86,7 @@ func TestSweep(t *testing.T) {
 func TestSweepBySize(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 3, "a/results/2": 1, "b/results/3": 2, "b/own": 9})
-	swept, err := store.Sweep(states, Retention{Bytes: 25}, now, false)
+	swept, err := store.Sweep(states, RetentionPolicy{Bytes: 25}, now, false)
 	if err != nil || swept.Files != 2 || swept.Left != 20 || exists(store, "a/results/1") || exists(store, "b/results/3") || !exists(store, "a/results/2") || !exists(store, "b/own") {
 		t.Errorf("%+v %v", swept, err)
 	}
@@ -96,7 +96,7 @@ func TestSweepBySize(t *testing.T) {
 func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 100})
-	keep := Retention{Results: day, Sessions: day}
+	keep := RetentionPolicy{Results: day, Sessions: day}
 	for _, user := range []*Store{store, NewStore(store.dir, 1<<20)} {
 		w, err := user.Open("a")
 		if err != nil {
@@ -105,7 +105,7 @@ func TestSweepLeavesWhatIsUsed(t *testing.T) {
 		if swept, err := store.Sweep(states, keep, now, false); err != nil || fmt.Sprint(swept.Busy) != "[a]" || !exists(store, "a/results/1") {
 			t.Errorf("%+v %v", swept, err)
 		}
-		if uses := store.Uses(); len(uses) != 1 || !uses[0].Busy || uses[0].Bytes != 10 {
+		if uses := store.SessionUses(); len(uses) != 1 || !uses[0].Busy || uses[0].Bytes != 10 {
 			t.Errorf("%+v", uses)
 		}
 		_ = w.Close()

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Folder represents a read-only part of the visible tree. Its files are generated when they are read.
-type Folder struct {
+// VirtualFolder represents a read-only part of the visible tree. Its files are generated when they are read.
+type VirtualFolder struct {
 	// File returns the text of a file, given its path within the folder.
 	File func(name string) (string, bool)
 	// List returns the names in a folder. Names of folders end with a slash.
@@ -21,39 +21,39 @@ type Folder struct {
 	Write func(ctx context.Context, name, shown string, data []byte, appends bool) error
 }
 
-// Tree is the tree of files that a program sees: workspace/, which it can read and write, and other folders next to
+// FileTree is the tree of files that a program sees: workspace/, which it can read and write, and other folders next to
 // it, which are read-only unless they have a Write. Nothing else exists. A relative path that begins with none of
 // these folders, such as out.csv or files/a.png, means a file in workspace/.
-type Tree struct {
+type FileTree struct {
 	Workspace *Workspace
-	Folders   map[string]Folder // by name: "servers"
+	Folders   map[string]VirtualFolder // by name: "servers"
 	// May returns an error if a file or folder of the workspace may not be used in this way. Its name is clean and
 	// relative to the workspace. A nil May allows everything.
-	May func(name string, use Access) *core.Error
+	May func(name string, use AccessKind) *core.Error
 }
 
-// Access is a kind of access to a file.
-type Access uint8
+// AccessKind is a kind of access to a file.
+type AccessKind uint8
 
 // The kinds of access.
 const (
-	LookAt    Access = iota // its name, size and place
-	ReadFile                // also a part of it
-	WriteFile               // also make, remove and rename
+	LookAt    AccessKind = iota // its name, size and place
+	ReadFile                    // also a part of it
+	WriteFile                   // also make, remove and rename
 )
 
-// check returns an error if a path within the workspace may not be used in this way. If files are restricted,
+// checkAccess returns an error if a path within the workspace may not be used in this way. If files are restricted,
 // symbolic links on the path are not allowed, because they could lead elsewhere.
-func (t *Tree) check(rest string, use Access) error {
+func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 	if t.May == nil {
 		return nil
 	}
-	name := local(rest)
+	name := localPath(rest)
 	if refused := t.May(name, use); refused != nil {
 		return refused
 	}
 	if t.Workspace.crossesLink(name) {
-		return failed("./workspace/"+name, "EACCES", "its path has a symbolic link, and this program may use only some folders")
+		return toolError("./workspace/"+name, "EACCES", "its path has a symbolic link, and this program may use only some folders")
 	}
 	return nil
 }
@@ -72,27 +72,27 @@ type pathArgument struct {
 	To        string `json:"to"`
 }
 
-// Read represents the result of read_file.
-type Read struct {
+// ReadAnswer represents the result of read_file.
+type ReadAnswer struct {
 	Data  []byte `json:"data"`
 	Bytes int64  `json:"bytes"` // of the whole file
 	EOF   bool   `json:"eof"`
 }
 
-// Functions returns the file functions that programs call, by name.
-func (t *Tree) Functions() map[string]func(context.Context, json.RawMessage) (any, error) {
+// FileFunctions returns the file functions that programs call, by name.
+func (t *FileTree) FileFunctions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
-		"read_file":   with(t.read),
-		"write_file":  t.write,
-		"list_files":  with(t.list),
-		"stat_file":   with(t.stat),
-		"make_dir":    with(t.mkdir),
-		"remove_file": with(t.remove),
-		"rename_file": with(t.rename),
+		"read_file":   withPath(t.readFile),
+		"write_file":  t.writeFile,
+		"list_files":  withPath(t.listFolder),
+		"stat_file":   withPath(t.statFile),
+		"make_dir":    withPath(t.makeFolder),
+		"remove_file": withPath(t.removeFile),
+		"rename_file": withPath(t.renameFile),
 	}
 }
 
-func with(f func(pathArgument) (any, error)) func(context.Context, json.RawMessage) (any, error) {
+func withPath(f func(pathArgument) (any, error)) func(context.Context, json.RawMessage) (any, error) {
 	return func(_ context.Context, raw json.RawMessage) (any, error) {
 		var a pathArgument
 		if err := json.Unmarshal(raw, &a); err != nil {
@@ -102,9 +102,9 @@ func with(f func(pathArgument) (any, error)) func(context.Context, json.RawMessa
 	}
 }
 
-// place splits a path into the folder of the tree ("workspace", "servers", "" for the root) and the path within it.
-func (t *Tree) place(name string) (folder, rest string) {
-	if bare(name) {
+// splitTree splits a path into the folder of the tree ("workspace", "servers", "" for the root) and the path within it.
+func (t *FileTree) splitTree(name string) (folder, rest string) {
+	if isBarePath(name) {
 		return "workspace", path.Clean(name)
 	}
 	clean := strings.TrimPrefix(path.Clean("/"+name), "/")
@@ -113,16 +113,16 @@ func (t *Tree) place(name string) (folder, rest string) {
 }
 
 // InWorkspace reports whether a path, as a program writes it, leads to the workspace.
-func (t *Tree) InWorkspace(name string) bool {
-	folder, _ := t.place(name)
+func (t *FileTree) InWorkspace(name string) bool {
+	folder, _ := t.splitTree(name)
 	return folder == "workspace"
 }
 
-// bare reports whether a path is relative and begins with none of the tree's folders, neither as written nor cleaned:
+// isBarePath reports whether a path is relative and begins with none of the tree's folders, neither as written nor cleaned:
 // out.csv. It means a file in the workspace. The Python guest has the same rule for its current folder.
-func bare(name string) bool {
+func isBarePath(name string) bool {
 	first, _, _ := strings.Cut(path.Clean(name), "/")
-	return !path.IsAbs(name) && !visible(first) && !visible(firstWritten(name))
+	return !path.IsAbs(name) && !isVisible(first) && !isVisible(firstWritten(name))
 }
 
 func firstWritten(name string) string {
@@ -134,7 +134,7 @@ func firstWritten(name string) string {
 	return "."
 }
 
-func visible(component string) bool {
+func isVisible(component string) bool {
 	switch component {
 	case ".", "..", "servers", "skills", "workspace":
 		return true
@@ -142,115 +142,115 @@ func visible(component string) bool {
 	return false
 }
 
-func (t *Tree) read(a pathArgument) (any, error) {
+func (t *FileTree) readFile(a pathArgument) (any, error) {
 	if a.Offset < 0 || a.Length < 0 {
-		return nil, failed(a.Path, "EINVAL", "offset and length must not be negative")
+		return nil, toolError(a.Path, "EINVAL", "offset and length must not be negative")
 	}
 	if a.Length == 0 || a.Length > maxRead {
 		a.Length = maxRead
 	}
-	folder, rest := t.place(a.Path)
+	folder, rest := t.splitTree(a.Path)
 	if folder == "workspace" {
-		if err := t.check(rest, ReadFile); err != nil {
+		if err := t.checkAccess(rest, ReadFile); err != nil {
 			return nil, err
 		}
 		data, size, err := t.Workspace.ReadAt(rest, a.Offset, a.Length)
 		if err != nil {
-			return nil, renamed(err, rest, a.Path)
+			return nil, renamePathInError(err, rest, a.Path)
 		}
-		return Read{Data: data, Bytes: size, EOF: a.Offset+int64(len(data)) >= size}, nil
+		return ReadAnswer{Data: data, Bytes: size, EOF: a.Offset+int64(len(data)) >= size}, nil
 	}
 	if f, ok := t.Folders[folder]; ok {
 		if text, ok := f.File(rest); ok {
 			size := int64(len(text))
 			start := min(a.Offset, size)
 			end := min(start+a.Length, size)
-			return Read{Data: []byte(text[start:end]), Bytes: size, EOF: end == size}, nil
+			return ReadAnswer{Data: []byte(text[start:end]), Bytes: size, EOF: end == size}, nil
 		}
 	}
-	return nil, t.missing(a.Path)
+	return nil, t.missingError(a.Path)
 }
 
-func (t *Tree) list(a pathArgument) (any, error) {
+func (t *FileTree) listFolder(a pathArgument) (any, error) {
 	type answer struct {
-		Entries []File `json:"entries"`
+		Entries []FileEntry `json:"entries"`
 	}
-	folder, rest := t.place(a.Path)
+	folder, rest := t.splitTree(a.Path)
 	switch f, readOnly := t.Folders[folder]; {
 	case folder == "":
-		entries := []File{{Name: "workspace", Dir: true}}
+		entries := []FileEntry{{Name: "workspace", Dir: true}}
 		for name := range t.Folders {
-			entries = append(entries, File{Name: name, Dir: true})
+			entries = append(entries, FileEntry{Name: name, Dir: true})
 		}
-		slices.SortFunc(entries, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(entries, func(a, b FileEntry) int { return strings.Compare(a.Name, b.Name) })
 		return answer{entries}, nil
 	case folder == "workspace":
-		if err := t.check(rest, LookAt); err != nil {
+		if err := t.checkAccess(rest, LookAt); err != nil {
 			return nil, err
 		}
 		entries, err := t.Workspace.List(rest)
-		return answer{t.shown(rest, entries)}, renamed(err, rest, a.Path)
+		return answer{t.visibleEntries(rest, entries)}, renamePathInError(err, rest, a.Path)
 	case readOnly:
 		if names, ok := f.List(rest); ok {
-			return answer{virtual(names)}, nil
+			return answer{virtualEntries(names)}, nil
 		}
 	}
-	return nil, t.missing(a.Path)
+	return nil, t.missingError(a.Path)
 }
 
-// shown returns the entries of a folder that may be seen.
-func (t *Tree) shown(folder string, entries []File) []File {
+// visibleEntries returns the entries of a folder that may be seen.
+func (t *FileTree) visibleEntries(folder string, entries []FileEntry) []FileEntry {
 	if t.May == nil {
 		return entries
 	}
-	return slices.DeleteFunc(entries, func(f File) bool { return t.May(path.Join(local(folder), f.Name), LookAt) != nil })
+	return slices.DeleteFunc(entries, func(f FileEntry) bool { return t.May(path.Join(localPath(folder), f.Name), LookAt) != nil })
 }
 
-func virtual(names []string) []File {
-	entries := make([]File, len(names))
+func virtualEntries(names []string) []FileEntry {
+	entries := make([]FileEntry, len(names))
 	for i, name := range names {
 		plain, dir := strings.CutSuffix(name, "/")
-		entries[i] = File{Name: plain, Dir: dir}
+		entries[i] = FileEntry{Name: plain, Dir: dir}
 	}
 	return entries
 }
 
-func (t *Tree) stat(a pathArgument) (any, error) {
-	folder, rest := t.place(a.Path)
+func (t *FileTree) statFile(a pathArgument) (any, error) {
+	folder, rest := t.splitTree(a.Path)
 	f, readOnly := t.Folders[folder]
 	switch {
 	case folder == "" || readOnly && rest == "":
-		return File{Name: folder, Dir: true}, nil
+		return FileEntry{Name: folder, Dir: true}, nil
 	case folder == "workspace":
-		if err := t.check(rest, LookAt); err != nil {
+		if err := t.checkAccess(rest, LookAt); err != nil {
 			return nil, err
 		}
 		info, err := t.Workspace.Stat(rest)
-		return info, renamed(err, rest, a.Path)
+		return info, renamePathInError(err, rest, a.Path)
 	case readOnly:
 		if text, ok := f.File(rest); ok {
-			return File{Name: path.Base(rest), Bytes: int64(len(text))}, nil
+			return FileEntry{Name: path.Base(rest), Bytes: int64(len(text))}, nil
 		}
 		if _, ok := f.List(rest); ok {
-			return File{Name: path.Base(rest), Dir: true}, nil
+			return FileEntry{Name: path.Base(rest), Dir: true}, nil
 		}
 	}
-	return nil, t.missing(a.Path)
+	return nil, t.missingError(a.Path)
 }
 
-// writable returns the path within the workspace, or an error if it can't be written.
-func (t *Tree) writable(name string) (string, error) {
-	folder, rest := t.place(name)
+// writablePath returns the path within the workspace, or an error if it can't be written.
+func (t *FileTree) writablePath(name string) (string, error) {
+	folder, rest := t.splitTree(name)
 	if folder == "workspace" {
-		return rest, t.check(rest, WriteFile)
+		return rest, t.checkAccess(rest, WriteFile)
 	}
-	return "", failed(name, "EROFS", "only ./workspace/ can be written").
+	return "", toolError(name, "EROFS", "only ./workspace/ can be written").
 		WithHint("write to ./workspace/%s", path.Base(name))
 }
 
-func (t *Tree) write(ctx context.Context, raw json.RawMessage) (any, error) {
-	return with(func(a pathArgument) (any, error) {
-		folder, rest := t.place(a.Path)
+func (t *FileTree) writeFile(ctx context.Context, raw json.RawMessage) (any, error) {
+	return withPath(func(a pathArgument) (any, error) {
+		folder, rest := t.splitTree(a.Path)
 		if f := t.Folders[folder]; f.Write != nil {
 			return map[string]int{"bytes": len(a.Data)}, f.Write(ctx, rest, a.Path, a.Data, a.Append)
 		}
@@ -258,8 +258,8 @@ func (t *Tree) write(ctx context.Context, raw json.RawMessage) (any, error) {
 	})(ctx, raw)
 }
 
-func (t *Tree) writeWorkspace(a pathArgument) (any, error) {
-	rest, err := t.writable(a.Path)
+func (t *FileTree) writeWorkspace(a pathArgument) (any, error) {
+	rest, err := t.writablePath(a.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -268,50 +268,50 @@ func (t *Tree) writeWorkspace(a pathArgument) (any, error) {
 	} else {
 		err = t.Workspace.Write(rest, a.Data)
 	}
-	return map[string]int{"bytes": len(a.Data)}, renamed(err, rest, a.Path)
+	return map[string]int{"bytes": len(a.Data)}, renamePathInError(err, rest, a.Path)
 }
 
-func (t *Tree) mkdir(a pathArgument) (any, error) {
-	if folder, rest := t.place(a.Path); rest == "" && a.Recursive && t.Folders[folder].Write != nil {
+func (t *FileTree) makeFolder(a pathArgument) (any, error) {
+	if folder, rest := t.splitTree(a.Path); rest == "" && a.Recursive && t.Folders[folder].Write != nil {
 		return struct{}{}, nil // it exists
 	}
-	rest, err := t.writable(a.Path)
+	rest, err := t.writablePath(a.Path)
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, renamed(t.Workspace.MkdirAll(rest), rest, a.Path)
+	return struct{}{}, renamePathInError(t.Workspace.MkdirAll(rest), rest, a.Path)
 }
 
-func (t *Tree) remove(a pathArgument) (any, error) {
-	rest, err := t.writable(a.Path)
+func (t *FileTree) removeFile(a pathArgument) (any, error) {
+	rest, err := t.writablePath(a.Path)
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, renamed(t.Workspace.Remove(rest, a.Recursive), rest, a.Path)
+	return struct{}{}, renamePathInError(t.Workspace.Remove(rest, a.Recursive), rest, a.Path)
 }
 
-func (t *Tree) rename(a pathArgument) (any, error) {
-	from, err := t.writable(a.From)
+func (t *FileTree) renameFile(a pathArgument) (any, error) {
+	from, err := t.writablePath(a.From)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.check(from, ReadFile); err != nil {
+	if err := t.checkAccess(from, ReadFile); err != nil {
 		return nil, err
 	}
-	to, err := t.writable(a.To)
+	to, err := t.writablePath(a.To)
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, renamed(t.Workspace.Rename(from, to), from, a.From)
+	return struct{}{}, renamePathInError(t.Workspace.Rename(from, to), from, a.From)
 }
 
-func (t *Tree) missing(name string) error {
-	return failed(name, "ENOENT", "no such file or folder").
+func (t *FileTree) missingError(name string) error {
+	return toolError(name, "ENOENT", "no such file or folder").
 		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
-// renamed replaces the inner path in an error with the path as the program wrote it.
-func renamed(err error, inner, written string) error {
+// renamePathInError replaces the inner path in an error with the path as the program wrote it.
+func renamePathInError(err error, inner, written string) error {
 	if err == nil {
 		return nil
 	}

@@ -44,10 +44,10 @@ func (s *Store) Open(session string) (*Workspace, error) {
 	defer s.mu.Unlock()
 	w, ok := s.known[session]
 	if !ok {
-		w = &Workspace{store: s, dir: filepath.Join(s.dir, folder(session)), quota: s.quota}
+		w = &Workspace{store: s, dir: filepath.Join(s.dir, folderName(session)), quota: s.quota}
 	}
 	if w.users == 0 {
-		if err := w.enter(!ok); err != nil {
+		if err := w.openFolder(!ok); err != nil {
 			return nil, core.Errorf(core.KindInternal, "workspace.open", "workspace: %w", err)
 		}
 		s.known[session] = w
@@ -56,9 +56,9 @@ func (s *Store) Open(session string) (*Workspace, error) {
 	return w, nil
 }
 
-// enter opens the folder. The first change measures its contents, unless another engine counts them.
-func (w *Workspace) enter(first bool) (err error) {
-	if err := w.share(first); err != nil {
+// openFolder opens the folder. The first change measures its contents, unless another engine counts them.
+func (w *Workspace) openFolder(first bool) (err error) {
+	if err := w.lockShared(first); err != nil {
 		return err
 	}
 	if err = os.MkdirAll(w.dir, 0o700); err == nil {
@@ -70,9 +70,9 @@ func (w *Workspace) enter(first bool) (err error) {
 	return err
 }
 
-// share takes a shared lock that keeps a session from being swept while it is used. The first time, it finds out
+// lockShared takes a shared lock that keeps a session from being swept while it is used. The first time, it finds out
 // whether another engine uses the session.
-func (w *Workspace) share(first bool) (err error) {
+func (w *Workspace) lockShared(first bool) (err error) {
 	w.leave = func() {}
 	if w.draft {
 		return nil
@@ -84,7 +84,7 @@ func (w *Workspace) share(first bool) (err error) {
 			unlock()
 		}
 	}
-	w.leave, err = seal.Share(lock, 10*time.Second)
+	w.leave, err = seal.LockShared(lock, 10*time.Second)
 	return err
 }
 
@@ -119,9 +119,9 @@ func isPlain(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
 }
 
-// folder returns the folder name of a session: the session's name if that is plain, or else a part of it with a hash,
+// folderName returns the folder name of a session: the session's name if that is plain, or else a part of it with a hash,
 // so that no two sessions share a folder.
-func folder(session string) string {
+func folderName(session string) string {
 	if isPlain(session) {
 		return session
 	}
@@ -147,24 +147,24 @@ type Workspace struct {
 	leave func()   // releases the shared lock of the session
 
 	mu         sync.Mutex // guards writes and what follows; change locks it
-	used       usage
-	unmeasured bool     // used is not known, not even to another engine
-	counter    *counter // nil until the first change, and on systems without counters
+	used       spaceUsage
+	unmeasured bool          // used is not known, not even to another engine
+	counter    *usageCounter // nil until the first change, and on systems without counters
 }
 
 // Dir returns the folder on disk.
 func (w *Workspace) Dir() string { return w.dir }
 
-// File represents one entry of a listing.
-type File struct {
+// FileEntry represents one entry of a listing.
+type FileEntry struct {
 	Name     string `json:"name"`
 	Dir      bool   `json:"dir"`
 	Bytes    int64  `json:"bytes"`
 	Modified string `json:"modified,omitempty"` // RFC 3339
 }
 
-func file(info fs.FileInfo) File {
-	f := File{Name: info.Name(), Dir: info.IsDir(), Modified: info.ModTime().UTC().Format(time.RFC3339Nano)}
+func newFileEntry(info fs.FileInfo) FileEntry {
+	f := FileEntry{Name: info.Name(), Dir: info.IsDir(), Modified: info.ModTime().UTC().Format(time.RFC3339Nano)}
 	if info.Mode().IsRegular() {
 		f.Bytes = info.Size()
 	}
@@ -172,24 +172,24 @@ func file(info fs.FileInfo) File {
 }
 
 // Stat describes one file or folder.
-func (w *Workspace) Stat(name string) (File, error) {
-	info, err := w.root.Stat(local(name))
+func (w *Workspace) Stat(name string) (FileEntry, error) {
+	info, err := w.root.Stat(localPath(name))
 	if err != nil {
-		return File{}, explain(name, err)
+		return FileEntry{}, explainError(name, err)
 	}
-	return file(info), nil
+	return newFileEntry(info), nil
 }
 
 // List describes the contents of a folder, sorted by name.
-func (w *Workspace) List(name string) ([]File, error) {
-	entries, err := fs.ReadDir(w.root.FS(), local(name))
+func (w *Workspace) List(name string) ([]FileEntry, error) {
+	entries, err := fs.ReadDir(w.root.FS(), localPath(name))
 	if err != nil {
-		return nil, explain(name, err)
+		return nil, explainError(name, err)
 	}
-	files := make([]File, 0, len(entries))
+	files := make([]FileEntry, 0, len(entries))
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {
-			files = append(files, file(info))
+			files = append(files, newFileEntry(info))
 		}
 	}
 	return files, nil
@@ -197,47 +197,49 @@ func (w *Workspace) List(name string) ([]File, error) {
 
 // ReadAt reads at most length bytes from offset. size is the size of the whole file.
 func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
-	f, err := seal.OpenIn(w.root, local(name), os.O_RDONLY, 0)
+	f, err := seal.OpenIn(w.root, localPath(name), os.O_RDONLY, 0)
 	if errors.Is(err, seal.ErrIrregular) {
-		return nil, 0, failed(name, "EISDIR", "is a folder, not a file")
+		return nil, 0, toolError(name, "EISDIR", "is a folder, not a file")
 	}
 	if err != nil {
-		return nil, 0, explain(name, err)
+		return nil, 0, explainError(name, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, explain(name, err)
+		return nil, 0, explainError(name, err)
 	}
 	size = info.Size()
 	data = make([]byte, max(0, min(length, size-offset)))
 	n, err := f.ReadAt(data, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, 0, explain(name, err)
+		return nil, 0, explainError(name, err)
 	}
 	return data[:n], size, nil
 }
 
 // Write replaces a file atomically: readers see the old content or the new. It creates missing folders.
 func (w *Workspace) Write(name string, data []byte) error {
-	done, err := w.change(name)
+	done, err := w.beginChange(name)
 	if err != nil {
 		return err
 	}
 	defer done()
-	target := local(name)
-	more := usage{int64(len(data)), 1}.minus(w.entry(target))
+	target := localPath(name)
+	more := spaceUsage{int64(len(data)), 1}.minus(w.entryUsage(target))
 	if err := w.makeFolders(name, path.Dir(target), more); err != nil {
 		return err
 	}
-	if err := w.replace(target, data); err != nil {
-		return explain(name, err)
+	if err := w.replaceFile(target, data); err != nil {
+		return explainError(name, err)
 	}
 	w.used = w.used.plus(more)
 	return nil
 }
 
-func (w *Workspace) replace(target string, data []byte) error { return replaceIn(w.root, target, data) }
+func (w *Workspace) replaceFile(target string, data []byte) error {
+	return replaceIn(w.root, target, data)
+}
 
 // replaceIn writes a file of a folder as a whole: there is the old content or the new.
 func replaceIn(root *os.Root, target string, data []byte) (err error) {
@@ -263,83 +265,83 @@ func replaceIn(root *os.Root, target string, data []byte) (err error) {
 
 // Append adds data to the end of a file. It creates a missing file.
 func (w *Workspace) Append(name string, data []byte) error {
-	done, err := w.change(name)
+	done, err := w.beginChange(name)
 	if err != nil {
 		return err
 	}
 	defer done()
-	target := local(name)
-	made := usage{entries: 1 - w.entry(target).entries}
-	if err := w.makeFolders(name, path.Dir(target), made.plus(usage{bytes: int64(len(data))})); err != nil {
+	target := localPath(name)
+	made := spaceUsage{entries: 1 - w.entryUsage(target).entries}
+	if err := w.makeFolders(name, path.Dir(target), made.plus(spaceUsage{bytes: int64(len(data))})); err != nil {
 		return err
 	}
-	if err := w.unshare(target); err != nil {
-		return explain(name, err)
+	if err := w.copyShared(target); err != nil {
+		return explainError(name, err)
 	}
 	f, err := seal.OpenIn(w.root, target, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return explain(name, err)
+		return explainError(name, err)
 	}
 	n, err := f.Write(data)
-	w.used = w.used.plus(made).plus(usage{bytes: int64(n)})
-	return explain(name, errors.Join(err, f.Close()))
+	w.used = w.used.plus(made).plus(spaceUsage{bytes: int64(n)})
+	return explainError(name, errors.Join(err, f.Close()))
 }
 
 // MkdirAll creates a folder and those above it.
 func (w *Workspace) MkdirAll(name string) error {
-	done, err := w.change(name)
+	done, err := w.beginChange(name)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return w.makeFolders(name, local(name), usage{})
+	return w.makeFolders(name, localPath(name), spaceUsage{})
 }
 
 // Remove removes a file or an empty folder or, if all is set, a whole tree.
 func (w *Workspace) Remove(name string, all bool) error {
-	done, err := w.change(name)
+	done, err := w.beginChange(name)
 	if err != nil {
 		return err
 	}
 	defer done()
-	target := local(name)
+	target := localPath(name)
 	if target == "." {
-		return failed(name, "EPERM", "the workspace itself can't be removed")
+		return toolError(name, "EPERM", "the workspace itself can't be removed")
 	}
-	measure, remove := w.entry, w.root.Remove
+	measure, remove := w.entryUsage, w.root.Remove
 	if all {
-		measure, remove = w.below, w.root.RemoveAll
+		measure, remove = w.treeUsage, w.root.RemoveAll
 	}
 	before := measure(target)
 	err = remove(target)
 	w.used = w.used.minus(before).plus(measure(target))
-	return explain(name, err)
+	return explainError(name, err)
 }
 
 // Rename moves a file or folder. It replaces an existing file.
 func (w *Workspace) Rename(from, to string) error {
-	done, err := w.change(from)
+	done, err := w.beginChange(from)
 	if err != nil {
 		return err
 	}
 	defer done()
-	source, target := local(from), local(to)
+	source, target := localPath(from), localPath(to)
 	info, err := w.root.Lstat(source)
 	if err != nil {
-		return explain(from, err)
+		return explainError(from, err)
 	}
 	if err := w.fitsBelow(to, source, target, info.IsDir()); err != nil {
 		return err
 	}
-	if err := w.makeFolders(to, path.Dir(target), usage{}); err != nil {
+	if err := w.makeFolders(to, path.Dir(target), spaceUsage{}); err != nil {
 		return err
 	}
-	var replaced usage
+	var replaced spaceUsage
 	if old, err := w.root.Lstat(target); err == nil && !os.SameFile(info, old) {
-		replaced = w.entry(target)
+		replaced = w.entryUsage(target)
 	}
 	if err := w.root.Rename(source, target); err != nil {
-		return explain(from, err)
+		return explainError(from, err)
 	}
 	w.used = w.used.minus(replaced)
 	return nil
@@ -351,8 +353,8 @@ func (w *Workspace) Save(_ context.Context, suffix string, data []byte) (string,
 	return name, w.Write(name, data)
 }
 
-// local converts a path of a program to one within the root. os.Root refuses paths that still lead out of it.
-func local(name string) string {
+// localPath converts a path of a program to one within the root. os.Root refuses paths that still lead out of it.
+func localPath(name string) string {
 	clean := path.Clean(strings.TrimPrefix(name, "/"))
 	if clean == "" || clean == "/" {
 		return "."
@@ -360,8 +362,8 @@ func local(name string) string {
 	return clean
 }
 
-// explain converts an error of the file system to one that does not reveal where on the machine the workspace is.
-func explain(name string, err error) error {
+// explainError converts an error of the file system to one that does not reveal where on the machine the workspace is.
+func explainError(name string, err error) error {
 	var code, what string
 	switch {
 	case err == nil:
@@ -379,10 +381,10 @@ func explain(name string, err error) error {
 		}
 		code, what = "EIO", err.Error()
 	}
-	return failed(name, code, "%s", what)
+	return toolError(name, code, "%s", what)
 }
 
-func failed(name, code, format string, args ...any) *core.Error {
+func toolError(name, code, format string, args ...any) *core.Error {
 	e := core.Errorf(core.KindRuntime, "workspace", format, args...)
 	e.Message = code + ": " + name + ": " + e.Message
 	return e
@@ -401,8 +403,8 @@ func (w *Workspace) crossesLink(name string) bool {
 	return false
 }
 
-// Plain reports whether a clean path leads to a file or folder without a symbolic link on the way.
-func (w *Workspace) Plain(name string) bool {
+// IsPlain reports whether a clean path leads to a file or folder without a symbolic link on the way.
+func (w *Workspace) IsPlain(name string) bool {
 	if w.crossesLink(name) {
 		return false
 	}

@@ -58,7 +58,7 @@ func TestClosedWorkspacesHoldNothing(t *testing.T) {
 func TestSessionsHaveFoldersOfTheirOwn(t *testing.T) {
 	seen := map[string]string{}
 	for _, session := range []string{"default", "Default", "a/b", "a_b", "..", "", "CON", "a.b", "é", "x y", strings.Repeat("long", 100)} {
-		f := folder(session)
+		f := folderName(session)
 		if other, taken := seen[strings.ToLower(f)]; taken {
 			t.Errorf("sessions %q and %q share the folder %q", session, other, f)
 		}
@@ -117,8 +117,8 @@ func TestQuota(t *testing.T) {
 			t.Errorf("step %d: the error must be EDQUOT with a hint: %v", i, err)
 		}
 	}
-	if want := (usage{100, 2}); w.used != want || w.below(".") != want {
-		t.Errorf("used %v, measured %v, want %v", w.used, w.below("."), want)
+	if want := (spaceUsage{100, 2}); w.used != want || w.treeUsage(".") != want {
+		t.Errorf("used %v, measured %v, want %v", w.used, w.treeUsage("."), want)
 	}
 }
 
@@ -146,8 +146,8 @@ func TestWriteReplacesWhole(t *testing.T) {
 }
 
 // call runs one function of a tree and returns its answer or error as text.
-func call(tree *Tree, function string, arguments string) string {
-	answer, err := tree.Functions()[function](context.Background(), json.RawMessage(arguments))
+func call(tree *FileTree, function string, arguments string) string {
+	answer, err := tree.FileFunctions()[function](context.Background(), json.RawMessage(arguments))
 	if err != nil {
 		return "error: " + core.AsError(err).Message
 	}
@@ -156,7 +156,7 @@ func call(tree *Tree, function string, arguments string) string {
 }
 
 func TestTree(t *testing.T) {
-	servers := Folder{
+	servers := VirtualFolder{
 		File: func(name string) (string, bool) { return "text of " + name, name == "github/index.ts" },
 		List: func(name string) ([]string, bool) {
 			switch name {
@@ -168,7 +168,7 @@ func TestTree(t *testing.T) {
 			return nil, false
 		},
 	}
-	tree := &Tree{Workspace: open(t, 1<<20), Folders: map[string]Folder{"servers": servers}}
+	tree := &FileTree{Workspace: open(t, 1<<20), Folders: map[string]VirtualFolder{"servers": servers}}
 	b64 := base64.StdEncoding.EncodeToString
 	for _, c := range []struct{ function, arguments, want string }{
 		{"list_files", `{"path":"."}`, `{"entries":[{"name":"servers","dir":true,"bytes":0},{"name":"workspace","dir":true,"bytes":0}]}`},

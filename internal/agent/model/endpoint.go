@@ -65,7 +65,7 @@ func New(o Options) (*Endpoint, *core.Error) {
 		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url is not a URL such as https://example.com/v1")
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url: plain http is allowed for this machine only, and %s is another", core.Legible(u.Hostname())).
+		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url: plain http is allowed for this machine only, and %s is another", core.EscapeIllegible(u.Hostname())).
 			WithHint("use https, or an address such as http://127.0.0.1:11434/v1")
 	}
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
@@ -73,11 +73,11 @@ func New(o Options) (*Endpoint, *core.Error) {
 		o.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	}
 	if o.Pause == nil {
-		o.Pause = pause
+		o.Pause = sleepFor
 	}
 	o.URL = strings.TrimRight(o.URL, "/")
 	t := &http.Transport{
-		DialContext: judged{o.Dial, u.Scheme == "http"}.dial, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, DisableCompression: true,
+		DialContext: guardedDialer{o.Dial, u.Scheme == "http"}.dialAllowed, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, DisableCompression: true,
 		MaxIdleConns: 4, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 	}
 	if u.Scheme == "https" {
@@ -100,18 +100,18 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }
 
-// judged is a dialer that checks each address before it connects.
-type judged struct {
+// guardedDialer is a dialer that checks each address before it connects.
+type guardedDialer struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
 	local bool // this machine only
 }
 
-func (j judged) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (j guardedDialer) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	found, err := addresses(ctx, host)
+	found, err := lookupAddresses(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (j judged) dial(ctx context.Context, network, address string) (net.Conn, er
 	for _, a := range found {
 		a = a.Unmap().WithZone("")
 		if a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() || j.local && !a.IsLoopback() {
-			return nil, gone("%s is at %s, which is not allowed for a model", core.Legible(host), a)
+			return nil, goneError("%s is at %s, which is not allowed for a model", core.EscapeIllegible(host), a)
 		}
 		var c net.Conn
 		if c, err = j.next(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
@@ -129,7 +129,7 @@ func (j judged) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, err
 }
 
-func addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+func lookupAddresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
@@ -143,23 +143,23 @@ func addresses(ctx context.Context, host string) ([]netip.Addr, error) {
 func (e *Endpoint) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	body, err := json.Marshal(e.request(p))
+	body, err := json.Marshal(e.requestBody(p))
 	if err != nil {
 		return Reply{}, core.AsError(err)
 	}
 	for try := 0; ; try++ {
-		r, wait, failed := e.once(ctx, p, body, try)
+		r, wait, failed := e.requestOnce(ctx, p, body, try)
 		if failed == nil {
-			return estimated(r, p), nil
+			return estimateTokens(r, p), nil
 		}
 		if wait < 0 || try+1 == tries || e.o.Pause(ctx, wait) != nil {
-			return Reply{}, e.ended(ctx, failed)
+			return Reply{}, e.requestError(ctx, failed)
 		}
 	}
 }
 
-// ended returns the error for a request without an answer.
-func (e *Endpoint) ended(ctx context.Context, failed *core.Error) *core.Error {
+// requestError returns the error for a request without an answer.
+func (e *Endpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return core.Errorf(core.KindUpstreamTimeout, "model", "the model has not answered within %s", e.o.Timeout).
@@ -170,38 +170,38 @@ func (e *Endpoint) ended(ctx context.Context, failed *core.Error) *core.Error {
 	return failed
 }
 
-// once sends the request once. wait is the delay before it may be sent again; it is negative if it must not be.
-func (e *Endpoint) once(ctx context.Context, p Prompt, body []byte, try int) (Reply, time.Duration, *core.Error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.path(), bytes.NewReader(body))
+// requestOnce sends the request once. wait is the delay before it may be sent again; it is negative if it must not be.
+func (e *Endpoint) requestOnce(ctx context.Context, p Prompt, body []byte, try int) (Reply, time.Duration, *core.Error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.requestPath(), bytes.NewReader(body))
 	if err != nil {
-		return Reply{}, -1, gone("the endpoint cannot be asked: %v", err)
+		return Reply{}, -1, goneError("the endpoint cannot be asked: %v", err)
 	}
-	e.head(req.Header)
+	e.setHeaders(req.Header)
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return Reply{}, -1, unreachable(err)
+		return Reply{}, -1, unreachableError(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Reply{}, retryAfter(resp, try), refused(resp)
+		return Reply{}, retryAfter(resp, try), statusError(resp)
 	}
 	limited := &io.LimitedReader{R: resp.Body, N: maxStream}
-	a := &answer{most: max(p.MaxTokens, 1) * bytesOfToken, told: p.Told}
+	a := &partialReply{most: max(p.MaxTokens, 1) * bytesOfToken, told: p.Told}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	read := a.whole
+	read := a.readDocument
 	if kind == "text/event-stream" {
-		read = a.stream
+		read = a.readEvents
 	}
-	r, failed := read(limited, e.parse())
+	r, failed := read(limited, e.replyParser())
 	if failed != nil && limited.N <= 0 {
-		failed = gone("the endpoint has answered with more than %d MB", maxStream>>20)
+		failed = goneError("the endpoint has answered with more than %d MB", maxStream>>20)
 	}
 	return r, -1, failed
 }
 
-// unreachable returns the error of an endpoint that could not be reached. It leaves out the URL, which may contain a
+// unreachableError returns the error of an endpoint that could not be reached. It leaves out the URL, which may contain a
 // secret.
-func unreachable(err error) *core.Error {
+func unreachableError(err error) *core.Error {
 	var known *core.Error
 	if errors.As(err, &known) {
 		return known
@@ -210,17 +210,17 @@ func unreachable(err error) *core.Error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return gone("the endpoint cannot be reached: %v", err).WithHint("check model.url in retort.yaml, and that the model is running")
+	return goneError("the endpoint cannot be reached: %v", err).WithHint("check model.url in retort.yaml, and that the model is running")
 }
 
-// refused returns the error for a response with an HTTP status other than success.
-func refused(resp *http.Response) *core.Error {
+// statusError returns the error for a response with an HTTP status other than success.
+func statusError(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return gone("the endpoint redirects, which is not followed, because the prompt is meant for it alone").WithHint("set model.url to the address itself")
+		return goneError("the endpoint redirects, which is not followed, because the prompt is meant for it alone").WithHint("set model.url to the address itself")
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	said := core.Legible(clipped(errorOf(text), maxSaid))
-	e := gone("the endpoint has answered with HTTP %d: %s", resp.StatusCode, cmp.Or(said, http.StatusText(resp.StatusCode)))
+	said := core.EscapeIllegible(clipText(errorOf(text), maxQuotedError))
+	e := goneError("the endpoint has answered with HTTP %d: %s", resp.StatusCode, cmp.Or(said, http.StatusText(resp.StatusCode)))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return e.WithHint("the endpoint does not accept model.key in retort.yaml")
@@ -259,22 +259,22 @@ func retryAfter(resp *http.Response, try int) time.Duration {
 	}
 	said := resp.Header.Get("Retry-After")
 	if at, err := http.ParseTime(said); err == nil {
-		return bearable(time.Until(at))
+		return clampRetryDelay(time.Until(at))
 	}
 	if seconds, err := strconv.ParseUint(said, 10, 31); err == nil {
-		return bearable(time.Duration(seconds) * time.Second)
+		return clampRetryDelay(time.Duration(seconds) * time.Second)
 	}
 	return time.Duration(rand.Int64N(int64(firstPause<<try))) + firstPause/2
 }
 
-func bearable(d time.Duration) time.Duration {
+func clampRetryDelay(d time.Duration) time.Duration {
 	if d > longestPause {
 		return -1
 	}
 	return max(d, 0)
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleepFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -285,7 +285,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func clipped(s string, n int) string {
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

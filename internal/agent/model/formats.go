@@ -8,24 +8,24 @@ import (
 	"retort/internal/core"
 )
 
-// piece holds the content of one event of a stream, or of a whole answer.
-type piece struct {
+// replyChunk holds the content of one event of a stream, or of a whole answer.
+type replyChunk struct {
 	text, model, refusal string
 	input, output        int
 	stop                 string // the reason why the answer ended; "" while it continues
 }
 
-// parser parses an event of a stream, or a whole answer.
-type parser func(data []byte) (piece, *core.Error)
+// chunkParser parses an event of a stream, or a whole answer.
+type chunkParser func(data []byte) (replyChunk, *core.Error)
 
-func (e *Endpoint) path() string {
+func (e *Endpoint) requestPath() string {
 	if e.o.Format == Anthropic {
 		return "/messages"
 	}
 	return "/chat/completions"
 }
 
-func (e *Endpoint) head(h http.Header) {
+func (e *Endpoint) setHeaders(h http.Header) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "text/event-stream, application/json")
 	switch {
@@ -44,7 +44,7 @@ type wireMessage struct {
 	Content string `json:"content"`
 }
 
-func (e *Endpoint) request(p Prompt) any {
+func (e *Endpoint) requestBody(p Prompt) any {
 	var messages []wireMessage
 	if e.o.Format != Anthropic && p.System != "" {
 		messages = append(messages, wireMessage{"system", p.System})
@@ -61,7 +61,7 @@ func (e *Endpoint) request(p Prompt) any {
 	return body
 }
 
-func (e *Endpoint) parse() parser {
+func (e *Endpoint) replyParser() chunkParser {
 	if e.o.Format == Anthropic {
 		return anthropicPiece
 	}
@@ -73,7 +73,7 @@ type openAIText struct {
 	Refusal string `json:"refusal"`
 }
 
-func openAIPiece(data []byte) (piece, *core.Error) {
+func openAIPiece(data []byte) (replyChunk, *core.Error) {
 	var m struct {
 		Model   string `json:"model"`
 		Choices []struct {
@@ -88,12 +88,12 @@ func openAIPiece(data []byte) (piece, *core.Error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return piece{}, unreadable(err)
+		return replyChunk{}, unreadableError(err)
 	}
 	if len(m.Error) > 0 && string(m.Error) != "null" {
-		return piece{}, failing(data)
+		return replyChunk{}, endpointError(data)
 	}
-	out := piece{model: m.Model, input: max(m.Usage.Prompt, 0), output: max(m.Usage.Completion, 0)}
+	out := replyChunk{model: m.Model, input: max(m.Usage.Prompt, 0), output: max(m.Usage.Completion, 0)}
 	if len(m.Choices) > 0 {
 		c := m.Choices[0]
 		out.text, out.refusal, out.stop = c.Delta.Content+c.Message.Content, c.Delta.Refusal+c.Message.Refusal, c.Finish
@@ -101,7 +101,7 @@ func openAIPiece(data []byte) (piece, *core.Error) {
 	return out, nil
 }
 
-func anthropicPiece(data []byte) (piece, *core.Error) {
+func anthropicPiece(data []byte) (replyChunk, *core.Error) {
 	type usage struct {
 		Input  int `json:"input_tokens"`
 		Output int `json:"output_tokens"`
@@ -124,12 +124,12 @@ func anthropicPiece(data []byte) (piece, *core.Error) {
 		message // an answer that is not a stream, or the usage of message_delta
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return piece{}, unreadable(err)
+		return replyChunk{}, unreadableError(err)
 	}
 	if m.Type == "error" {
-		return piece{}, failing(data)
+		return replyChunk{}, endpointError(data)
 	}
-	out := piece{
+	out := replyChunk{
 		model: cmp.Or(m.Message.Model, m.Model), text: m.Delta.Text, stop: cmp.Or(m.Delta.Stop, m.Stop),
 		input: max(m.Message.Usage.Input, m.Usage.Input), output: max(m.Message.Usage.Output, m.Usage.Output),
 	}
@@ -139,10 +139,10 @@ func anthropicPiece(data []byte) (piece, *core.Error) {
 	return out, nil
 }
 
-func unreadable(err error) *core.Error {
-	return gone("the endpoint's answer can't be read: %v", err).WithHint("check model.provider and model.url in retort.yaml: the endpoint may use another format")
+func unreadableError(err error) *core.Error {
+	return goneError("the endpoint's answer can't be read: %v", err).WithHint("check model.provider and model.url in retort.yaml: the endpoint may use another format")
 }
 
-func failing(data []byte) *core.Error {
-	return gone("the endpoint failed in the middle of its answer: %s", core.Legible(clipped(cmp.Or(errorOf(data), "it does not say why"), maxSaid)))
+func endpointError(data []byte) *core.Error {
+	return goneError("the endpoint failed in the middle of its answer: %s", core.EscapeIllegible(clipText(cmp.Or(errorOf(data), "it does not say why"), maxQuotedError)))
 }

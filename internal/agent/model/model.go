@@ -50,8 +50,8 @@ type Model interface {
 	Name() string
 }
 
-// estimated returns the reply with estimates for the token counts that the endpoint did not report.
-func estimated(r Reply, p Prompt) Reply {
+// estimateTokens returns the reply with estimates for the token counts that the endpoint did not report.
+func estimateTokens(r Reply, p Prompt) Reply {
 	count := p.Count
 	if count == nil {
 		count = func(s string) int { return (len(s) + 3) / 4 }
@@ -70,15 +70,15 @@ func estimated(r Reply, p Prompt) Reply {
 	return r
 }
 
-func gone(format string, args ...any) *core.Error {
+func goneError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "model", format, args...)
 }
 
-// declined returns the error of a model that refuses to answer.
-func declined(why string) *core.Error {
-	return core.Errorf(core.KindPolicy, "model", "the model declined: %s", core.Legible(clipped(why, maxSaid))).
+// declinedError returns the error of a model that refuses to answer.
+func declinedError(why string) *core.Error {
+	return core.Errorf(core.KindPolicy, "model", "the model declined: %s", core.EscapeIllegible(clipText(why, maxQuotedError))).
 		WithHint("rephrase the task, or write the program yourself")
 }
 
-// maxSaid bounds how much of an endpoint's own message is quoted, in bytes.
-const maxSaid = 300
+// maxQuotedError bounds how much of an endpoint's own message is quoted, in bytes.
+const maxQuotedError = 300

@@ -35,7 +35,7 @@ func endpoint(t *testing.T, f model.Format, url string, timeout time.Duration) (
 func TestFormats(t *testing.T) {
 	for _, f := range []model.Format{model.OpenAI, model.Anthropic} {
 		for name, c := range map[string]struct {
-			steps   []modeltest.Step
+			steps   []modeltest.ScriptedStep
 			text    string // of the answer
 			kind    core.Kind
 			said    string
@@ -44,23 +44,25 @@ func TestFormats(t *testing.T) {
 			pause   time.Duration
 			timeout time.Duration
 		}{
-			"streamed":          {steps: []modeltest.Step{{Text: "const é = 1; // " + strings.Repeat("long ", 30)}}, text: "const é = 1; // " + strings.Repeat("long ", 30), asked: 1},
-			"whole":             {steps: []modeltest.Step{{Text: "x", Plain: true}}, text: "x", asked: 1},
-			"overloaded":        {steps: []modeltest.Step{{Status: 529}, {Status: 500}, {Text: "x"}}, text: "x", asked: 3},
-			"too many requests": {steps: []modeltest.Step{{Status: 429, Header: map[string]string{"Retry-After": "7"}}, {Text: "x"}}, text: "x", asked: 2, pause: 7 * time.Second},
-			"always too many":   {steps: []modeltest.Step{{Status: 429}}, kind: core.KindUpstreamGone, said: "HTTP 429: status 429", asked: 4},
-			"come back in days": {steps: []modeltest.Step{{Status: 429, Header: map[string]string{"Retry-After": "90000"}}}, kind: core.KindUpstreamGone, said: "HTTP 429", asked: 1},
-			"wrong key":         {steps: []modeltest.Step{{Status: 401}}, kind: core.KindUpstreamGone, said: "HTTP 401", asked: 1},
-			"declines":          {steps: []modeltest.Step{{Refuse: "I must not"}}, kind: core.KindPolicy, said: "the model declined: I must not", asked: 1},
-			"no JSON":           {steps: []modeltest.Step{{Raw: "<html>"}}, kind: core.KindUpstreamGone, said: "can't be read", asked: 1},
-			"breaks off":        {steps: []modeltest.Step{{Text: "const x", Broken: true}}, kind: core.KindUpstreamGone, said: "broke off", asked: 1},
-			"never ends":        {steps: []modeltest.Step{{Endless: true}}, asked: 1, cut: true},
-			"redirects":         {steps: []modeltest.Step{{Status: 307, Header: map[string]string{"Location": "/v2"}}}, kind: core.KindUpstreamGone, said: "redirects", asked: 1},
-			"huge":              {steps: []modeltest.Step{{Raw: `{"choices":[{"message":{"content":"` + strings.Repeat("x", 17<<20)}}, kind: core.KindUpstreamGone, said: "more than 16 MB", asked: 1},
-			"says nothing":      {steps: []modeltest.Step{{Hang: true}}, kind: core.KindUpstreamTimeout, said: "not answered within", asked: 1, timeout: 300 * time.Millisecond},
+			"streamed":          {steps: []modeltest.ScriptedStep{{Text: "const é = 1; // " + strings.Repeat("long ", 30)}}, text: "const é = 1; // " + strings.Repeat("long ", 30), asked: 1},
+			"whole":             {steps: []modeltest.ScriptedStep{{Text: "x", Plain: true}}, text: "x", asked: 1},
+			"overloaded":        {steps: []modeltest.ScriptedStep{{Status: 529}, {Status: 500}, {Text: "x"}}, text: "x", asked: 3},
+			"too many requests": {steps: []modeltest.ScriptedStep{{Status: 429, Header: map[string]string{"Retry-After": "7"}}, {Text: "x"}}, text: "x", asked: 2, pause: 7 * time.Second},
+			"always too many":   {steps: []modeltest.ScriptedStep{{Status: 429}}, kind: core.KindUpstreamGone, said: "HTTP 429: status 429", asked: 4},
+			"come back in days": {steps: []modeltest.ScriptedStep{{Status: 429, Header: map[string]string{"Retry-After": "90000"}}}, kind: core.KindUpstreamGone, said: "HTTP 429", asked: 1},
+			"wrong key":         {steps: []modeltest.ScriptedStep{{Status: 401}}, kind: core.KindUpstreamGone, said: "HTTP 401", asked: 1},
+			"declines":          {steps: []modeltest.ScriptedStep{{Refuse: "I must not"}}, kind: core.KindPolicy, said: "the model declined: I must not", asked: 1},
+			"no JSON":           {steps: []modeltest.ScriptedStep{{Raw: "<html>"}}, kind: core.KindUpstreamGone, said: "can't be read", asked: 1},
+			"breaks off":        {steps: []modeltest.ScriptedStep{{Text: "const x", Broken: true}}, kind: core.KindUpstreamGone, said: "broke off", asked: 1},
+			"never ends":        {steps: []modeltest.ScriptedStep{{Endless: true}}, asked: 1, cut: true},
+			"redirects":         {steps: []modeltest.ScriptedStep{{Status: 307, Header: map[string]string{"Location": "/v2"}}}, kind: core.KindUpstreamGone, said: "redirects", asked: 1},
+			"huge":              {steps: []modeltest.ScriptedStep{{Raw: `{"choices":[{"message":{"content":"` + strings.Repeat("x", 17<<20)}}, kind: core.KindUpstreamGone, said: "more than 16 MB", asked: 1},
+			"says nothing":      {steps: []modeltest.ScriptedStep{{Hang: true}}, kind: core.KindUpstreamTimeout, said: "not answered within", asked: 1, timeout: 300 * time.Millisecond},
 		} {
 			t.Run(string(f)+"/"+name, func(t *testing.T) {
-				s := modeltest.New(func(n int, _ modeltest.Asked) modeltest.Step { return c.steps[min(n, len(c.steps))-1] })
+				s := modeltest.New(func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedStep {
+					return c.steps[min(n, len(c.steps))-1]
+				})
 				defer s.Close()
 				e, pauses := endpoint(t, f, s.URL, c.timeout)
 				r, failed := e.Reply(t.Context(), prompt())
@@ -74,7 +76,7 @@ func TestFormats(t *testing.T) {
 				if c.text != "" && (r.Input != 100 || r.Output != 20 || r.Estimated || r.Model != "scripted") {
 					t.Errorf("%+v", r)
 				}
-				asked := s.Asked()
+				asked := s.Requests()
 				if len(asked) != c.asked {
 					t.Errorf("it was asked %d times, want %d", len(asked), c.asked)
 				}
@@ -87,7 +89,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func checkAsked(t *testing.T, f model.Format, a modeltest.Asked) {
+func checkAsked(t *testing.T, f model.Format, a modeltest.ReceivedRequest) {
 	t.Helper()
 	var body map[string]any
 	if json.Unmarshal([]byte(a.Body), &body) != nil || body["model"] != "m" || body["stream"] != true || body["max_tokens"] != 100.0 || a.Last != "task" {
@@ -134,12 +136,12 @@ func TestAddresses(t *testing.T) {
 func TestCountsAndCancels(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := modeltest.New(func(n int, _ modeltest.Asked) modeltest.Step {
+	s := modeltest.New(func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if n > 1 {
 			cancel()
-			return modeltest.Step{Hang: true}
+			return modeltest.ScriptedStep{Hang: true}
 		}
-		return modeltest.Step{Raw: `{"choices":[{"message":{"content":"12345678"},"finish_reason":"length"}]}`}
+		return modeltest.ScriptedStep{Raw: `{"choices":[{"message":{"content":"12345678"},"finish_reason":"length"}]}`}
 	})
 	defer s.Close()
 	e, _ := endpoint(t, model.OpenAI, s.URL, 0)
@@ -153,8 +155,8 @@ func TestCountsAndCancels(t *testing.T) {
 
 func TestSampling(t *testing.T) {
 	answer := `{"role":"assistant","model":"c","content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}`
-	var asked core.Asked
-	peer := &core.Peer{Samples: true, Ask: func(_ context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+	var asked core.ServerRequest
+	peer := &core.ClientPeer{Samples: true, Ask: func(_ context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 		asked = a
 		return json.RawMessage(answer), nil
 	}}

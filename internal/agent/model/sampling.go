@@ -15,7 +15,7 @@ type Sampling struct{}
 // Name says that the model is the client's, which chooses one.
 func (Sampling) Name() string { return "the client's" }
 
-type part struct {
+type samplingContent struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
@@ -27,39 +27,39 @@ func (Sampling) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
 		return Reply{}, core.Errorf(core.KindInvalidArguments, "model", "the client does not offer its model")
 	}
 	type message struct {
-		Role    string `json:"role"`
-		Content part   `json:"content"`
+		Role    string          `json:"role"`
+		Content samplingContent `json:"content"`
 	}
 	var messages []message
 	for _, m := range p.Messages {
-		messages = append(messages, message{m.Role, part{"text", m.Text}})
+		messages = append(messages, message{m.Role, samplingContent{"text", m.Text}})
 	}
 	params, err := json.Marshal(map[string]any{"messages": messages, "systemPrompt": p.System, "maxTokens": p.MaxTokens})
 	if err != nil {
 		return Reply{}, core.AsError(err)
 	}
-	answer, refused := peer.Ask(ctx, core.Asked{Server: "retort", Tool: "execute_task", Method: core.MethodSample, Params: params})
+	answer, refused := peer.Ask(ctx, core.ServerRequest{Server: "retort", Tool: "execute_task", Method: core.MethodSample, Params: params})
 	if refused != nil {
 		return Reply{}, refused
 	}
-	return sampled(answer, p)
+	return parseSampled(answer, p)
 }
 
-func sampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
+func parseSampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
 	var r struct {
 		Content json.RawMessage `json:"content"`
 		Model   string          `json:"model"`
 		Stop    string          `json:"stopReason"`
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return Reply{}, gone("the client's answer can't be read: %v", err)
+		return Reply{}, goneError("the client's answer can't be read: %v", err)
 	}
-	var parts []part
+	var parts []samplingContent
 	if c := bytes.TrimSpace(r.Content); len(c) > 0 && c[0] == '{' {
 		r.Content = append(append(json.RawMessage("["), c...), ']')
 	}
 	if err := json.Unmarshal(r.Content, &parts); err != nil {
-		return Reply{}, gone("the client's answer can't be read: %v", err)
+		return Reply{}, goneError("the client's answer can't be read: %v", err)
 	}
 	var text strings.Builder
 	for _, c := range parts {
@@ -68,9 +68,9 @@ func sampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
 		}
 	}
 	if r.Stop == "refusal" {
-		return Reply{}, declined(text.String())
+		return Reply{}, declinedError(text.String())
 	}
 	most := max(p.MaxTokens, 1) * bytesOfToken
 	full := text.Len() > most
-	return estimated(Reply{Text: clipped(text.String(), most), Model: core.Legible(clipped(r.Model, 100)), Cut: full || r.Stop == "maxTokens"}, p), nil
+	return estimateTokens(Reply{Text: clipText(text.String(), most), Model: core.EscapeIllegible(clipText(r.Model, 100)), Cut: full || r.Stop == "maxTokens"}, p), nil
 }

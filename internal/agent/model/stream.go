@@ -14,21 +14,21 @@ import (
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 1 << 20
 
-// answer collects the parts of an answer.
-type answer struct {
+// partialReply collects the parts of an answer.
+type partialReply struct {
 	most    int // bytes of text
 	told    func(int)
 	text    strings.Builder
 	refusal strings.Builder
-	last    piece
+	last    replyChunk
 }
 
-// take adds a piece and reports whether the answer has reached its maximum length.
-func (a *answer) take(p piece) (full bool) {
+// addChunk adds a piece and reports whether the answer has reached its maximum length.
+func (a *partialReply) addChunk(p replyChunk) (full bool) {
 	a.text.WriteString(p.text)
 	a.refusal.WriteString(p.refusal)
 	if p.model != "" {
-		a.last.model = clipped(p.model, 100)
+		a.last.model = clipText(p.model, 100)
 	}
 	a.last.input, a.last.output = max(a.last.input, p.input), max(a.last.output, p.output)
 	if p.stop != "" {
@@ -40,63 +40,63 @@ func (a *answer) take(p piece) (full bool) {
 	return a.text.Len() > a.most || a.refusal.Len() > a.most
 }
 
-// reply returns the collected answer as a Reply.
-func (a *answer) reply(full bool) (Reply, *core.Error) {
+// finishReply returns the collected answer as a Reply.
+func (a *partialReply) finishReply(full bool) (Reply, *core.Error) {
 	switch {
 	case a.refusal.Len() > 0:
-		return Reply{}, declined(a.refusal.String())
+		return Reply{}, declinedError(a.refusal.String())
 	case a.last.stop == "refusal":
-		return Reply{}, declined(cmp.Or(a.text.String(), "it gives no reason"))
+		return Reply{}, declinedError(cmp.Or(a.text.String(), "it gives no reason"))
 	case a.last.stop == "content_filter":
-		return Reply{}, declined("its content filter has held the answer back")
+		return Reply{}, declinedError("its content filter has held the answer back")
 	}
 	return Reply{
-		Text: clipped(a.text.String(), a.most), Model: core.Legible(a.last.model), Input: a.last.input, Output: a.last.output,
+		Text: clipText(a.text.String(), a.most), Model: core.EscapeIllegible(a.last.model), Input: a.last.input, Output: a.last.output,
 		Cut: full || a.last.stop == "length" || a.last.stop == "max_tokens",
 	}, nil
 }
 
-// whole reads an answer that is one document.
-func (a *answer) whole(body io.Reader, parse parser) (Reply, *core.Error) {
+// readDocument reads an answer that is one document.
+func (a *partialReply) readDocument(body io.Reader, parse chunkParser) (Reply, *core.Error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return Reply{}, gone("the answer broke off: %v", err)
+		return Reply{}, goneError("the answer broke off: %v", err)
 	}
 	p, failed := parse(data)
 	if failed != nil {
 		return Reply{}, failed
 	}
-	return a.reply(a.take(p))
+	return a.finishReply(a.addChunk(p))
 }
 
-// stream reads server-sent events until the answer is complete or reaches its maximum length. It reads nothing after
+// readEvents reads server-sent events until the answer is complete or reaches its maximum length. It reads nothing after
 // that.
-func (a *answer) stream(body io.Reader, parse parser) (Reply, *core.Error) {
+func (a *partialReply) readEvents(body io.Reader, parse chunkParser) (Reply, *core.Error) {
 	in := bufio.NewReaderSize(body, maxEvent)
 	for {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return Reply{}, gone("the endpoint has sent an event of more than %d KB", maxEvent>>10)
+			return Reply{}, goneError("the endpoint has sent an event of more than %d KB", maxEvent>>10)
 		}
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
 			data = bytes.TrimSpace(data)
 			if string(data) == "[DONE]" {
-				return a.reply(false)
+				return a.finishReply(false)
 			}
 			p, failed := parse(data)
 			if failed != nil {
 				return Reply{}, failed
 			}
-			if a.take(p) {
-				return a.reply(true)
+			if a.addChunk(p) {
+				return a.finishReply(true)
 			}
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF) && a.last.stop != "":
-			return a.reply(false)
+			return a.finishReply(false)
 		default:
-			return Reply{}, gone("the answer broke off: %v", err)
+			return Reply{}, goneError("the answer broke off: %v", err)
 		}
 	}
 }

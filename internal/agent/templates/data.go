@@ -86,8 +86,8 @@ type StubData struct {
 	Full       bool   `json:"full"`
 }
 
-// Example returns example data for the template called name.
-func Example(name Name) any {
+// ExampleData returns example data for the template called name.
+func ExampleData(name TemplateName) any {
 	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
 	switch name {
 	case System:
@@ -116,7 +116,7 @@ func Example(name Name) any {
 const ExampleDefinition = "sample.listThings(): Promise<any>"
 
 // ExampleCode is the code of the wrapper in the data of Example.
-func ExampleCode(name Name) string {
+func ExampleCode(name TemplateName) string {
 	if name == WrapperPy {
 		return "example_of_a_wrapper = 1\n"
 	}

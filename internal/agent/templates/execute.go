@@ -14,10 +14,10 @@ const (
 	maxSteps  = 100_000
 )
 
-// parsed parses a template. It returns an error for syntax that this package does not support.
-func parsed(name, text string) (*parse.Tree, error) {
+// parseTemplate parses a template. It returns an error for syntax that this package does not support.
+func parseTemplate(name, text string) (*parse.Tree, error) {
 	names := map[string]any{}
-	for f := range functions() {
+	for f := range builtinFuncs() {
 		names[f] = func() {}
 	}
 	trees, err := parse.Parse(name, text, "", "", names)
@@ -34,130 +34,130 @@ func parsed(name, text string) (*parse.Tree, error) {
 	return t, nil
 }
 
-// writer executes one template.
-type writer struct {
+// templateWriter executes one template.
+type templateWriter struct {
 	tree  *parse.Tree
 	out   strings.Builder
-	vars  []variable
+	vars  []scopedVariable
 	steps int
 }
 
-type variable struct {
+type scopedVariable struct {
 	name  string
 	value any
 }
 
-// failure is the panic value with which a writer reports an error and its position in the template.
-type failure struct{ err error }
+// renderFailure is the panic value with which a writer reports an error and its position in the template.
+type renderFailure struct{ err error }
 
-// left is the panic value that leaves a loop.
-type left struct{ again bool }
+// loopExit is the panic value that leaves a loop.
+type loopExit struct{ again bool }
 
-func execute(t *parse.Tree, data any) (text string, err error) {
-	w := &writer{tree: t, vars: []variable{{"$", data}}}
+func executeTemplate(t *parse.Tree, data any) (text string, err error) {
+	w := &templateWriter{tree: t, vars: []scopedVariable{{"$", data}}}
 	defer func() {
 		if r := recover(); r != nil {
-			f, ok := r.(failure)
+			f, ok := r.(renderFailure)
 			if !ok {
 				panic(r)
 			}
 			err = f.err
 		}
 	}()
-	w.list(data, t.Root)
+	w.writeList(data, t.Root)
 	return w.out.String(), nil
 }
 
 // fail stops the execution with an error at a node.
-func (w *writer) fail(n parse.Node, format string, args ...any) {
+func (w *templateWriter) fail(n parse.Node, format string, args ...any) {
 	where, _ := w.tree.ErrorContext(n)
-	panic(failure{fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))})
+	panic(renderFailure{fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))})
 }
 
-func (w *writer) write(n parse.Node, text string) {
+func (w *templateWriter) writeText(n parse.Node, text string) {
 	if w.out.Len()+len(text) > maxOutput {
 		w.fail(n, "the text is longer than %d bytes", maxOutput)
 	}
 	w.out.WriteString(text)
 }
 
-func (w *writer) list(dot any, l *parse.ListNode) {
+func (w *templateWriter) writeList(dot any, l *parse.ListNode) {
 	if l == nil {
 		return
 	}
 	for _, n := range l.Nodes {
-		w.step(n)
-		w.node(dot, n)
+		w.countStep(n)
+		w.writeNode(dot, n)
 	}
 }
 
-func (w *writer) step(n parse.Node) {
+func (w *templateWriter) countStep(n parse.Node) {
 	if w.steps++; w.steps > maxSteps {
 		w.fail(n, "it takes too long")
 	}
 }
 
-func (w *writer) node(dot any, n parse.Node) {
+func (w *templateWriter) writeNode(dot any, n parse.Node) {
 	switch n := n.(type) {
 	case *parse.TextNode:
-		w.write(n, string(n.Text))
+		w.writeText(n, string(n.Text))
 	case *parse.CommentNode:
 	case *parse.ActionNode:
-		if v := w.pipe(dot, n.Pipe); len(n.Pipe.Decl) == 0 {
-			w.write(n, textOf(v))
+		if v := w.evalPipe(dot, n.Pipe); len(n.Pipe.Decl) == 0 {
+			w.writeText(n, textOf(v))
 		}
 	case *parse.IfNode:
-		w.branch(dot, &n.BranchNode, false)
+		w.writeBranch(dot, &n.BranchNode, false)
 	case *parse.WithNode:
-		w.branch(dot, &n.BranchNode, true)
+		w.writeBranch(dot, &n.BranchNode, true)
 	case *parse.RangeNode:
-		w.loop(dot, &n.BranchNode)
+		w.writeLoop(dot, &n.BranchNode)
 	case *parse.BreakNode:
-		panic(left{})
+		panic(loopExit{})
 	case *parse.ContinueNode:
-		panic(left{again: true})
+		panic(loopExit{again: true})
 	default:
 		w.fail(n, "%s is not understood here", n)
 	}
 }
 
-func (w *writer) branch(dot any, b *parse.BranchNode, with bool) {
-	defer w.scope()()
-	v := w.pipe(dot, b.Pipe)
+func (w *templateWriter) writeBranch(dot any, b *parse.BranchNode, with bool) {
+	defer w.openScope()()
+	v := w.evalPipe(dot, b.Pipe)
 	switch {
-	case !truth(v):
-		w.list(dot, b.ElseList)
+	case !isTruthy(v):
+		w.writeList(dot, b.ElseList)
 	case with:
-		w.list(v, b.List)
+		w.writeList(v, b.List)
 	default:
-		w.list(dot, b.List)
+		w.writeList(dot, b.List)
 	}
 }
 
-// scope opens a variable scope. The returned function closes it.
-func (w *writer) scope() func() {
+// openScope opens a variable scope. The returned function closes it.
+func (w *templateWriter) openScope() func() {
 	n := len(w.vars)
 	return func() { w.vars = w.vars[:n] }
 }
 
-func (w *writer) loop(dot any, b *parse.BranchNode) {
-	defer w.scope()()
+func (w *templateWriter) writeLoop(dot any, b *parse.BranchNode) {
+	defer w.openScope()()
 	decl := b.Pipe.Decl
-	keys, values := w.items(b, w.value(dot, b.Pipe))
+	keys, values := w.loopItems(b, w.evalCommands(dot, b.Pipe))
 	if len(values) == 0 {
-		w.list(dot, b.ElseList)
+		w.writeList(dot, b.ElseList)
 		return
 	}
 	for i, v := range values {
-		w.step(b)
-		end := w.scope()
+		w.countStep(b)
+		end := w.openScope()
 		switch len(decl) {
 		case 1:
-			w.vars = append(w.vars, variable{decl[0].Ident[0], v})
+			w.vars = append(w.vars, scopedVariable{decl[0].Ident[0], v})
 		case 2:
-			w.vars = append(w.vars, variable{decl[0].Ident[0], keys[i]}, variable{decl[1].Ident[0], v})
+			w.vars = append(w.vars, scopedVariable{decl[0].Ident[0], keys[i]}, scopedVariable{decl[1].Ident[0], v})
 		}
-		on := w.turn(v, b.List)
+		on := w.runIteration(v, b.List)
 		end()
 		if !on {
 			return
@@ -165,23 +165,23 @@ func (w *writer) loop(dot any, b *parse.BranchNode) {
 	}
 }
 
-// turn runs one iteration of a loop and reports whether the loop goes on.
-func (w *writer) turn(v any, l *parse.ListNode) (on bool) {
+// runIteration runs one iteration of a loop and reports whether the loop goes on.
+func (w *templateWriter) runIteration(v any, l *parse.ListNode) (on bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			j, ok := r.(left)
+			j, ok := r.(loopExit)
 			if !ok {
 				panic(r)
 			}
 			on = j.again
 		}
 	}()
-	w.list(v, l)
+	w.writeList(v, l)
 	return true
 }
 
-// items returns the keys and values that a loop ranges over. Those of an object are sorted by name.
-func (w *writer) items(n parse.Node, v any) (keys, values []any) {
+// loopItems returns the keys and values that a loop ranges over. Those of an object are sorted by name.
+func (w *templateWriter) loopItems(n parse.Node, v any) (keys, values []any) {
 	switch v := v.(type) {
 	case nil:
 	case []any:
@@ -198,20 +198,20 @@ func (w *writer) items(n parse.Node, v any) (keys, values []any) {
 	return keys, values
 }
 
-// pipe returns the value of a pipeline and assigns it to the pipeline's variables.
-func (w *writer) pipe(dot any, p *parse.PipeNode) any {
-	v := w.value(dot, p)
+// evalPipe returns the value of a pipeline and assigns it to the pipeline's variables.
+func (w *templateWriter) evalPipe(dot any, p *parse.PipeNode) any {
+	v := w.evalCommands(dot, p)
 	for _, d := range p.Decl {
 		if p.IsAssign {
-			w.assign(d, v)
+			w.assignVariable(d, v)
 		} else {
-			w.vars = append(w.vars, variable{d.Ident[0], v})
+			w.vars = append(w.vars, scopedVariable{d.Ident[0], v})
 		}
 	}
 	return v
 }
 
-func (w *writer) assign(d *parse.VariableNode, v any) {
+func (w *templateWriter) assignVariable(d *parse.VariableNode, v any) {
 	for i := len(w.vars) - 1; i >= 0; i-- {
 		if w.vars[i].name == d.Ident[0] {
 			w.vars[i].value = v
@@ -221,30 +221,30 @@ func (w *writer) assign(d *parse.VariableNode, v any) {
 	w.fail(d, "there is no variable %s", d.Ident[0])
 }
 
-func (w *writer) value(dot any, p *parse.PipeNode) (v any) {
+func (w *templateWriter) evalCommands(dot any, p *parse.PipeNode) (v any) {
 	for i, c := range p.Cmds {
-		v = w.command(dot, c, v, i > 0)
+		v = w.evalCommand(dot, c, v, i > 0)
 	}
 	return v
 }
 
-// command returns the value of one command. last is the value of the previous command.
-func (w *writer) command(dot any, c *parse.CommandNode, last any, piped bool) any {
+// evalCommand returns the value of one command. last is the value of the previous command.
+func (w *templateWriter) evalCommand(dot any, c *parse.CommandNode, last any, piped bool) any {
 	name, isFunction := c.Args[0].(*parse.IdentifierNode)
 	if !isFunction {
 		if len(c.Args) > 1 || piped {
 			w.fail(c, "%s is no function", c.Args[0])
 		}
-		return w.argument(dot, c.Args[0])
+		return w.evalArgument(dot, c.Args[0])
 	}
 	var args []any
 	for _, a := range c.Args[1:] {
-		args = append(args, w.argument(dot, a))
+		args = append(args, w.evalArgument(dot, a))
 	}
 	if piped {
 		args = append(args, last)
 	}
-	f := functions()[name.Ident]
+	f := builtinFuncs()[name.Ident]
 	if len(args) < f.least || len(args) > f.most {
 		w.fail(c, "%s does not take %d arguments", name.Ident, len(args))
 	}
@@ -255,20 +255,20 @@ func (w *writer) command(dot any, c *parse.CommandNode, last any, piped bool) an
 	return v
 }
 
-func (w *writer) argument(dot any, n parse.Node) any {
+func (w *templateWriter) evalArgument(dot any, n parse.Node) any {
 	switch n := n.(type) {
 	case *parse.DotNode:
 		return dot
 	case *parse.NilNode:
 		return nil
 	case *parse.FieldNode:
-		return w.field(n, dot, n.Ident)
+		return w.lookupField(n, dot, n.Ident)
 	case *parse.ChainNode:
-		return w.field(n, w.argument(dot, n.Node), n.Field)
+		return w.lookupField(n, w.evalArgument(dot, n.Node), n.Field)
 	case *parse.VariableNode:
-		return w.field(n, w.variable(n), n.Ident[1:])
+		return w.lookupField(n, w.lookupVariable(n), n.Ident[1:])
 	case *parse.PipeNode:
-		return w.value(dot, n)
+		return w.evalCommands(dot, n)
 	case *parse.StringNode:
 		return n.Text
 	case *parse.BoolNode:
@@ -278,13 +278,13 @@ func (w *writer) argument(dot any, n parse.Node) any {
 			return n.Float64
 		}
 	case *parse.IdentifierNode:
-		return w.command(dot, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{n}}, nil, false)
+		return w.evalCommand(dot, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{n}}, nil, false)
 	}
 	w.fail(n, "%s is not understood here", n)
 	return nil
 }
 
-func (w *writer) variable(n *parse.VariableNode) any {
+func (w *templateWriter) lookupVariable(n *parse.VariableNode) any {
 	for i := len(w.vars) - 1; i >= 0; i-- {
 		if w.vars[i].name == n.Ident[0] {
 			return w.vars[i].value
@@ -294,9 +294,9 @@ func (w *writer) variable(n *parse.VariableNode) any {
 	return nil
 }
 
-// field follows a path of member names. A member that does not exist is an error, because its name is probably
+// lookupField follows a path of member names. A member that does not exist is an error, because its name is probably
 // misspelled.
-func (w *writer) field(n parse.Node, v any, path []string) any {
+func (w *templateWriter) lookupField(n parse.Node, v any, path []string) any {
 	for _, name := range path {
 		object, ok := v.(map[string]any)
 		if !ok {

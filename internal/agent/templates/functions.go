@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// function is a function that templates can call.
-type function struct {
+// templateFunc is a function that templates can call.
+type templateFunc struct {
 	least, most int // arguments
 	call        func(args []any) (any, error)
 }
 
-// functions returns all functions that templates can call.
-func functions() map[string]function {
-	texts := func(n int, f func(s []string) string) function {
-		return function{n, n, func(args []any) (any, error) {
+// builtinFuncs returns all functions that templates can call.
+func builtinFuncs() map[string]templateFunc {
+	texts := func(n int, f func(s []string) string) templateFunc {
+		return templateFunc{n, n, func(args []any) (any, error) {
 			var s []string
 			for _, a := range args {
 				s = append(s, textOf(a))
@@ -27,16 +27,16 @@ func functions() map[string]function {
 			return f(s), nil
 		}}
 	}
-	return map[string]function{
+	return map[string]templateFunc{
 		"and":    {1, 10, func(args []any) (any, error) { return firstOf(args, false), nil }},
 		"or":     {1, 10, func(args []any) (any, error) { return firstOf(args, true), nil }},
-		"not":    {1, 1, func(args []any) (any, error) { return !truth(args[0]), nil }},
+		"not":    {1, 1, func(args []any) (any, error) { return !isTruthy(args[0]), nil }},
 		"eq":     {2, 2, func(args []any) (any, error) { return reflect.DeepEqual(args[0], args[1]), nil }},
 		"ne":     {2, 2, func(args []any) (any, error) { return !reflect.DeepEqual(args[0], args[1]), nil }},
-		"lt":     {2, 2, func(args []any) (any, error) { return compared(args, func(a, b float64) bool { return a < b }) }},
-		"gt":     {2, 2, func(args []any) (any, error) { return compared(args, func(a, b float64) bool { return a > b }) }},
-		"len":    {1, 1, func(args []any) (any, error) { return length(args[0]) }},
-		"join":   {2, 2, join},
+		"lt":     {2, 2, func(args []any) (any, error) { return compareNumbers(args, func(a, b float64) bool { return a < b }) }},
+		"gt":     {2, 2, func(args []any) (any, error) { return compareNumbers(args, func(a, b float64) bool { return a > b }) }},
+		"len":    {1, 1, func(args []any) (any, error) { return lengthOf(args[0]) }},
+		"join":   {2, 2, joinList},
 		"json":   {1, 1, func(args []any) (any, error) { return jsonOf(args[0]) }},
 		"indent": texts(2, func(s []string) string { return strings.ReplaceAll(s[1], "\n", "\n"+s[0]) }),
 		"quote":  texts(1, func(s []string) string { return "> " + strings.ReplaceAll(strings.TrimSpace(s[0]), "\n", "\n> ") }),
@@ -48,14 +48,14 @@ func functions() map[string]function {
 // firstOf returns the first argument whose truth equals the wanted one, or else the last argument.
 func firstOf(args []any, wanted bool) any {
 	for _, a := range args {
-		if truth(a) == wanted {
+		if isTruthy(a) == wanted {
 			return a
 		}
 	}
 	return args[len(args)-1]
 }
 
-func compared(args []any, how func(a, b float64) bool) (any, error) {
+func compareNumbers(args []any, how func(a, b float64) bool) (any, error) {
 	a, ok := args[0].(float64)
 	b, also := args[1].(float64)
 	if !ok || !also {
@@ -64,7 +64,7 @@ func compared(args []any, how func(a, b float64) bool) (any, error) {
 	return how(a, b), nil
 }
 
-func length(v any) (any, error) {
+func lengthOf(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:
 		return 0.0, nil
@@ -78,7 +78,7 @@ func length(v any) (any, error) {
 	return nil, fmt.Errorf("%s has no length", kindOf(v))
 }
 
-func join(args []any) (any, error) {
+func joinList(args []any) (any, error) {
 	list, ok := args[1].([]any)
 	if !ok && args[1] != nil {
 		return nil, errors.New("it joins an array: .tools | join \", \"")
@@ -98,8 +98,8 @@ func jsonOf(v any) (any, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// truth reports whether if and with take v as true, which is every value that is not empty.
-func truth(v any) bool {
+// isTruthy reports whether if and with take v as true, which is every value that is not empty.
+func isTruthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false

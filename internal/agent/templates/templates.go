@@ -18,26 +18,26 @@ import (
 	"retort/internal/core"
 )
 
-// Name is the file name of a template.
-type Name string
+// TemplateName is the file name of a template.
+type TemplateName string
 
 // The templates.
 const (
-	System     Name = "system.md"   // tells a model how to write programs: language
-	Task       Name = "task.md"     // asks for a program: task, language, inputs, tools, skills, skeleton
-	Repair     Name = "repair.md"   // describes a refused or failed program: error, effects, left
-	SkeletonTS Name = "skeleton.ts" // a starting program: task, tools, inputs
-	SkeletonPy Name = "skeleton.py"
-	Skill      Name = "skill.md"   // the text of SKILL.md: name, description, use, functions, tools
-	WrapperTS  Name = "wrapper.ts" // the file of a tool: server, tool, code
-	WrapperPy  Name = "wrapper.py" // the same of a server
-	StubTS     Name = "stub.ts"    // describes a tool to a model: server, tool, name, definition, full
-	StubPy     Name = "stub.py"
+	System     TemplateName = "system.md"   // tells a model how to write programs: language
+	Task       TemplateName = "task.md"     // asks for a program: task, language, inputs, tools, skills, skeleton
+	Repair     TemplateName = "repair.md"   // describes a refused or failed program: error, effects, left
+	SkeletonTS TemplateName = "skeleton.ts" // a starting program: task, tools, inputs
+	SkeletonPy TemplateName = "skeleton.py"
+	Skill      TemplateName = "skill.md"   // the text of SKILL.md: name, description, use, functions, tools
+	WrapperTS  TemplateName = "wrapper.ts" // the file of a tool: server, tool, code
+	WrapperPy  TemplateName = "wrapper.py" // the same of a server
+	StubTS     TemplateName = "stub.ts"    // describes a tool to a model: server, tool, name, definition, full
+	StubPy     TemplateName = "stub.py"
 )
 
 // Names returns the names of all templates.
-func Names() []Name {
-	return []Name{System, Task, Repair, SkeletonTS, SkeletonPy, Skill, WrapperTS, WrapperPy, StubTS, StubPy}
+func Names() []TemplateName {
+	return []TemplateName{System, Task, Repair, SkeletonTS, SkeletonPy, Skill, WrapperTS, WrapperPy, StubTS, StubPy}
 }
 
 //go:embed files
@@ -46,23 +46,23 @@ var builtin embed.FS
 // maxTemplate bounds the file of a template, in bytes.
 const maxTemplate = 256 << 10
 
-// Set holds the templates of a project. It is immutable.
-type Set struct {
-	trees map[Name]*parse.Tree
-	files map[Name]string // files that override the built-in ones
+// TemplateSet holds the templates of a project. It is immutable.
+type TemplateSet struct {
+	trees map[TemplateName]*parse.Tree
+	files map[TemplateName]string // files that override the built-in ones
 }
 
 // Open reads the templates of a folder and uses the built-in text for those that the folder does not have. The folder
 // need not exist. The error names the first fault, with file and line.
-func Open(dir string) (*Set, *core.Error) {
-	s := &Set{trees: map[Name]*parse.Tree{}, files: map[Name]string{}}
+func Open(dir string) (*TemplateSet, *core.Error) {
+	s := &TemplateSet{trees: map[TemplateName]*parse.Tree{}, files: map[TemplateName]string{}}
 	for _, name := range Names() {
 		text, err := Builtin(name)
 		if err != nil {
 			return nil, core.AsError(err)
 		}
 		file := string(name)
-		own, err := read(dir, name)
+		own, err := readTemplate(dir, name)
 		switch {
 		case err == nil:
 			text, file = own, filepath.Join(dir, string(name))
@@ -70,30 +70,30 @@ func Open(dir string) (*Set, *core.Error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, core.Errorf(core.KindInvalidArguments, "templates", "%s cannot be read: %v", filepath.Join(dir, string(name)), err)
 		}
-		if s.trees[name], err = parsed(file, text); err != nil {
-			return nil, wrong(err)
+		if s.trees[name], err = parseTemplate(file, text); err != nil {
+			return nil, templateError(err)
 		}
-		if _, refused := s.Render(name, Example(name)); refused != nil {
+		if _, refused := s.Render(name, ExampleData(name)); refused != nil {
 			return nil, refused
 		}
 	}
-	return s, strangers(dir)
+	return s, checkUnknownFiles(dir)
 }
 
-// wrong wraps err as the error of a template.
-func wrong(err error) *core.Error {
+// templateError wraps err as the error of a template.
+func templateError(err error) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "templates", "%s", strings.TrimPrefix(err.Error(), "template: ")).
 		WithHint("fix the file, or remove it to use the built-in one; retort templates eject writes that")
 }
 
 // Builtin returns the built-in text of a template.
-func Builtin(name Name) (string, error) {
+func Builtin(name TemplateName) (string, error) {
 	text, err := builtin.ReadFile("files/" + string(name))
 	return string(text), err
 }
 
-// read reads a file of the folder. A link that leads out of the folder is an error.
-func read(dir string, name Name) (string, error) {
+// readTemplate reads a file of the folder. A link that leads out of the folder is an error.
+func readTemplate(dir string, name TemplateName) (string, error) {
 	if dir == "" {
 		return "", fs.ErrNotExist
 	}
@@ -118,9 +118,9 @@ func read(dir string, name Name) (string, error) {
 	return string(text), err
 }
 
-// strangers returns an error if the folder has files that are not templates. Otherwise a misspelled name would
+// checkUnknownFiles returns an error if the folder has files that are not templates. Otherwise a misspelled name would
 // silently have no effect.
-func strangers(dir string) *core.Error {
+func checkUnknownFiles(dir string) *core.Error {
 	if dir == "" {
 		return nil
 	}
@@ -138,7 +138,7 @@ func strangers(dir string) *core.Error {
 		}
 		if ext := filepath.Ext(e.Name()); ext == ".md" || ext == ".ts" || ext == ".py" || ext == ".tmpl" {
 			refused := core.Errorf(core.KindInvalidArguments, "templates", "%s is not a template", filepath.Join(dir, e.Name()))
-			if near := core.Nearest(e.Name(), known, 1); len(near) > 0 {
+			if near := core.NearestNames(e.Name(), known, 1); len(near) > 0 {
 				return refused.WithHint("did you mean %s?", near[0])
 			}
 			return refused.WithHint("templates are %s", strings.Join(known, ", "))
@@ -147,11 +147,11 @@ func strangers(dir string) *core.Error {
 	return nil
 }
 
-// Changed returns the file with which the project overrides a template, or "" if it does not.
-func (s *Set) Changed(name Name) string { return s.files[name] }
+// OverriddenFile returns the file with which the project overrides a template, or "" if it does not.
+func (s *TemplateSet) OverriddenFile(name TemplateName) string { return s.files[name] }
 
 // Render renders a template. data is converted as encoding/json does: to objects, arrays, strings and numbers.
-func (s *Set) Render(name Name, data any) (string, *core.Error) {
+func (s *TemplateSet) Render(name TemplateName, data any) (string, *core.Error) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return "", core.AsError(err)
@@ -160,15 +160,15 @@ func (s *Set) Render(name Name, data any) (string, *core.Error) {
 	if err := json.Unmarshal(text, &plain); err != nil {
 		return "", core.AsError(err)
 	}
-	out, err := execute(s.trees[name], plain)
+	out, err := executeTemplate(s.trees[name], plain)
 	if err != nil {
-		return "", wrong(err)
+		return "", templateError(err)
 	}
 	return out, nil
 }
 
-// Eject writes the built-in templates that are missing in the folder and returns their names.
-func Eject(dir string) ([]string, *core.Error) {
+// WriteBuiltins writes the built-in templates that are missing in the folder and returns their names.
+func WriteBuiltins(dir string) ([]string, *core.Error) {
 	written := []string{}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "templates.eject", "%w", err)

@@ -31,7 +31,7 @@ func TestExecute(t *testing.T) {
 		{"{{(.object).b}} {{quote \"a\\nb\"}} {{line \" a\\n b\\u2028c\"}} {{indent \"  \" \"a\\nb\"}}", "2 > a\n> b a b c a\n  b"},
 		{"", ""},
 	} {
-		tree, err := parsed("t", c[0])
+		tree, err := parseTemplate("t", c[0])
 		if c[1] == "" && c[0] != "" {
 			if err == nil {
 				t.Errorf("%q was parsed", c[0])
@@ -42,7 +42,7 @@ func TestExecute(t *testing.T) {
 			t.Errorf("%q: %v", c[0], err)
 			continue
 		}
-		got, err := execute(tree, data)
+		got, err := executeTemplate(tree, data)
 		if err != nil || got != c[1] {
 			t.Errorf("%q: %q, %v; want %q", c[0], got, err, c[1])
 		}
@@ -69,10 +69,10 @@ func TestWrong(t *testing.T) {
 	} {
 		data := map[string]any{"name": "n", "list": make([]any, 100)}
 		var err error
-		if tree, failed := parsed("t", c[0]); failed != nil {
+		if tree, failed := parseTemplate("t", c[0]); failed != nil {
 			err = failed
 		} else {
-			_, err = execute(tree, data)
+			_, err = executeTemplate(tree, data)
 		}
 		if err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%q: %v, want %q", c[0], err, c[1])
@@ -88,15 +88,15 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range Names() {
-		text, err := s.Render(name, Example(name))
+		text, err := s.Render(name, ExampleData(name))
 		if err != nil || strings.Contains(text, "{{") || strings.Contains(text, "no value") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
-	if names, err := Eject(dir); err != nil || len(names) != len(Names()) {
+	if names, err := WriteBuiltins(dir); err != nil || len(names) != len(Names()) {
 		t.Fatal(names, err)
 	}
-	if names, err := Eject(dir); err != nil || len(names) != 0 {
+	if names, err := WriteBuiltins(dir); err != nil || len(names) != 0 {
 		t.Errorf("what was there is written again: %v, %v", names, err)
 	}
 	ejected, err := Open(dir)
@@ -104,9 +104,9 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range Names() {
-		a, _ := s.Render(name, Example(name))
-		b, _ := ejected.Render(name, Example(name))
-		if diff := cmp.Diff(a, b); diff != "" || ejected.Changed(name) == "" || s.Changed(name) != "" {
+		a, _ := s.Render(name, ExampleData(name))
+		b, _ := ejected.Render(name, ExampleData(name))
+		if diff := cmp.Diff(a, b); diff != "" || ejected.OverriddenFile(name) == "" || s.OverriddenFile(name) != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// cef writes the Common Event Format, revision 0.1 of its form: CEF:0. Keys are those of its dictionary:
+// cefWriter writes the Common Event Format, revision 0.1 of its form: CEF:0. Keys are those of its dictionary:
 //
 //	rt                        when, in milliseconds since 1970
 //	externalId                CHAIN:SEQ
@@ -22,7 +22,7 @@ import (
 //	in                        bytes of an answer
 //	cs1 to cs6                tool, session, execution, hash, facts, body
 //	cn1 to cn3                risk, duration in ms, tokens avoided
-type cef struct {
+type cefWriter struct {
 	version string
 	buf     []byte
 }
@@ -30,53 +30,53 @@ type cef struct {
 // longest sets how many bytes the dictionary gives a custom text.
 const longest = 4000
 
-func (c *cef) line(e *audit.Entry) []byte {
+func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
 	f := factsOf(e)
 	c.buf = append(c.buf[:0], "CEF:0|Retort|Retort"...)
-	for _, s := range []string{c.version, string(e.Kind), summary(e), strconv.Itoa(severity(e, &f))} {
-		c.buf = header(append(c.buf, '|'), s)
+	for _, s := range []string{c.version, string(e.Kind), summaryOf(e), strconv.Itoa(severityOf(e, &f))} {
+		c.buf = appendHeader(append(c.buf, '|'), s)
 	}
 	c.buf = append(c.buf, "|rt="...)
 	c.buf = strconv.AppendInt(c.buf, e.At.UnixMilli(), 10)
-	c.add("externalId", placeOf(e))
-	c.add("cat", string(e.Kind))
-	c.add("act", f.Effect)
-	if ok, known := succeeded(e); known {
-		c.add("outcome", map[bool]string{true: "success", false: "failure"}[ok])
+	c.addField("externalId", placeOf(e))
+	c.addField("cat", string(e.Kind))
+	c.addField("act", f.Effect)
+	if ok, known := hasSucceeded(e); known {
+		c.addField("outcome", map[bool]string{true: "success", false: "failure"}[ok])
 	}
-	c.add("reason", e.Status)
-	c.add("suser", cmp.Or(e.Principal, e.UserID))
-	c.add("requestClientApplication", f.Client)
-	c.add("destinationServiceName", e.Server)
+	c.addField("reason", e.Status)
+	c.addField("suser", cmp.Or(e.Principal, e.UserID))
+	c.addField("requestClientApplication", f.Client)
+	c.addField("destinationServiceName", e.Server)
 	if e.Kind == core.EventCall || e.Kind == core.EventAnswer {
-		c.add("in", strconv.FormatInt(e.Bytes, 10))
+		c.addField("in", strconv.FormatInt(e.Bytes, 10))
 	}
 	for i, s := range []struct{ label, value string }{{"tool", e.Tool}, {"session", e.Session}, {"execution", e.Execution}, {"hash", e.Hash}, {"facts", string(e.Facts)}, {"body", string(e.Body)}} {
-		c.custom("cs"+strconv.Itoa(i+1), s.label, s.value)
+		c.addCustom("cs"+strconv.Itoa(i+1), s.label, s.value)
 	}
 	if e.Risk != nil {
-		c.custom("cn1", "risk", strconv.Itoa(*e.Risk))
+		c.addCustom("cn1", "risk", strconv.Itoa(*e.Risk))
 	}
 	if e.Millis > 0 {
-		c.custom("cn2", "duration_ms", strconv.FormatInt(int64(e.Millis+.5), 10))
+		c.addCustom("cn2", "duration_ms", strconv.FormatInt(int64(e.Millis+.5), 10))
 	}
 	if e.Avoided > 0 {
-		c.custom("cn3", "tokens_avoided", strconv.FormatInt(e.Avoided, 10))
+		c.addCustom("cn3", "tokens_avoided", strconv.FormatInt(e.Avoided, 10))
 	}
 	c.buf = append(c.buf, '\n')
 	return c.buf
 }
 
-// custom adds a field with the label that says what it is.
-func (c *cef) custom(key, label, value string) {
+// addCustom adds a field with the label that says what it is.
+func (c *cefWriter) addCustom(key, label, value string) {
 	if value != "" {
-		c.add(key+"Label", label)
-		c.add(key, value)
+		c.addField(key+"Label", label)
+		c.addField(key, value)
 	}
 }
 
-// add adds a field of the extension, unless it is empty.
-func (c *cef) add(key, value string) {
+// addField adds a field of the extension, unless it is empty.
+func (c *cefWriter) addField(key, value string) {
 	if value == "" {
 		return
 	}
@@ -92,13 +92,13 @@ func (c *cef) add(key, value string) {
 		case r == '\\', r == '=':
 			c.buf = append(c.buf, '\\', byte(r))
 		default:
-			c.buf = utf8.AppendRune(c.buf, visible(r))
+			c.buf = utf8.AppendRune(c.buf, visibleRune(r))
 		}
 	}
 }
 
-// header adds a field of the header: one line, without a bar.
-func header(buf []byte, value string) []byte {
+// appendHeader adds a field of the header: one line, without a bar.
+func appendHeader(buf []byte, value string) []byte {
 	for _, r := range value {
 		switch {
 		case r == '\\', r == '|':
@@ -106,14 +106,14 @@ func header(buf []byte, value string) []byte {
 		case unicode.IsSpace(r), r == '\u2028', r == '\u2029':
 			buf = append(buf, ' ')
 		default:
-			buf = utf8.AppendRune(buf, visible(r))
+			buf = utf8.AppendRune(buf, visibleRune(r))
 		}
 	}
 	return buf
 }
 
-// visible returns a character that a terminal or a log shows, or what stands for one.
-func visible(r rune) rune {
+// visibleRune returns a character that a terminal or a log shows, or what stands for one.
+func visibleRune(r rune) rune {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:
 		return r

@@ -11,14 +11,14 @@ import (
 	"retort/internal/audit"
 )
 
-// table writes CSV by RFC 4180: every text in quotes, numbers bare, CR LF at the end of a
+// csvTable writes CSV by RFC 4180: every text in quotes, numbers bare, CR LF at the end of a
 // line, one entry in one line.
-type table struct {
+type csvTable struct {
 	bodies bool
 	buf    []byte
 }
 
-func (t *table) header() []byte {
+func (t *csvTable) headerLine() []byte {
 	names := "chain,seq,at,kind,execution,session,principal,client,server,tool,effect,status,risk,duration_ms,bytes,tokens_returned,tokens_avoided,facts,hash"
 	if t.bodies {
 		names += ",body,erased"
@@ -26,49 +26,49 @@ func (t *table) header() []byte {
 	return []byte(names + "\r\n")
 }
 
-func (t *table) row(e *audit.Entry) []byte {
+func (t *csvTable) encodeRow(e *audit.Entry) []byte {
 	f := factsOf(e)
 	t.buf = t.buf[:0]
-	t.text(e.Chain)
-	t.number(float64(e.Seq))
-	t.text(e.At.UTC().Format(time.RFC3339Nano))
+	t.appendText(e.Chain)
+	t.appendNumber(float64(e.Seq))
+	t.appendText(e.At.UTC().Format(time.RFC3339Nano))
 	for _, s := range []string{string(e.Kind), e.Execution, e.Session, e.Principal, f.Client, e.Server, e.Tool, f.Effect, e.Status} {
-		t.text(s)
+		t.appendText(s)
 	}
 	if e.Risk != nil {
-		t.number(float64(*e.Risk))
+		t.appendNumber(float64(*e.Risk))
 	} else {
 		t.buf = append(t.buf, ',')
 	}
 	for _, n := range []float64{e.Millis, float64(e.Bytes), float64(e.Returned), float64(e.Avoided)} {
-		t.number(n)
+		t.appendNumber(n)
 	}
-	t.text(string(e.Facts))
-	t.text(e.Hash)
+	t.appendText(string(e.Facts))
+	t.appendText(e.Hash)
 	if t.bodies {
-		t.text(string(e.Body))
-		t.text(strconv.FormatBool(e.Erased))
+		t.appendText(string(e.Body))
+		t.appendText(strconv.FormatBool(e.Erased))
 	}
 	t.buf[len(t.buf)-1] = '\r'
 	t.buf = append(t.buf, '\n')
 	return t.buf
 }
 
-func (t *table) number(n float64) {
+func (t *csvTable) appendNumber(n float64) {
 	t.buf = append(strconv.AppendFloat(t.buf, n, 'f', -1, 64), ',')
 }
 
-func (t *table) text(s string) {
+func (t *csvTable) appendText(s string) {
 	t.buf = append(t.buf, '"')
-	t.buf = append(t.buf, strings.ReplaceAll(inert(s), `"`, `""`)...)
+	t.buf = append(t.buf, strings.ReplaceAll(neutralizeFormula(s), `"`, `""`)...)
 	t.buf = append(t.buf, `",`...)
 }
 
-// inert returns a text that no spreadsheet takes for a formula, wherever it believes that a cell begins: at its
+// neutralizeFormula returns a text that no spreadsheet takes for a formula, wherever it believes that a cell begins: at its
 // beginning, or behind what it may take for a separator. An apostrophe before the formula says that it is text. What
 // is not printed is spelled out, so that the text is one line.
-func inert(s string) string {
-	if plain(s) {
+func neutralizeFormula(s string) string {
+	if isPlain(s) {
 		return s
 	}
 	b := make([]byte, 0, len(s)+8)
@@ -78,10 +78,10 @@ func inert(s string) string {
 			if strings.ContainsRune(starters, r) {
 				b = append(b, '\'')
 			}
-			begins = skipped(r)
+			begins = isSkipped(r)
 		}
-		begins = begins || separates(r)
-		b = shown(b, r)
+		begins = begins || isSeparator(r)
+		b = appendVisible(b, r)
 	}
 	return string(b)
 }
@@ -89,16 +89,16 @@ func inert(s string) string {
 // starters begin a formula; with full-width, small and mathematical forms.
 const starters = "=+-@＝＋－＠﹢﹣﹦﹫−"
 
-// separates reports whether a reader may take a character for the end of a cell.
-func separates(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }
+// isSeparator reports whether a reader may take a character for the end of a cell.
+func isSeparator(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }
 
-// skipped reports whether a reader may pass over a character before a formula.
-func skipped(r rune) bool {
+// isSkipped reports whether a reader may pass over a character before a formula.
+func isSkipped(r rune) bool {
 	return r == '"' || r == '\'' || r == '`' || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zs, r)
 }
 
-// plain reports whether a text is what most are: nothing in it needs another look.
-func plain(s string) bool {
+// isPlain reports whether a text is what most are: nothing in it needs another look.
+func isPlain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == ':') && (i == 0 || c != '-') {
@@ -108,9 +108,9 @@ func plain(s string) bool {
 	return true
 }
 
-// shown adds a character, or how it is spelled where it would not stay in its line or would
+// appendVisible adds a character, or how it is spelled where it would not stay in its line or would
 // not be seen.
-func shown(b []byte, r rune) []byte {
+func appendVisible(b []byte, r rune) []byte {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:
 		return append(b, byte(r))

@@ -53,17 +53,17 @@ func New(w io.Writer, f Format, o Options) (*Writer, error) {
 	case JSONL:
 		out.encode = func(e *audit.Entry) error { return lines.Encode(e) }
 	case OCSF:
-		m := mapper{version: o.Version}
-		out.encode = func(e *audit.Entry) error { return lines.Encode(m.event(e)) }
+		m := ocsfMapper{version: o.Version}
+		out.encode = func(e *audit.Entry) error { return lines.Encode(m.toEvent(e)) }
 	case CEF:
-		c := cef{version: o.Version}
-		out.encode = func(e *audit.Entry) error { return out.line(c.line(e)) }
+		c := cefWriter{version: o.Version}
+		out.encode = func(e *audit.Entry) error { return out.writeLine(c.encodeLine(e)) }
 	case CSV:
-		c := &table{bodies: o.Bodies}
-		if err := out.line(c.header()); err != nil {
+		c := &csvTable{bodies: o.Bodies}
+		if err := out.writeLine(c.headerLine()); err != nil {
 			return nil, err
 		}
-		out.encode = func(e *audit.Entry) error { return out.line(c.row(e)) }
+		out.encode = func(e *audit.Entry) error { return out.writeLine(c.encodeRow(e)) }
 	default:
 		return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "%.40q is no format of an export", f).WithHint("formats are jsonl, ocsf, cef and csv")
 	}
@@ -72,9 +72,9 @@ func New(w io.Writer, f Format, o Options) (*Writer, error) {
 
 // Write writes an entry.
 func (w *Writer) Write(e audit.Entry) error {
-	e.Facts = document(e.Facts)
+	e.Facts = validDocument(e.Facts)
 	if w.bodies {
-		e.Body = document(e.Body)
+		e.Body = validDocument(e.Body)
 	} else {
 		e.Body, e.Erased = nil, false
 	}
@@ -84,13 +84,13 @@ func (w *Writer) Write(e audit.Entry) error {
 // Close writes what is left, and leaves the io.Writer open.
 func (w *Writer) Close() error { return w.out.Flush() }
 
-func (w *Writer) line(b []byte) error {
+func (w *Writer) writeLine(b []byte) error {
 	_, err := w.out.Write(b)
 	return err
 }
 
-// document returns JSON as it is; what is none, since somebody has changed it, becomes a text.
-func document(raw json.RawMessage) json.RawMessage {
+// validDocument returns JSON as it is; what is none, since somebody has changed it, becomes a text.
+func validDocument(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || json.Valid(raw) && utf8.Valid(raw) {
 		return raw
 	}
@@ -98,8 +98,8 @@ func document(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// fact holds those facts that have a field of their own somewhere.
-type fact struct {
+// entryFacts holds those facts that have a field of their own somewhere.
+type entryFacts struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`
 	Action   string `json:"action"`
@@ -110,16 +110,16 @@ type fact struct {
 	Version  any    `json:"version"`
 }
 
-func factsOf(e *audit.Entry) (f fact) {
+func factsOf(e *audit.Entry) (f entryFacts) {
 	if len(e.Facts) > 0 {
 		_ = json.Unmarshal(e.Facts, &f) // what is not of its type is left out
 	}
 	return f
 }
 
-// succeeded reports whether what an entry is about went as it was meant to; known is false
+// hasSucceeded reports whether what an entry is about went as it was meant to; known is false
 // where there is nothing that could fail.
-func succeeded(e *audit.Entry) (ok, known bool) {
+func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	switch e.Kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventEnd, core.EventErasure, core.EventKept, core.EventLogin:
 		return e.Status == "ok", e.Status != ""
@@ -134,25 +134,25 @@ func succeeded(e *audit.Entry) (ok, known bool) {
 	case core.EventToken:
 		return e.Status != "failed" && e.Status != "refused", true
 	case core.EventTask:
-		return e.Status == string(core.StatusOK), ended(e)
+		return e.Status == string(core.StatusOK), hasEnded(e)
 	case core.EventReveal, core.EventSkill, core.EventSearch, core.EventFile, core.EventSettings, core.EventClock:
 		return true, true
 	}
 	return false, false
 }
 
-// ended reports whether an entry of a task says how that ended; others say how far it is.
-func ended(e *audit.Entry) bool {
-	return e.Status != "begun" && core.TaskStatus(e.Status).Ended() && !slices.Contains(core.Phases(), core.Phase(e.Status))
+// hasEnded reports whether an entry of a task says how that ended; others say how far it is.
+func hasEnded(e *audit.Entry) bool {
+	return e.Status != "begun" && core.TaskStatus(e.Status).HasEnded() && !slices.Contains(core.TaskPhases(), core.TaskPhase(e.Status))
 }
 
-// severity is from 0, which nobody need look at, to 10.
-func severity(e *audit.Entry, f *fact) int {
+// severityOf is from 0, which nobody need look at, to 10.
+func severityOf(e *audit.Entry, f *entryFacts) int {
 	risk := 0
 	if e.Risk != nil {
 		risk = max(0, min(*e.Risk, 100)) / 10
 	}
-	ok, known := succeeded(e)
+	ok, known := hasSucceeded(e)
 	switch e.Kind {
 	case core.EventGap:
 		return 9
@@ -161,20 +161,20 @@ func severity(e *audit.Entry, f *fact) int {
 	case core.EventRefusal, core.EventPin:
 		return 6
 	case core.EventNetwork, core.EventCommand:
-		return 1 + 5*btoi(!ok)
+		return 1 + 5*boolToInt(!ok)
 	case core.EventReveal, core.EventClock:
 		return 5
 	case core.EventSettings, core.EventErasure, core.EventSkill, core.EventToken:
 		return 4
 	case core.EventVerdict, core.EventDecision, core.EventEnd, core.EventTask:
-		return max(risk, 1, 4*btoi(known && !ok))
+		return max(risk, 1, 4*boolToInt(known && !ok))
 	case core.EventCall:
-		return max(1, 3*btoi(f.Effect == "write"), 5*btoi(f.Effect == "destructive"))
+		return max(1, 3*boolToInt(f.Effect == "write"), 5*boolToInt(f.Effect == "destructive"))
 	}
 	return 1
 }
 
-func btoi(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -182,7 +182,7 @@ func btoi(b bool) int {
 }
 
 // what an entry is about, in words without values of programs.
-func summary(e *audit.Entry) string {
+func summaryOf(e *audit.Entry) string {
 	parts := []string{string(e.Kind)}
 	if tool := toolOf(e); tool != "" {
 		parts = append(parts, tool)
@@ -201,4 +201,4 @@ func toolOf(e *audit.Entry) string {
 }
 
 // placeOf returns the place of an entry in the record, and nowhere else.
-func placeOf(e *audit.Entry) string { return audit.Places{e.Chain: e.Seq}.String() }
+func placeOf(e *audit.Entry) string { return audit.ReadPositions{e.Chain: e.Seq}.String() }

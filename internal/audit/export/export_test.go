@@ -142,8 +142,8 @@ func TestNoFormat(t *testing.T) {
 	}
 }
 
-// table reads CSV, and holds it to its form: each record is one line.
-func table(t testing.TB, text string, entries int) [][]string {
+// csvTable reads CSV, and holds it to its form: each record is one line.
+func csvTable(t testing.TB, text string, entries int) [][]string {
 	t.Helper()
 	if strings.Count(text, "\r\n") != entries+1 || strings.Count(text, "\n") != entries+1 || strings.Count(text, "\r") != entries+1 {
 		t.Fatalf("not one line for each entry: %q", text)
@@ -158,7 +158,7 @@ func table(t testing.TB, text string, entries int) [][]string {
 
 func TestCSV(t *testing.T) {
 	all := kinds()
-	rows := table(t, exported(t, export.CSV, export.Options{}, all...), len(all))
+	rows := csvTable(t, exported(t, export.CSV, export.Options{}, all...), len(all))
 	column := func(row int, name string) string { return rows[row+1][slices.Index(rows[0], name)] }
 	call := slices.IndexFunc(all, func(e audit.Entry) bool { return e.Kind == core.EventCall })
 	for name, want := range map[string]string{"seq": "10", "risk": "", "duration_ms": "12.5", "bytes": "2048", "client": "cursor", "effect": "read", "tool": "delete_record", "at": "2026-05-04T12:00:09.123456789Z"} {
@@ -179,7 +179,7 @@ func TestFormulas(t *testing.T) {
 	} {
 		e := kinds()[9]
 		e.Tool = evil
-		rows := table(t, exported(t, export.CSV, export.Options{}, e), 1)
+		rows := csvTable(t, exported(t, export.CSV, export.Options{}, e), 1)
 		cell := rows[1][slices.Index(rows[0], "tool")]
 		if dangerous(cell) {
 			t.Errorf("%q becomes the cell %q", evil, cell)
@@ -311,13 +311,13 @@ func FuzzFields(f *testing.F) {
 		after := kinds()[0] // is itself, whatever was before
 		var o = export.Options{Bodies: true, Version: tool}
 		e.Body = json.RawMessage(facts)
-		rows := table(t, exported(t, export.CSV, o, e, after), 2)
+		rows := csvTable(t, exported(t, export.CSV, o, e, after), 2)
 		for _, cell := range rows[1] {
 			if dangerous(cell) && !number(cell) {
 				t.Errorf("the cell %q", cell)
 			}
 		}
-		clean := table(t, exported(t, export.CSV, o, after), 1)
+		clean := csvTable(t, exported(t, export.CSV, o, after), 1)
 		if !slices.Equal(rows[2], clean[1]) || len(rows[1]) != len(rows[0]) {
 			t.Error(rows)
 		}

@@ -12,8 +12,8 @@ import (
 // later ones up to 1.8 have taken away or made narrower.
 const ocsfVersion = "1.2.0"
 
-// class represents an event class of the schema, with the activity of an entry in it.
-type class struct {
+// eventClass represents an event class of the schema, with the activity of an entry in it.
+type eventClass struct {
 	uid      int
 	name     string
 	activity int
@@ -53,16 +53,18 @@ const (
 //	network, command            API Activity: Other
 //	verdict, network, command that is refused; refusal, anomaly, gap
 //	                            Detection Finding: Create
-func classOf(e *audit.Entry, f *fact) class {
-	api := func(activity int, does string) class { return class{apiActivity, "API Activity", activity, does} }
-	entity := func(activity int, does string) class {
-		return class{entityManagement, "Entity Management", activity, does}
+func classOf(e *audit.Entry, f *entryFacts) eventClass {
+	api := func(activity int, does string) eventClass {
+		return eventClass{apiActivity, "API Activity", activity, does}
+	}
+	entity := func(activity int, does string) eventClass {
+		return eventClass{entityManagement, "Entity Management", activity, does}
 	}
 	switch e.Kind {
 	case core.EventStart:
-		return class{lifecycle, "Application Lifecycle", 3, "Start"}
+		return eventClass{lifecycle, "Application Lifecycle", 3, "Start"}
 	case core.EventStop:
-		return class{lifecycle, "Application Lifecycle", 4, "Stop"}
+		return eventClass{lifecycle, "Application Lifecycle", 4, "Stop"}
 	case core.EventCall, core.EventAnswer:
 		switch f.Effect {
 		case "read":
@@ -94,7 +96,7 @@ func classOf(e *audit.Entry, f *fact) class {
 		case "revoked":
 			return entity(deletes, "Delete")
 		case "refused":
-			return class{authentication, "Authentication", 1, "Logon"}
+			return eventClass{authentication, "Authentication", 1, "Logon"}
 		}
 		return entity(updates, "Update")
 	case core.EventTask:
@@ -105,16 +107,16 @@ func classOf(e *audit.Entry, f *fact) class {
 	case core.EventSettings, core.EventPin, core.EventClock:
 		return entity(updates, "Update")
 	case core.EventLogin:
-		return class{authentication, "Authentication", 1, "Logon"}
+		return eventClass{authentication, "Authentication", 1, "Logon"}
 	}
-	if finds(e) {
-		return class{detectionFinding, "Detection Finding", 1, "Create"}
+	if isFinding(e) {
+		return eventClass{detectionFinding, "Detection Finding", 1, "Create"}
 	}
 	return api(other, string(e.Kind))
 }
 
-// finds reports whether something was refused, or is not as it should be.
-func finds(e *audit.Entry) bool {
+// isFinding reports whether something was refused, or is not as it should be.
+func isFinding(e *audit.Entry) bool {
 	switch e.Kind {
 	case core.EventRefusal, core.EventAnomaly, core.EventGap:
 		return true
@@ -126,96 +128,96 @@ func finds(e *audit.Entry) bool {
 	return false
 }
 
-// event represents an event of the schema, as far as entries fill it.
-type event struct {
-	ActivityID   int      `json:"activity_id"`
-	ActivityName string   `json:"activity_name"`
-	CategoryUID  int      `json:"category_uid"`
-	ClassUID     int      `json:"class_uid"`
-	ClassName    string   `json:"class_name"`
-	TypeUID      int      `json:"type_uid"`
-	SeverityID   int      `json:"severity_id"`
-	Time         int64    `json:"time"` // milliseconds since 1970
-	Message      string   `json:"message"`
-	StatusID     int      `json:"status_id,omitempty"`
-	StatusCode   string   `json:"status_code,omitempty"`
-	Metadata     metadata `json:"metadata"`
+// ocsfEvent represents an event of the schema, as far as entries fill it.
+type ocsfEvent struct {
+	ActivityID   int          `json:"activity_id"`
+	ActivityName string       `json:"activity_name"`
+	CategoryUID  int          `json:"category_uid"`
+	ClassUID     int          `json:"class_uid"`
+	ClassName    string       `json:"class_name"`
+	TypeUID      int          `json:"type_uid"`
+	SeverityID   int          `json:"severity_id"`
+	Time         int64        `json:"time"` // milliseconds since 1970
+	Message      string       `json:"message"`
+	StatusID     int          `json:"status_id,omitempty"`
+	StatusCode   string       `json:"status_code,omitempty"`
+	Metadata     ocsfMetadata `json:"metadata"`
 
-	Actor       *actor     `json:"actor,omitempty"`
-	API         *api       `json:"api,omitempty"`
-	Source      *endpoint  `json:"src_endpoint,omitempty"`
-	Destination *endpoint  `json:"dst_endpoint,omitempty"`
-	App         *product   `json:"app,omitempty"`
-	Entity      *entity    `json:"entity,omitempty"`
-	User        *user      `json:"user,omitempty"`
-	Service     *service   `json:"service,omitempty"`
-	Finding     *finding   `json:"finding_info,omitempty"`
-	Evidences   []evidence `json:"evidences,omitempty"`
-	ActionID    *int       `json:"action_id,omitempty"`
-	Disposition int        `json:"disposition_id,omitempty"`
-	Risk        *int       `json:"risk_score,omitempty"`
+	Actor       *ocsfActor     `json:"actor,omitempty"`
+	API         *ocsfAPI       `json:"api,omitempty"`
+	Source      *ocsfEndpoint  `json:"src_endpoint,omitempty"`
+	Destination *ocsfEndpoint  `json:"dst_endpoint,omitempty"`
+	App         *ocsfProduct   `json:"app,omitempty"`
+	Entity      *ocsfEntity    `json:"entity,omitempty"`
+	User        *ocsfUser      `json:"user,omitempty"`
+	Service     *ocsfService   `json:"service,omitempty"`
+	Finding     *ocsfFinding   `json:"finding_info,omitempty"`
+	Evidences   []ocsfEvidence `json:"evidences,omitempty"`
+	ActionID    *int           `json:"action_id,omitempty"`
+	Disposition int            `json:"disposition_id,omitempty"`
+	Risk        *int           `json:"risk_score,omitempty"`
 
-	Unmapped unmapped `json:"unmapped"`
+	Unmapped ocsfUnmapped `json:"unmapped"`
 }
 
 type (
-	product struct {
+	ocsfProduct struct {
 		Name    string `json:"name"`
 		Vendor  string `json:"vendor_name"`
 		Version string `json:"version,omitempty"`
 	}
-	metadata struct {
-		Version     string   `json:"version"`
-		Product     product  `json:"product"`
-		UID         string   `json:"uid"`
-		Sequence    int64    `json:"sequence"`
-		Log         string   `json:"log_name"`
-		Code        string   `json:"event_code"`
-		Correlation string   `json:"correlation_uid,omitempty"`
-		Profiles    []string `json:"profiles,omitempty"`
+	ocsfMetadata struct {
+		Version     string      `json:"version"`
+		Product     ocsfProduct `json:"product"`
+		UID         string      `json:"uid"`
+		Sequence    int64       `json:"sequence"`
+		Log         string      `json:"log_name"`
+		Code        string      `json:"event_code"`
+		Correlation string      `json:"correlation_uid,omitempty"`
+		Profiles    []string    `json:"profiles,omitempty"`
 	}
-	user struct {
+	ocsfUser struct {
 		Name string `json:"name"`
 		Type int    `json:"type_id"`
 	}
-	session struct {
+	ocsfSession struct {
 		UID string `json:"uid"`
 	}
-	actor struct {
-		User    *user    `json:"user,omitempty"`
-		Session *session `json:"session,omitempty"`
-		App     string   `json:"app_name,omitempty"`
+	ocsfActor struct {
+		User    *ocsfUser    `json:"user,omitempty"`
+		Session *ocsfSession `json:"session,omitempty"`
+		App     string       `json:"app_name,omitempty"`
 	}
-	service struct {
+	ocsfService struct {
 		Name string `json:"name"`
 	}
-	request struct {
+	ocsfRequest struct {
 		UID string `json:"uid"`
 	}
-	api struct {
-		Operation string   `json:"operation"`
-		Service   *service `json:"service,omitempty"`
-		Request   *request `json:"request,omitempty"`
+	ocsfAPI struct {
+		Operation string       `json:"operation"`
+		Service   *ocsfService `json:"service,omitempty"`
+		Request   *ocsfRequest `json:"request,omitempty"`
 	}
-	endpoint struct {
+	ocsfEndpoint struct {
 		Name    string `json:"name,omitempty"`
 		Service string `json:"svc_name,omitempty"`
 	}
-	entity struct {
+	ocsfEntity struct {
 		Name    string `json:"name"`
 		Type    string `json:"type"`
 		Version string `json:"version,omitempty"`
 	}
-	finding struct {
+	ocsfFinding struct {
 		UID   string   `json:"uid"`
 		Title string   `json:"title"`
 		Types []string `json:"types"`
 	}
-	evidence struct {
-		Actor *actor `json:"actor,omitempty"`
-		API   *api   `json:"api,omitempty"`
+	ocsfEvidence struct {
+		Actor *ocsfActor `json:"actor,omitempty"`
+		API   *ocsfAPI   `json:"api,omitempty"`
 	}
-	unmapped struct {
+	ocsfUnmapped struct {
 		Chain    string          `json:"chain"`
 		Hash     string          `json:"hash"`
 		Millis   float64         `json:"duration_ms,omitempty"`
@@ -228,50 +230,50 @@ type (
 	}
 )
 
-// mapper makes events of entries.
-type mapper struct{ version string }
+// ocsfMapper makes events of entries.
+type ocsfMapper struct{ version string }
 
-func (m mapper) event(e *audit.Entry) *event {
+func (m ocsfMapper) toEvent(e *audit.Entry) *ocsfEvent {
 	f := factsOf(e)
 	c := classOf(e, &f)
-	out := &event{
+	out := &ocsfEvent{
 		ActivityID: c.activity, ActivityName: c.does, CategoryUID: c.uid / 1000, ClassUID: c.uid, ClassName: c.name, TypeUID: 100*c.uid + c.activity,
-		SeverityID: severityID(severity(e, &f)), Time: e.At.UnixMilli(), Message: summary(e), StatusCode: e.Status,
-		Metadata: metadata{Version: ocsfVersion, Product: m.product(), UID: placeOf(e), Sequence: e.Seq, Log: "retort audit", Code: string(e.Kind), Correlation: cmp.Or(e.Execution, f.Task)},
-		Unmapped: unmapped{e.Chain, e.Hash, e.Millis, e.Bytes, e.Returned, e.Avoided, e.Facts, e.Body, e.Erased},
+		SeverityID: severityID(severityOf(e, &f)), Time: e.At.UnixMilli(), Message: summaryOf(e), StatusCode: e.Status,
+		Metadata: ocsfMetadata{Version: ocsfVersion, Product: m.newProduct(), UID: placeOf(e), Sequence: e.Seq, Log: "retort audit", Code: string(e.Kind), Correlation: cmp.Or(e.Execution, f.Task)},
+		Unmapped: ocsfUnmapped{e.Chain, e.Hash, e.Millis, e.Bytes, e.Returned, e.Avoided, e.Facts, e.Body, e.Erased},
 	}
-	if ok, known := succeeded(e); known {
-		out.StatusID = 2 - btoi(ok)
+	if ok, known := hasSucceeded(e); known {
+		out.StatusID = 2 - boolToInt(ok)
 	}
-	by := &actor{User: userOf(e), App: f.Client}
+	by := &ocsfActor{User: userOf(e), App: f.Client}
 	if e.Session != "" {
-		by.Session = &session{e.Session}
+		by.Session = &ocsfSession{e.Session}
 	}
 	switch c.uid {
 	case apiActivity:
-		out.Actor, out.API, out.Source = by, apiOf(e, &f), &endpoint{Name: cmp.Or(f.Client, "MCP client")}
+		out.Actor, out.API, out.Source = by, apiOf(e, &f), &ocsfEndpoint{Name: cmp.Or(f.Client, "MCP client")}
 		if e.Server != "" {
-			out.Destination = &endpoint{Service: e.Server}
+			out.Destination = &ocsfEndpoint{Service: e.Server}
 		}
 	case lifecycle:
-		app := m.product()
+		app := m.newProduct()
 		out.App = &app
 	case entityManagement:
 		out.Entity, out.Actor = entityOf(e, &f), by
 	case authentication:
-		out.User, out.Service = by.User, &service{cmp.Or(e.Server, "unknown")}
+		out.User, out.Service = by.User, &ocsfService{cmp.Or(e.Server, "unknown")}
 	case detectionFinding:
-		m.found(out, e, &f, by)
+		m.fillFinding(out, e, &f, by)
 	}
 	return out
 }
 
-func (m mapper) product() product {
-	return product{Name: "Retort", Vendor: "Retort", Version: m.version}
+func (m ocsfMapper) newProduct() ocsfProduct {
+	return ocsfProduct{Name: "Retort", Vendor: "Retort", Version: m.version}
 }
 
-// found fills a finding. The profile security_control says what became of it.
-func (m mapper) found(out *event, e *audit.Entry, f *fact, by *actor) {
+// fillFinding fills a finding. The profile security_control says what became of it.
+func (m ocsfMapper) fillFinding(out *ocsfEvent, e *audit.Entry, f *entryFacts, by *ocsfActor) {
 	const allowed, denied, blocked, delayed, detected = 1, 2, 2, 14, 15
 	action := denied
 	out.Disposition = blocked
@@ -283,48 +285,48 @@ func (m mapper) found(out *event, e *audit.Entry, f *fact, by *actor) {
 	}
 	out.Metadata.Profiles = []string{"security_control"}
 	out.ActionID, out.StatusID = &action, 1 // new
-	out.Finding = &finding{UID: placeOf(e), Title: summary(e), Types: []string{string(e.Kind)}}
-	out.Evidences = []evidence{{Actor: by, API: apiOf(e, f)}}
+	out.Finding = &ocsfFinding{UID: placeOf(e), Title: summaryOf(e), Types: []string{string(e.Kind)}}
+	out.Evidences = []ocsfEvidence{{Actor: by, API: apiOf(e, f)}}
 	if e.Risk != nil {
 		out.Risk = e.Risk
 	}
 }
 
-func userOf(e *audit.Entry) *user {
+func userOf(e *audit.Entry) *ocsfUser {
 	name := cmp.Or(e.Principal, e.UserID)
 	if name == "" {
-		return &user{Name: "(no principal)"}
+		return &ocsfUser{Name: "(no principal)"}
 	}
-	return &user{Name: name, Type: 1}
+	return &ocsfUser{Name: name, Type: 1}
 }
 
-func apiOf(e *audit.Entry, f *fact) *api {
-	a := &api{Operation: string(e.Kind)}
+func apiOf(e *audit.Entry, f *entryFacts) *ocsfAPI {
+	a := &ocsfAPI{Operation: string(e.Kind)}
 	if e.Server != "" {
-		a.Operation, a.Service = toolOf(e), &service{e.Server}
+		a.Operation, a.Service = toolOf(e), &ocsfService{e.Server}
 	}
 	if id := cmp.Or(e.Execution, f.Task); id != "" {
-		a.Request = &request{id}
+		a.Request = &ocsfRequest{id}
 	}
 	return a
 }
 
 // entityOf returns what was changed.
-func entityOf(e *audit.Entry, f *fact) *entity {
+func entityOf(e *audit.Entry, f *entryFacts) *ocsfEntity {
 	switch e.Kind {
 	case core.EventSkill:
 		version, _ := f.Version.(string)
-		return &entity{cmp.Or(f.Skill, "skill"), "skill", version}
+		return &ocsfEntity{cmp.Or(f.Skill, "skill"), "skill", version}
 	case core.EventPin:
-		return &entity{toolOf(e), "tool definition", ""}
+		return &ocsfEntity{toolOf(e), "tool definition", ""}
 	case core.EventErasure:
-		return &entity{"personal data", "erasure", ""}
+		return &ocsfEntity{"personal data", "erasure", ""}
 	case core.EventToken:
-		return &entity{cmp.Or(f.Token, "token"), "access token", ""}
+		return &ocsfEntity{cmp.Or(f.Token, "token"), "access token", ""}
 	case core.EventKept:
-		return &entity{"old entries", "retention", ""}
+		return &ocsfEntity{"old entries", "retention", ""}
 	}
-	return &entity{string(e.Kind), "configuration", ""}
+	return &ocsfEntity{string(e.Kind), "configuration", ""}
 }
 
 // severityID returns the schema's: 1 informational to 5 critical.

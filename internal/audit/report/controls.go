@@ -1,16 +1,16 @@
 package report
 
-// control represents one of a standard, with what is said for it.
-type control struct {
+// standardControl represents one of a standard, with what is said for it.
+type standardControl struct {
 	id, name       string
 	does, operator string
-	evidence       []evidence
+	evidence       []evidenceFunc
 }
 
-// standard represents controls, and what Retort has nothing to do with.
-type standard struct {
+// standardControls represents controls, and what Retort has nothing to do with.
+type standardControls struct {
 	title    string
-	controls []control
+	controls []standardControl
 	not      []string
 }
 
@@ -27,40 +27,40 @@ var notCovered = []string{
 
 const policies = "Write down who may use which servers, and set permissionLevel, principals, allow and deny accordingly; review them."
 
-var standards = map[Standard]standard{
+var standards = map[Standard]standardControls{
 	Summary: {title: "Summary"},
 	GDPR: {
 		title: "GDPR",
-		controls: []control{
+		controls: []standardControl{
 			{"Art. 5(1)(c)", "Data minimisation",
 				"Programs work beside the data, and the model gets their results only. What is recognised as personal is replaced by tokens before the model sees it.",
-				"Choose pii.modes for your data; check whether what is recognised suffices for it. Ask for no more than a task needs.", []evidence{hidden, recorded}},
+				"Choose pii.modes for your data; check whether what is recognised suffices for it. Ask for no more than a task needs.", []evidenceFunc{privacyEvidence, recordingEvidence}},
 			{"Art. 5(1)(e)", "Storage limitation",
 				"Entries of the record, files, tokens and kept answers have a lifetime, after which they are moved or deleted.",
-				"Set audit.keep, audit.archives, workspace.* and pii.expiry to the periods of your records of processing.", []evidence{kept, erased}},
+				"Set audit.keep, audit.archives, workspace.* and pii.expiry to the periods of your records of processing.", []evidenceFunc{retentionEvidence, erasureEvidence}},
 			{"Art. 5(1)(f), 32", "Integrity, confidentiality and security of processing",
 				"Programs run behind walls of the operating system, see no credentials and reach no network. Values behind tokens and bodies of the record are encrypted.",
-				"Protect the machine and the user's account; encrypt the disk; keep servers out that you do not trust.", []evidence{walls, sealedKey, refused, mayCall}},
+				"Protect the machine and the user's account; encrypt the disk; keep servers out that you do not trust.", []evidenceFunc{sandboxEvidence, sealedKey, refusalEvidence, mayCall}},
 			{"Art. 5(2), 24", "Accountability",
 				"Each step of a program is recorded, calls that may have effects before they leave, in a chain that shows changes.",
-				"Keep checkpoints on another machine (audit.checkpoint), and prove the record regularly.", []evidence{recorded, holds}},
+				"Keep checkpoints on another machine (audit.checkpoint), and prove the record regularly.", []evidenceFunc{recordingEvidence, integrityEvidence}},
 			{"Art. 15", "Right of access",
 				"The record can be asked for entries that mention a text. What tokens stand for is not told in it.",
-				"Answer requests from the systems that hold the data; the record says which tools were called, and when.", []evidence{recorded}},
+				"Answer requests from the systems that hold the data; the record says which tools were called, and when.", []evidenceFunc{recordingEvidence}},
 			{"Art. 17", "Right to erasure",
 				"retort audit erase destroys the keys of a person's values and of all recorded bodies that mention the person, in archives, too.",
-				"Erase in the systems behind Retort, in files that programs wrote, and in what models and clients keep.", []evidence{erased, holds}},
+				"Erase in the systems behind Retort, in files that programs wrote, and in what models and clients keep.", []evidenceFunc{erasureEvidence, integrityEvidence}},
 			{"Art. 25", "Data protection by design and by default",
 				"Tokens, the sandbox, approval of what cannot be taken back, blocking of changed tool definitions and the record are on unless a setting says otherwise.",
-				"Look at each setting that was loosened.", []evidence{hidden, approved, changed}},
+				"Look at each setting that was loosened.", []evidenceFunc{privacyEvidence, approvalEvidence, changeEvidence}},
 			{"Art. 30", "Records of processing activities",
 				"The record tells which tools were used by whom, how often, and which categories were found and shown.",
-				"Keep the record of processing itself: purposes, recipients, periods, transfers.", []evidence{recorded, hidden}},
+				"Keep the record of processing itself: purposes, recipients, periods, transfers.", []evidenceFunc{recordingEvidence, privacyEvidence}},
 			{"Art. 33, 34", "Notification of a breach",
 				"Refused calls, anomalies, times that values were shown, and findings of the proof say what may have happened, and when.",
-				"Decide whether it is a breach, and notify within 72 hours. Set up who is alerted.", []evidence{unusual, refused, hidden, holds}},
+				"Decide whether it is a breach, and notify within 72 hours. Set up who is alerted.", []evidenceFunc{anomalyEvidence, refusalEvidence, privacyEvidence, integrityEvidence}},
 			{"Art. 35", "Impact assessment",
-				"Nothing by itself. This report and docs/security/data-flow.md can be part of one.", "Carry it out where the processing needs one.", []evidence{recorded}},
+				"Nothing by itself. This report and docs/security/data-flow.md can be part of one.", "Carry it out where the processing needs one.", []evidenceFunc{recordingEvidence}},
 		},
 		not: []string{
 			"The legal basis of the processing, information of data subjects, consent (Art. 6, 7, 12 to 14).",
@@ -70,35 +70,35 @@ var standards = map[Standard]standard{
 	},
 	SOC2: {
 		title: "SOC 2 (Trust Services Criteria 2017)",
-		controls: []control{
+		controls: []standardControl{
 			{"CC6.1", "Logical access",
-				"One policy decides which tools are seen and called, whatever they are called by. Credentials of servers never reach programs.", policies, []evidence{mayCall, refused}},
+				"One policy decides which tools are seen and called, whatever they are called by. Credentials of servers never reach programs.", policies, []evidenceFunc{mayCall, refusalEvidence}},
 			{"CC6.2", "Registration and removal of users",
 				"Principals are those of the settings. Retort has no directory of users of its own, and does not authenticate them over its local interface.",
-				"Grant and remove access to the machine's account and to the servers behind Retort.", []evidence{mayCall}},
+				"Grant and remove access to the machine's account and to the servers behind Retort.", []evidenceFunc{mayCall}},
 			{"CC6.3", "Least privilege",
-				"permissionLevel, allow and deny for each server and principal, conditions on arguments, and a person's yes for what cannot be taken back.", policies, []evidence{mayCall, approved}},
+				"permissionLevel, allow and deny for each server and principal, conditions on arguments, and a person's yes for what cannot be taken back.", policies, []evidenceFunc{mayCall, approvalEvidence}},
 			{"CC6.6", "Threats from outside the boundary",
 				"Programs have no network, file system or process of the machine; what a server sends is bounded and cleaned.",
-				"Run on a system where the walls stand (retort doctor), and leave sandboxFallback at none.", []evidence{walls, refused}},
+				"Run on a system where the walls stand (retort doctor), and leave sandboxFallback at none.", []evidenceFunc{sandboxEvidence, refusalEvidence}},
 			{"CC6.7", "Transmission of information",
 				"Personal values go only to servers that they come from, or where a person or a setting allows it. Times that values were shown are recorded.",
-				"Use servers over TLS; review what is shown.", []evidence{hidden, approved}},
+				"Use servers over TLS; review what is shown.", []evidenceFunc{privacyEvidence, approvalEvidence}},
 			{"CC6.8", "Unauthorised or malicious software",
 				"Programs are checked before they run, and a tool definition counts as long as it is the one that was trusted.",
-				"Read a changed definition before it is trusted; install servers from sources that you know.", []evidence{refused, changed}},
+				"Read a changed definition before it is trusted; install servers from sources that you know.", []evidenceFunc{refusalEvidence, changeEvidence}},
 			{"CC7.1", "Changes of the configuration", "Each start compares settings, servers and version with the last one, and records what differs.",
-				"Review the changes; keep settings under version control.", []evidence{changed}},
+				"Review the changes; keep settings under version control.", []evidenceFunc{changeEvidence}},
 			{"CC7.2", "Monitoring for anomalies", "Executions have a risk; anomalies are recorded where they are found.",
-				"Export the record to your monitoring (retort audit export), and act on it.", []evidence{unusual, refused, failed}},
-			{"CC7.3", "Evaluation of security events", "Each refusal, denial and failure has an entry with its cause.", "Evaluate them, and write down the outcome.", []evidence{refused, failed, unusual}},
+				"Export the record to your monitoring (retort audit export), and act on it.", []evidenceFunc{anomalyEvidence, refusalEvidence, failureEvidence}},
+			{"CC7.3", "Evaluation of security events", "Each refusal, denial and failure has an entry with its cause.", "Evaluate them, and write down the outcome.", []evidenceFunc{refusalEvidence, failureEvidence, anomalyEvidence}},
 			{"CC7.4, CC7.5", "Response to incidents", "An execution can be read whole. Tools can be denied by a setting; an engine can be stopped.",
-				"Have a plan of response, and exercise it.", []evidence{unusual}},
-			{"CC8.1", "Change management", "Changed definitions wait for a person's trust; skills, settings and trust are recorded.", "Approve changes of settings in your own process.", []evidence{changed, approved}},
+				"Have a plan of response, and exercise it.", []evidenceFunc{anomalyEvidence}},
+			{"CC8.1", "Change management", "Changed definitions wait for a person's trust; skills, settings and trust are recorded.", "Approve changes of settings in your own process.", []evidenceFunc{changeEvidence, approvalEvidence}},
 			{"C1.1, C1.2", "Confidential information: protection and disposal", "Values and bodies are encrypted; erasure destroys keys; entries and files have a lifetime.",
-				"Classify data, and set periods and pii.modes accordingly.", []evidence{hidden, erased, kept, sealedKey}},
+				"Classify data, and set periods and pii.modes accordingly.", []evidenceFunc{privacyEvidence, erasureEvidence, retentionEvidence, sealedKey}},
 			{"PI1.4, PI1.5", "Processing integrity: outputs and records", "The record is a chain, sealed and checkpointed; each execution is told once from its beginning to its end.",
-				"Prove it regularly, with checkpoints that were kept elsewhere.", []evidence{holds, recorded}},
+				"Prove it regularly, with checkpoints that were kept elsewhere.", []evidenceFunc{integrityEvidence, recordingEvidence}},
 		},
 		not: []string{
 			"The control environment, communication, risk assessment and monitoring of controls by the organisation (CC1 to CC5, CC9).",
@@ -109,21 +109,21 @@ var standards = map[Standard]standard{
 	},
 	HIPAA: {
 		title: "HIPAA Security Rule",
-		controls: []control{
-			{"164.308(a)(1)(ii)(D)", "Information system activity review", "The record can be asked, exported and reported.", "Review it regularly, and write down that you did.", []evidence{recorded, unusual}},
-			{"164.312(a)(1)", "Access control", "One policy decides which tools are seen and called, by whom and with which arguments.", policies, []evidence{mayCall, refused}},
+		controls: []standardControl{
+			{"164.308(a)(1)(ii)(D)", "Information system activity review", "The record can be asked, exported and reported.", "Review it regularly, and write down that you did.", []evidenceFunc{recordingEvidence, anomalyEvidence}},
+			{"164.312(a)(1)", "Access control", "One policy decides which tools are seen and called, by whom and with which arguments.", policies, []evidenceFunc{mayCall, refusalEvidence}},
 			{"164.312(a)(2)(i)", "Unique user identification", "An entry names the principal, if the caller has one, else the user of the operating system.",
-				"Give each person an account and a home of their own.", []evidence{mayCall}},
+				"Give each person an account and a home of their own.", []evidenceFunc{mayCall}},
 			{"164.312(a)(2)(ii)", "Emergency access procedure", "Nothing: Retort holds no records of patients that would have to be reached without it.", "Reach the systems behind Retort directly.", nil},
 			{"164.312(a)(2)(iv)", "Encryption and decryption", "Values behind tokens and bodies of the record are encrypted. Files and state that programs write are not.",
-				"Encrypt the disk.", []evidence{sealedKey}},
-			{"164.312(b)", "Audit controls", "Each step of a program is recorded, calls that may have effects before they leave.", "Leave auditLogging on; export the record.", []evidence{recorded, kept}},
-			{"164.312(c)(1)", "Integrity", "The record is a chain with keyed codes and signed checkpoints; changes are found.", "Prove it regularly; keep checkpoints elsewhere.", []evidence{holds}},
+				"Encrypt the disk.", []evidenceFunc{sealedKey}},
+			{"164.312(b)", "Audit controls", "Each step of a program is recorded, calls that may have effects before they leave.", "Leave auditLogging on; export the record.", []evidenceFunc{recordingEvidence, retentionEvidence}},
+			{"164.312(c)(1)", "Integrity", "The record is a chain with keyed codes and signed checkpoints; changes are found.", "Prove it regularly; keep checkpoints elsewhere.", []evidenceFunc{integrityEvidence}},
 			{"164.312(d)", "Person or entity authentication", "A yes is given in the client that asked, in a terminal, or through a signed webhook. Callers of the local interface are whoever runs as the user.",
-				"Authenticate the users of the machine.", []evidence{approved, logins}},
+				"Authenticate the users of the machine.", []evidenceFunc{approvalEvidence, loginEvidence}},
 			{"164.312(e)(1)", "Transmission security", "Retort talks to clients and local servers through pipes of the machine. What it sends to remote servers is as safe as their addresses: use https.",
-				"Use https; see to the way to the model's provider.", []evidence{hidden}},
-			{"164.316(b)(2)(i)", "Retention for six years", "Entries stay as long as audit.keep and audit.archives say.", "Set both so that they are six years together, or export the record to where it is kept.", []evidence{sixYears, kept}},
+				"Use https; see to the way to the model's provider.", []evidenceFunc{privacyEvidence}},
+			{"164.316(b)(2)(i)", "Retention for six years", "Entries stay as long as audit.keep and audit.archives say.", "Set both so that they are six years together, or export the record to where it is kept.", []evidenceFunc{sixYears, retentionEvidence}},
 		},
 		not: []string{
 			"Business associate agreements, with the model's provider above all.",

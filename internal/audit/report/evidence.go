@@ -2,10 +2,10 @@ package report
 
 import "fmt"
 
-// evidence describes what is said for a control.
-type evidence func(r *Report) Evidence
+// evidenceFunc describes what is said for a control.
+type evidenceFunc func(r *Report) Evidence
 
-func (r *Report) control(c control) Control {
+func (r *Report) evaluateControl(c standardControl) Control {
 	out := Control{ID: c.id, Name: c.name, Does: c.does, Operator: c.operator, Evidence: []Evidence{}}
 	for _, e := range c.evidence {
 		out.Evidence = append(out.Evidence, e(r))
@@ -13,12 +13,12 @@ func (r *Report) control(c control) Control {
 	return out
 }
 
-// recorded returns that what happens is recorded.
-func recorded(r *Report) Evidence {
+// recordingEvidence returns that what happens is recorded.
+func recordingEvidence(r *Report) Evidence {
 	a := r.Activity
 	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s while this is written.",
-		a.Entries, a.Asked, a.Ended, total(a.Effects), total(a.Refused), onOff(r.Recorded))
-	return Evidence{says, r.query("--kind request,end,call,refusal")}
+		a.Entries, a.Asked, a.Ended, totalCount(a.Effects), totalCount(a.Refused), onOff(r.Recorded))
+	return Evidence{says, r.queryCommand("--kind request,end,call,refusal")}
 }
 
 func onOff(on bool) string {
@@ -28,8 +28,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// holds returns that nobody has changed the record.
-func holds(r *Report) Evidence {
+// integrityEvidence returns that nobody has changed the record.
+func integrityEvidence(r *Report) Evidence {
 	v := r.Integrity
 	says := fmt.Sprintf("The record holds: %d entries of %d chains, against %d signed checkpoints.", v.Entries, len(v.Chains), v.Checkpoints)
 	switch {
@@ -46,7 +46,7 @@ func holds(r *Report) Evidence {
 // mayCall is who may do what.
 func mayCall(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
-		r.setting("permissionLevel"), namedPrincipals(r), orNone(listing(r.Activity.Principals))), r.query("--kind request")}
+		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
 }
 
 func namedPrincipals(r *Report) (n int) {
@@ -65,74 +65,74 @@ func orNone(s string) string {
 	return s
 }
 
-// refused returns what rules kept from happening.
-func refused(r *Report) Evidence {
+// refusalEvidence returns what rules kept from happening.
+func refusalEvidence(r *Report) Evidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf("Refused calls: %d (%s). Refused programs: %d (%s).", total(a.Refused), orNone(listing(a.Refused)), total(a.Rejected), orNone(listing(a.Rejected))),
-		r.query("--kind refusal")}
+	return Evidence{fmt.Sprintf("Refused calls: %d (%s). Refused programs: %d (%s).", totalCount(a.Refused), orNone(joinCounts(a.Refused)), totalCount(a.Rejected), orNone(joinCounts(a.Rejected))),
+		r.queryCommand("--kind refusal")}
 }
 
-// approved returns what people were asked.
-func approved(r *Report) Evidence {
+// approvalEvidence returns what people were asked.
+func approvalEvidence(r *Report) Evidence {
 	a := r.Activity.Approvals
-	says := fmt.Sprintf("Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked, orNone(listing(a.Outcomes)), orNone(listing(a.By)))
+	says := fmt.Sprintf("Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked, orNone(joinCounts(a.Outcomes)), orNone(joinCounts(a.By)))
 	if a.Median != nil {
-		says += fmt.Sprintf(" Median waiting time: %s.", seconds(*a.Median))
+		says += fmt.Sprintf(" Median waiting time: %s.", formatSeconds(*a.Median))
 	}
-	return Evidence{says, r.query("--kind question,decision")}
+	return Evidence{says, r.queryCommand("--kind question,decision")}
 }
 
-// changed returns what of the configuration has changed.
-func changed(r *Report) Evidence {
+// changeEvidence returns what of the configuration has changed.
+func changeEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
-		r.all("settings", a.Settings), r.all("definitions", a.Pins), r.all("skills", a.Skills)), r.query("--kind settings,pin,skill")}
+		r.totalOf("settings", a.Settings), r.totalOf("definitions", a.Pins), r.totalOf("skills", a.Skills)), r.queryCommand("--kind settings,pin,skill")}
 }
 
-// all returns how long a list was before it was cut.
-func (r *Report) all(name string, list []Change) int64 {
+// totalOf returns how long a list was before it was cut.
+func (r *Report) totalOf(name string, list []Change) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
 
-// unusual returns what stood out.
-func unusual(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Anomalies noted: %d. Executions of risk %d and more: %d.", r.all("anomalies", r.Activity.Anomalies), HighRisk, r.Activity.HighRisk.Total), r.query("--kind anomaly")}
+// anomalyEvidence returns what stood out.
+func anomalyEvidence(r *Report) Evidence {
+	return Evidence{fmt.Sprintf("Anomalies noted: %d. Executions of risk %d and more: %d.", r.totalOf("anomalies", r.Activity.Anomalies), HighRisk, r.Activity.HighRisk.Total), r.queryCommand("--kind anomaly")}
 }
 
-// failed returns what went wrong.
-func failed(r *Report) Evidence {
+// failureEvidence returns what went wrong.
+func failureEvidence(r *Report) Evidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf("Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended, total(a.CallErrors)), r.query("--kind end")}
+	return Evidence{fmt.Sprintf("Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended, totalCount(a.CallErrors)), r.queryCommand("--kind end")}
 }
 
-// hidden returns what became of personal data.
-func hidden(r *Report) Evidence {
+// privacyEvidence returns what became of personal data.
+func privacyEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
-		r.setting("piiTokenization"), seenOrNot(a.Seen), orNone(listing(a.Reveals)), orNone(listing(a.Revealed))), r.query("--kind reveal")}
+		r.settingValue("piiTokenization"), seenOrNot(a.Seen), orNone(joinCounts(a.Reveals)), orNone(joinCounts(a.Revealed))), r.queryCommand("--kind reveal")}
 }
 
 func seenOrNot(all []Count) string {
 	if len(all) == 0 {
 		return "the entries name none"
 	}
-	return listing(all)
+	return joinCounts(all)
 }
 
-// erased returns what was forgotten.
-func erased(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Erasures in the period: %d.", r.all("erasures", r.Activity.Erasures)), r.query("--kind erasure")}
+// erasureEvidence returns what was forgotten.
+func erasureEvidence(r *Report) Evidence {
+	return Evidence{fmt.Sprintf("Erasures in the period: %d.", r.totalOf("erasures", r.Activity.Erasures)), r.queryCommand("--kind erasure")}
 }
 
-// kept returns how long the record stays.
-func kept(r *Report) Evidence {
+// retentionEvidence returns how long the record stays.
+func retentionEvidence(r *Report) Evidence {
 	t := r.Retention
 	says := fmt.Sprintf("Entries stay %s, then in archives %s. Archives there: %d, deleted by rule: %d. Entries moved in the period: %d.",
 		daysOf(t.KeepDays), daysOf(t.ArchiveDays), t.Archives, t.Deleted, t.EntriesMoved)
 	if t.Oldest != nil {
 		says += " The oldest entry is of " + t.Oldest.UTC().Format("2006-01-02") + "."
 	}
-	return Evidence{says, r.query("--kind retention")}
+	return Evidence{says, r.queryCommand("--kind retention")}
 }
 
 // sixYears reports whether the record stays as long as HIPAA asks of documentation.
@@ -147,17 +147,17 @@ func sixYears(r *Report) Evidence {
 	}
 }
 
-// walls returns those around programs.
-func walls(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("sandboxMode is %s, sandboxFallback %s, securityLevel %s.", r.setting("sandboxMode"), r.setting("sandboxFallback"), r.setting("securityLevel")), "retort doctor"}
+// sandboxEvidence returns those around programs.
+func sandboxEvidence(r *Report) Evidence {
+	return Evidence{fmt.Sprintf("sandboxMode is %s, sandboxFallback %s, securityLevel %s.", r.settingValue("sandboxMode"), r.settingValue("sandboxFallback"), r.settingValue("securityLevel")), "retort doctor"}
 }
 
 // sealedKey returns where the key of what is encrypted lies.
 func sealedKey(r *Report) Evidence {
-	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " + r.setting("pii.key") + "."}
+	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " + r.settingValue("pii.key") + "."}
 }
 
-// logins returns those at servers, and what became of tokens that let others in.
-func logins(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(listing(r.Activity.Logins))), r.query("--kind login,token")}
+// loginEvidence returns those at servers, and what became of tokens that let others in.
+func loginEvidence(r *Report) Evidence {
+	return Evidence{fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))), r.queryCommand("--kind login,token")}
 }

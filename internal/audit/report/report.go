@@ -36,9 +36,9 @@ const (
 
 // Source represents a record.
 type Source interface {
-	After(ctx context.Context, f audit.Filter, text string, places audit.Places, warnings *[]string) iter.Seq2[audit.Entry, error]
-	Verify(ctx context.Context, o audit.VerifyOptions) (audit.Verdict, error)
-	Archived() (there, deleted int, err error)
+	After(ctx context.Context, f audit.Filter, text string, places audit.ReadPositions, warnings *[]string) iter.Seq2[audit.Entry, error]
+	Verify(ctx context.Context, o audit.VerifyOptions) (audit.VerifyResult, error)
+	CountArchives() (there, deleted int, err error)
 }
 
 // Setting represents one that is in force while the report is made.
@@ -74,21 +74,21 @@ type Options struct {
 
 // Report describes what a record says of a period. Its JSON is of version 1; fields may come to it.
 type Report struct {
-	Version    int           `json:"version"`
-	Standard   Standard      `json:"standard"`
-	Product    string        `json:"product"`
-	Made       time.Time     `json:"made"`
-	From       time.Time     `json:"from"`
-	To         time.Time     `json:"to"`
-	Recorded   bool          `json:"recorded"` // the settings want a record now
-	Remarks    []string      `json:"remarks"`  // what a reader must know before the rest
-	Activity   Activity      `json:"activity"`
-	Integrity  audit.Verdict `json:"integrity"` // of the whole record, not of the period alone
-	Retention  Retention     `json:"retention"`
-	Settings   []Setting     `json:"settings"` // while the report is made
-	Access     []Principal   `json:"access"`   // likewise
-	Controls   []Control     `json:"controls"`
-	NotCovered []string      `json:"not_covered"`
+	Version    int                `json:"version"`
+	Standard   Standard           `json:"standard"`
+	Product    string             `json:"product"`
+	Made       time.Time          `json:"made"`
+	From       time.Time          `json:"from"`
+	To         time.Time          `json:"to"`
+	Recorded   bool               `json:"recorded"` // the settings want a record now
+	Remarks    []string           `json:"remarks"`  // what a reader must know before the rest
+	Activity   Activity           `json:"activity"`
+	Integrity  audit.VerifyResult `json:"integrity"` // of the whole record, not of the period alone
+	Retention  Retention          `json:"retention"`
+	Settings   []Setting          `json:"settings"` // while the report is made
+	Access     []Principal        `json:"access"`   // likewise
+	Controls   []Control          `json:"controls"`
+	NotCovered []string           `json:"not_covered"`
 }
 
 // Retention describes how long entries stay, and what there is of them.
@@ -136,16 +136,16 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 		tell = func(string, int64) {}
 	}
 	var warnings []string
-	for e, err := range from.After(ctx, audit.Filter{From: o.From, To: o.To}, "", audit.Places{}, &warnings) {
+	for e, err := range from.After(ctx, audit.Filter{From: o.From, To: o.To}, "", audit.ReadPositions{}, &warnings) {
 		if err != nil {
 			return nil, err
 		}
-		t.add(&e)
+		t.addEntry(&e)
 		if t.Entries%1000 == 0 {
 			tell("reading the period", t.Entries)
 		}
 	}
-	r.Activity = t.done()
+	r.Activity = t.toActivity()
 	var err error
 	r.Integrity, err = from.Verify(ctx, audit.VerifyOptions{Progress: func(n int64) { tell("proving the record", n) }})
 	if err != nil {
@@ -154,18 +154,18 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 	if r.Integrity.Chains == nil {
 		r.Integrity.Chains = []audit.ChainVerdict{}
 	}
-	if err := r.retain(from, s); err != nil {
+	if err := r.addRetention(from, s); err != nil {
 		return nil, err
 	}
-	r.remark(warnings)
+	r.addRemarks(warnings)
 	for _, c := range known.controls {
-		r.Controls = append(r.Controls, r.control(c))
+		r.Controls = append(r.Controls, r.evaluateControl(c))
 	}
 	r.NotCovered = append(append([]string{}, known.not...), notCovered...)
 	return r, nil
 }
 
-func (r *Report) retain(from Source, s Situation) (err error) {
+func (r *Report) addRetention(from Source, s Situation) (err error) {
 	const day = 24 * time.Hour
 	r.Retention = Retention{
 		KeepDays: float64(s.Keep) / float64(day), ArchiveDays: float64(s.Archives) / float64(day),
@@ -176,12 +176,12 @@ func (r *Report) retain(from Source, s Situation) (err error) {
 			r.Retention.Oldest = &c.From
 		}
 	}
-	r.Retention.Archives, r.Retention.Deleted, err = from.Archived()
+	r.Retention.Archives, r.Retention.Deleted, err = from.CountArchives()
 	return err
 }
 
-// remark says what must be known before the numbers are read.
-func (r *Report) remark(warnings []string) {
+// addRemarks says what must be known before the numbers are read.
+func (r *Report) addRemarks(warnings []string) {
 	say := func(when bool, text string) {
 		if when {
 			r.Remarks = append(r.Remarks, text)

@@ -31,10 +31,10 @@ var update = flag.Bool("update", false, "write the golden files")
 // told is a record that is made up.
 type told struct {
 	entries []audit.Entry // oldest first
-	verdict audit.Verdict
+	verdict audit.VerifyResult
 }
 
-func (h *told) After(_ context.Context, f audit.Filter, _ string, _ audit.Places, _ *[]string) iter.Seq2[audit.Entry, error] {
+func (h *told) After(_ context.Context, f audit.Filter, _ string, _ audit.ReadPositions, _ *[]string) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		for _, e := range h.entries {
 			if !e.At.Before(f.From) && e.At.Before(f.To) && !yield(e, nil) {
@@ -44,10 +44,10 @@ func (h *told) After(_ context.Context, f audit.Filter, _ string, _ audit.Places
 	}
 }
 
-func (h *told) Verify(context.Context, audit.VerifyOptions) (audit.Verdict, error) {
+func (h *told) Verify(context.Context, audit.VerifyOptions) (audit.VerifyResult, error) {
 	return h.verdict, nil
 }
-func (h *told) Archived() (int, int, error) { return 3, 1, nil }
+func (h *told) CountArchives() (int, int, error) { return 3, 1, nil }
 
 var begin = time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
 
@@ -89,7 +89,7 @@ func history() *told {
 		}
 	}
 	h.add(core.EventStop, "", nil, nil)
-	h.verdict = audit.Verdict{OK: true, Entries: int64(len(h.entries)), Checkpoints: 44, Codes: true,
+	h.verdict = audit.VerifyResult{OK: true, Entries: int64(len(h.entries)), Checkpoints: 44, Codes: true,
 		Chains: []audit.ChainVerdict{{Chain: "00c1", Entries: int64(len(h.entries)), Last: int64(len(h.entries)), From: begin, To: h.entries[len(h.entries)-1].At}}}
 	return h
 }
@@ -244,7 +244,7 @@ func TestNumbers(t *testing.T) {
 func TestEmptyAndOff(t *testing.T) {
 	s := situation()
 	s.Recorded = false
-	r := built(t, &told{verdict: audit.Verdict{OK: true}}, s, options(report.GDPR))
+	r := built(t, &told{verdict: audit.VerifyResult{OK: true}}, s, options(report.GDPR))
 	all := text(t, r, report.Markdown)
 	for _, want := range []string{"Nothing is recorded at the moment: auditLogging is off", "The record has no entry of this period", "There is no entry to prove", "Nothing of this kind in the period"} {
 		if !strings.Contains(all, want) {
@@ -258,8 +258,8 @@ func TestEmptyAndOff(t *testing.T) {
 
 func TestBrokenRecord(t *testing.T) {
 	h := history()
-	bad := audit.Finding{Chain: "00c1", Seq: 17, What: audit.Edited, Says: "entry 17 of chain 00c1 is not what it was"}
-	h.verdict.OK, h.verdict.First, h.verdict.Findings = false, &bad, []audit.Finding{bad}
+	bad := audit.VerifyFinding{Chain: "00c1", Seq: 17, What: audit.Edited, Says: "entry 17 of chain 00c1 is not what it was"}
+	h.verdict.OK, h.verdict.First, h.verdict.Findings = false, &bad, []audit.VerifyFinding{bad}
 	for _, f := range []report.Format{report.Markdown, report.HTML, report.JSON} {
 		out := text(t, built(t, h, situation(), options(report.SOC2)), f)
 		if !strings.Contains(out, "does not hold") || !strings.Contains(out, "entry 17") || strings.Contains(out, "The record holds:") {
@@ -279,7 +279,7 @@ var hostile = []string{
 }
 
 func TestHostileNames(t *testing.T) {
-	h := &told{verdict: audit.Verdict{OK: true}}
+	h := &told{verdict: audit.VerifyResult{OK: true}}
 	for _, name := range hostile {
 		evil := func(e *audit.Entry) {
 			e.Server, e.Tool, e.Principal, e.Execution, e.Session = name, name, name, name, name
@@ -297,7 +297,7 @@ func TestHostileNames(t *testing.T) {
 	s.Principals = []report.Principal{{Name: hostile[0], May: hostile[1]}}
 	s.Settings = []report.Setting{{hostile[0], hostile[3]}}
 	r := built(t, h, s, options(report.SOC2))
-	plainly := text(t, built(t, &told{verdict: audit.Verdict{OK: true}}, situation(), options(report.SOC2)), report.HTML)
+	plainly := text(t, built(t, &told{verdict: audit.VerifyResult{OK: true}}, situation(), options(report.SOC2)), report.HTML)
 	page := text(t, r, report.HTML)
 	tags := regexp.MustCompile(`<[a-zA-Z/!][^>]*>`)
 	allowed := map[string]bool{"<thead>": true, "</thead>": true, "<tbody>": true, "</tbody>": true, "<table>": true, "</table>": true, "<tr>": true, "</tr>": true, "<td>": true, "</td>": true, "<th>": true, "</th>": true}
@@ -351,7 +351,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(name, name)
 	}
 	f.Fuzz(func(t *testing.T, name, status string) {
-		h := &told{verdict: audit.Verdict{OK: true}}
+		h := &told{verdict: audit.VerifyResult{OK: true}}
 		evil := func(e *audit.Entry) { e.Server, e.Tool, e.Principal, e.Execution = name, name, name, name }
 		h.add(core.EventCall, status, nil, evil)
 		h.add(core.EventPin, status, nil, evil)
@@ -367,7 +367,7 @@ func FuzzNames(f *testing.F) {
 
 // What nobody can see one by one is counted, and memory does not grow with it.
 func TestBounded(t *testing.T) {
-	h := &told{verdict: audit.Verdict{OK: true}}
+	h := &told{verdict: audit.VerifyResult{OK: true}}
 	for i := range 5000 {
 		h.add(core.EventRefusal, "policy", nil, func(e *audit.Entry) { e.At = begin; e.Server, e.Tool = "s", fmt.Sprint("t", i) })
 		h.add(core.EventAnomaly, "rate", nil, func(e *audit.Entry) { e.At = begin })

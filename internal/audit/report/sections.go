@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// section represents a part of a report as people read it. Everything in it is plain text, which may come from
+// reportSection represents a part of a report as people read it. Everything in it is plain text, which may come from
 // anywhere: who writes it out escapes it.
-type section struct {
+type reportSection struct {
 	Title string
 	Text  []string
 	Head  []string
@@ -18,99 +18,99 @@ type section struct {
 	Query string // the command that lists what is behind it
 }
 
-// sections returns the parts of a report, in order.
-func (r *Report) sections() []section {
-	all := []section{r.totals(), r.calls(), r.risks(), r.violations(), r.approvals(), r.highRisk(), r.actions(), r.failures(), r.data(), r.access()}
-	all = append(all, r.changes()...)
-	all = append(all, r.erasures(), r.anomalies(), r.integrity(), r.retention(), r.settings())
-	return slices.DeleteFunc(all, func(s section) bool { return s.Title == "" })
+// allSections returns the parts of a report, in order.
+func (r *Report) allSections() []reportSection {
+	all := []reportSection{r.totalsSection(), r.callsSection(), r.risksSection(), r.violationsSection(), r.approvalsSection(), r.highRisk(), r.actionsSection(), r.failuresSection(), r.dataSection(), r.accessSection()}
+	all = append(all, r.changeSections()...)
+	all = append(all, r.erasuresSection(), r.anomaliesSection(), r.integritySection(), r.retentionSection(), r.settingsSection())
+	return slices.DeleteFunc(all, func(s reportSection) bool { return s.Title == "" })
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-func when(t *time.Time) string {
+func formatOptionalTime(t *time.Time) string {
 	if t == nil {
 		return "none"
 	}
-	return stamp(*t)
+	return formatTime(*t)
 }
 
-func num(n int64) string { return fmt.Sprint(n) }
+func formatNumber(n int64) string { return fmt.Sprint(n) }
 
-// table returns counts as rows; the frequent first, and how many are left out.
-func table(all []Count) (rows [][]string) {
+// countRows returns counts as rows; the frequent first, and how many are left out.
+func countRows(all []Count) (rows [][]string) {
 	for i, c := range all {
 		if i == listed {
-			rows = append(rows, []string{fmt.Sprintf("(%d others)", len(all)-listed), num(total(all[listed:]))})
+			rows = append(rows, []string{fmt.Sprintf("(%d others)", len(all)-listed), formatNumber(totalCount(all[listed:]))})
 			break
 		}
-		rows = append(rows, []string{c.Name, num(c.Count)})
+		rows = append(rows, []string{c.Name, formatNumber(c.Count)})
 	}
 	return rows
 }
 
-func (r *Report) totals() section {
+func (r *Report) totalsSection() reportSection {
 	a := r.Activity
-	return section{Title: "Totals", Head: []string{"what", "count"}, Query: r.query(""), Rows: slices.Concat([][]string{
-		{"entries of the record", num(a.Entries)}, {"first entry of the period", when(a.First)}, {"last entry of the period", when(a.Last)},
-		{"starts of an engine", num(a.Engines)}, {"executions requested", num(a.Asked)}, {"executions ended", num(a.Ended)}, {"of these dry runs", num(a.DryRuns)},
-		{"average duration of an execution", average(a.Average)}, {"tokens returned to the model", num(a.Returned)}, {"tokens kept out of its context", num(a.Avoided)},
-		{"searches for tools", num(a.Searches)},
-	}, prefixed("ended as ", a.ByStatus), prefixed("calls that are ", a.Effects), prefixed("files by the model itself: ", a.Files))}
+	return reportSection{Title: "Totals", Head: []string{"what", "count"}, Query: r.queryCommand(""), Rows: slices.Concat([][]string{
+		{"entries of the record", formatNumber(a.Entries)}, {"first entry of the period", formatOptionalTime(a.First)}, {"last entry of the period", formatOptionalTime(a.Last)},
+		{"starts of an engine", formatNumber(a.Engines)}, {"executions requested", formatNumber(a.Asked)}, {"executions ended", formatNumber(a.Ended)}, {"of these dry runs", formatNumber(a.DryRuns)},
+		{"average duration of an execution", formatAverage(a.Average)}, {"tokens returned to the model", formatNumber(a.Returned)}, {"tokens kept out of its context", formatNumber(a.Avoided)},
+		{"searches for tools", formatNumber(a.Searches)},
+	}, prefixedRows("ended as ", a.ByStatus), prefixedRows("calls that are ", a.Effects), prefixedRows("files by the model itself: ", a.Files))}
 }
 
-func (r *Report) calls() section {
-	return section{Title: "Calls by tool", Head: []string{"tool", "calls"}, Rows: table(r.Activity.Tools), Query: r.query("--kind call")}
+func (r *Report) callsSection() reportSection {
+	return reportSection{Title: "Calls by tool", Head: []string{"tool", "calls"}, Rows: countRows(r.Activity.Tools), Query: r.queryCommand("--kind call")}
 }
 
-func prefixed(prefix string, all []Count) [][]string {
-	rows := table(all)
+func prefixedRows(prefix string, all []Count) [][]string {
+	rows := countRows(all)
 	for i := range rows {
 		rows[i][0] = prefix + rows[i][0]
 	}
 	return rows
 }
 
-func (r *Report) risks() section {
-	return section{Title: "Executions by risk", Head: []string{"risk", "executions"}, Rows: table(r.Activity.ByRisk), Query: r.query("--kind end"),
+func (r *Report) risksSection() reportSection {
+	return reportSection{Title: "Executions by risk", Head: []string{"risk", "executions"}, Rows: countRows(r.Activity.ByRisk), Query: r.queryCommand("--kind end"),
 		Text: []string{"Low is below 25, medium below 50, high below 80 of 100. What was refused before it could be judged has no risk."}}
 }
 
-func (r *Report) violations() section {
+func (r *Report) violationsSection() reportSection {
 	a := r.Activity
-	return section{Title: "Violations", Head: []string{"what was refused, and why", "count"}, Query: r.query("--kind refusal,verdict"),
-		Rows: slices.Concat(prefixed("call of ", a.Refused), prefixed("program: ", a.Rejected)),
+	return reportSection{Title: "Violations", Head: []string{"what was refused, and why", "count"}, Query: r.queryCommand("--kind refusal,verdict"),
+		Rows: slices.Concat(prefixedRows("call of ", a.Refused), prefixedRows("program: ", a.Rejected)),
 		Text: []string{"Of an execution, at most 100 refused calls have an entry each."}}
 }
 
-func (r *Report) approvals() section {
+func (r *Report) approvalsSection() reportSection {
 	a := r.Activity.Approvals
-	s := section{Title: "Approvals", Head: []string{"what", "count"}, Query: r.query("--kind question,decision")}
-	s.Rows = slices.Concat([][]string{{"questions to a person", num(a.Asked)}, {"not settled in the period", num(a.Open)}, {"programs approved automatically", num(a.Automatic)}}, prefixed("", a.Outcomes), prefixed("answered through ", a.By), prefixed("asked because of ", a.Rules))
+	s := reportSection{Title: "Approvals", Head: []string{"what", "count"}, Query: r.queryCommand("--kind question,decision")}
+	s.Rows = slices.Concat([][]string{{"questions to a person", formatNumber(a.Asked)}, {"not settled in the period", formatNumber(a.Open)}, {"programs approved automatically", formatNumber(a.Automatic)}}, prefixedRows("", a.Outcomes), prefixedRows("answered through ", a.By), prefixedRows("asked because of ", a.Rules))
 	s.Text = append(s.Text, "Covered means that a yes which was given before went as far.")
 	if a.Median != nil {
-		s.Text = append(s.Text, fmt.Sprintf("Median waiting time %s, longest %s, of %d answers.", seconds(*a.Median), seconds(*a.Longest), a.Waits))
+		s.Text = append(s.Text, fmt.Sprintf("Median waiting time %s, longest %s, of %d answers.", formatSeconds(*a.Median), formatSeconds(*a.Longest), a.Waits))
 	}
 	return s
 }
 
-func (r *Report) highRisk() section {
-	return r.executions(fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk, fmt.Sprintf("--kind end --min-risk %d", HighRisk))
+func (r *Report) highRisk() reportSection {
+	return r.executionsSection(fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk, fmt.Sprintf("--kind end --min-risk %d", HighRisk))
 }
 
-func average(millis *float64) string {
+func formatAverage(millis *float64) string {
 	if millis == nil {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f ms", *millis)
 }
 
-func (r *Report) actions() section {
+func (r *Report) actionsSection() reportSection {
 	a := r.Activity.Actions
-	s := section{Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"}, Query: r.query("--kind call")}
+	s := reportSection{Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"}, Query: r.queryCommand("--kind call")}
 	s.Text = []string{"Calls that lose, send, pay, publish or run something, which cannot be taken back. Automatic means that the settings approve them."}
 	for _, x := range a.List {
-		s.Rows = append(s.Rows, []string{stamp(x.At), x.Execution, cmp.Or(x.Principal, "-"), x.Tool, x.Approval})
+		s.Rows = append(s.Rows, []string{formatTime(x.At), x.Execution, cmp.Or(x.Principal, "-"), x.Tool, x.Approval})
 	}
 	if a.Total > int64(len(a.List)) {
 		s.Text = append(s.Text, fmt.Sprintf("The newest %d of %d.", len(a.List), a.Total))
@@ -118,22 +118,22 @@ func (r *Report) actions() section {
 	return s
 }
 
-func (r *Report) failures() section {
-	s := r.executions("Failures", r.Activity.Failures, "--kind end")
+func (r *Report) failuresSection() reportSection {
+	s := r.executionsSection("Failures", r.Activity.Failures, "--kind end")
 	if failed := r.Activity.CallErrors; len(failed) > 0 {
-		s.Text = append(s.Text, "Calls that failed: "+listing(failed)+".")
+		s.Text = append(s.Text, "Calls that failed: "+joinCounts(failed)+".")
 	}
 	return s
 }
 
-func (r *Report) executions(title string, x Executions, flags string) section {
-	s := section{Title: title, Head: []string{"time (UTC)", "execution", "principal", "risk", "status", "error"}, Query: r.query(flags)}
+func (r *Report) executionsSection(title string, x Executions, flags string) reportSection {
+	s := reportSection{Title: title, Head: []string{"time (UTC)", "execution", "principal", "risk", "status", "error"}, Query: r.queryCommand(flags)}
 	for _, e := range x.List {
 		risk := "-"
 		if e.Risk != nil {
 			risk = fmt.Sprint(*e.Risk)
 		}
-		s.Rows = append(s.Rows, []string{stamp(e.At), e.ID, cmp.Or(e.Principal, "-"), risk, e.Status, cmp.Or(e.Error, "-")})
+		s.Rows = append(s.Rows, []string{formatTime(e.At), e.ID, cmp.Or(e.Principal, "-"), risk, e.Status, cmp.Or(e.Error, "-")})
 	}
 	if x.Total > int64(len(x.List)) {
 		s.Text = []string{fmt.Sprintf("The newest %d of %d.", len(x.List), x.Total)}
@@ -141,56 +141,56 @@ func (r *Report) executions(title string, x Executions, flags string) section {
 	return s
 }
 
-func (r *Report) data() section {
+func (r *Report) dataSection() reportSection {
 	a := r.Activity
-	s := section{Title: "Personal data", Head: []string{"category", "count"}, Query: r.query("--kind reveal"),
-		Rows: slices.Concat(prefixed("found: ", a.Seen), prefixed("shown: ", a.Revealed), prefixed("times that values were shown to the ", a.Reveals))}
+	s := reportSection{Title: "Personal data", Head: []string{"category", "count"}, Query: r.queryCommand("--kind reveal"),
+		Rows: slices.Concat(prefixedRows("found: ", a.Seen), prefixedRows("shown: ", a.Revealed), prefixedRows("times that values were shown to the ", a.Reveals))}
 	if len(a.Seen) == 0 {
 		s.Text = []string{"No execution of the period names categories that were found in its values. Either there were none, or hiding was off, or the entries are of a version that did not note them."}
 	}
 	return s
 }
 
-func (r *Report) access() section {
-	s := section{Title: "Access", Head: []string{"principal", "may, by the settings in force", "executions in the period"}, Query: r.query("--kind request")}
+func (r *Report) accessSection() reportSection {
+	s := reportSection{Title: "Access", Head: []string{"principal", "may, by the settings in force", "executions in the period"}, Query: r.queryCommand("--kind request")}
 	known := map[string]bool{}
 	for _, p := range r.Access {
 		name := cmp.Or(p.Name, "(not named)")
 		known[name] = true
-		s.Rows = append(s.Rows, []string{cmp.Or(p.Name, "everybody whom the settings do not name"), p.May, num(named(r.Activity.Principals, name))})
+		s.Rows = append(s.Rows, []string{cmp.Or(p.Name, "everybody whom the settings do not name"), p.May, formatNumber(countOf(r.Activity.Principals, name))})
 	}
 	for _, c := range r.Activity.Principals {
 		if !known[c.Name] && len(s.Rows) < listed {
-			s.Rows = append(s.Rows, []string{c.Name, "as everybody", num(c.Count)})
+			s.Rows = append(s.Rows, []string{c.Name, "as everybody", formatNumber(c.Count)})
 		}
 	}
 	return s
 }
 
-func (r *Report) changes() []section {
+func (r *Report) changeSections() []reportSection {
 	a := r.Activity
-	return []section{
-		r.list("Changes of the configuration", "settings", a.Settings, "--kind settings", "Noticed while retort serve runs, else at the next start of an engine. The record has digests of the settings, not the settings."),
-		r.list("Tool definitions changed and trusted", "definitions", a.Pins, "--kind pin", ""),
-		r.list("Skills", "skills", a.Skills, "--kind skill", ""),
+	return []reportSection{
+		r.listSection("Changes of the configuration", "settings", a.Settings, "--kind settings", "Noticed while retort serve runs, else at the next start of an engine. The record has digests of the settings, not the settings."),
+		r.listSection("Tool definitions changed and trusted", "definitions", a.Pins, "--kind pin", ""),
+		r.listSection("Skills", "skills", a.Skills, "--kind skill", ""),
 	}
 }
 
-func (r *Report) erasures() section {
-	return r.list("Erasures", "erasures", r.Activity.Erasures, "--kind erasure", "")
+func (r *Report) erasuresSection() reportSection {
+	return r.listSection("Erasures", "erasures", r.Activity.Erasures, "--kind erasure", "")
 }
 
-func (r *Report) anomalies() section {
-	return r.list("Anomalies", "anomalies", r.Activity.Anomalies, "--kind anomaly", "")
+func (r *Report) anomaliesSection() reportSection {
+	return r.listSection("Anomalies", "anomalies", r.Activity.Anomalies, "--kind anomaly", "")
 }
 
-func (r *Report) list(title, name string, all []Change, flags, text string) section {
-	s := section{Title: title, Head: []string{"time (UTC)", "what", "how"}, Query: r.query(flags)}
+func (r *Report) listSection(title, name string, all []Change, flags, text string) reportSection {
+	s := reportSection{Title: title, Head: []string{"time (UTC)", "what", "how"}, Query: r.queryCommand(flags)}
 	if text != "" {
 		s.Text = append(s.Text, text)
 	}
 	for _, c := range all {
-		s.Rows = append(s.Rows, []string{stamp(c.At), cmp.Or(c.What, "-"), cmp.Or(c.How, "-")})
+		s.Rows = append(s.Rows, []string{formatTime(c.At), cmp.Or(c.What, "-"), cmp.Or(c.How, "-")})
 	}
 	if more := r.Activity.More[name]; more > 0 {
 		s.Text = append(s.Text, fmt.Sprintf("The newest %d of %d.", len(all), int64(len(all))+more))
@@ -198,11 +198,11 @@ func (r *Report) list(title, name string, all []Change, flags, text string) sect
 	return s
 }
 
-func (r *Report) integrity() section {
+func (r *Report) integritySection() reportSection {
 	v := r.Integrity
-	s := section{Title: "Integrity", Query: "retort audit verify", Text: []string{holds(r).Says}, Head: []string{"chain", "entries", "last", "from (UTC)", "to (UTC)", "bad", "open executions"}}
+	s := reportSection{Title: "Integrity", Query: "retort audit verify", Text: []string{integrityEvidence(r).Says}, Head: []string{"chain", "entries", "last", "from (UTC)", "to (UTC)", "bad", "open executions"}}
 	for _, c := range v.Chains {
-		s.Rows = append(s.Rows, []string{c.Chain, num(c.Entries), num(c.Last), stamp(c.From), stamp(c.To), num(c.Bad), fmt.Sprint(c.Open)})
+		s.Rows = append(s.Rows, []string{c.Chain, formatNumber(c.Entries), formatNumber(c.Last), formatTime(c.From), formatTime(c.To), formatNumber(c.Bad), fmt.Sprint(c.Open)})
 	}
 	for i, f := range v.Findings {
 		if i == listed {
@@ -217,17 +217,17 @@ func (r *Report) integrity() section {
 	return s
 }
 
-func (r *Report) retention() section {
+func (r *Report) retentionSection() reportSection {
 	t := r.Retention
-	return section{Title: "Retention", Head: []string{"what", "value"}, Query: r.query("--kind retention"), Rows: [][]string{
-		{"entries stay in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)}, {"oldest entry", when(t.Oldest)},
+	return reportSection{Title: "Retention", Head: []string{"what", "value"}, Query: r.queryCommand("--kind retention"), Rows: [][]string{
+		{"entries stay in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)}, {"oldest entry", formatOptionalTime(t.Oldest)},
 		{"archives", fmt.Sprint(t.Archives)}, {"archives deleted by rule", fmt.Sprint(t.Deleted)},
-		{"entries moved to archives in the period", num(t.EntriesMoved)}, {"entries deleted in the period", num(t.EntriesGone)},
+		{"entries moved to archives in the period", formatNumber(t.EntriesMoved)}, {"entries deleted in the period", formatNumber(t.EntriesGone)},
 	}}
 }
 
-func (r *Report) settings() section {
-	s := section{Title: "Settings in force", Head: []string{"setting", "value"}, Text: []string{"While this report is made. What they were before is in the changes of the configuration, as digests."}}
+func (r *Report) settingsSection() reportSection {
+	s := reportSection{Title: "Settings in force", Head: []string{"setting", "value"}, Text: []string{"While this report is made. What they were before is in the changes of the configuration, as digests."}}
 	for _, set := range r.Settings {
 		s.Rows = append(s.Rows, []string{set.Name, set.Value})
 	}

@@ -121,17 +121,17 @@ const (
 	others  = "(others)"
 )
 
-// tally counts entries that come oldest first.
-type tally struct {
+// entryTally counts entries that come oldest first.
+type entryTally struct {
 	Activity
 	counts map[*[]Count]map[string]int64
 	waits  []float64
 	asked  map[string]time.Time // questions that are open
-	facts  facts
+	facts  entryFacts
 }
 
-func newTally() *tally {
-	t := &tally{counts: map[*[]Count]map[string]int64{}, asked: map[string]time.Time{}}
+func newTally() *entryTally {
+	t := &entryTally{counts: map[*[]Count]map[string]int64{}, asked: map[string]time.Time{}}
 	t.More = map[string]int64{}
 	t.HighRisk.List, t.Failures.List, t.Actions.List = []Execution{}, []Execution{}, []Action{}
 	for _, list := range []*[]Change{&t.Erasures, &t.Settings, &t.Pins, &t.Skills, &t.Anomalies} {
@@ -140,8 +140,8 @@ func newTally() *tally {
 	return t
 }
 
-// facts holds those that a report counts.
-type facts struct {
+// entryFacts holds those that a report counts.
+type entryFacts struct {
 	Effect   string                 `json:"effect"`
 	DryRun   bool                   `json:"dry_run"`
 	Question string                 `json:"question"`
@@ -166,8 +166,8 @@ type facts struct {
 	Approval string                 `json:"approval"`
 }
 
-// count counts a name in a list of the activity.
-func (t *tally) count(list *[]Count, name string, n int64) {
+// addCount counts a name in a list of the activity.
+func (t *entryTally) addCount(list *[]Count, name string, n int64) {
 	m := t.counts[list]
 	if m == nil {
 		m = map[string]int64{}
@@ -179,8 +179,8 @@ func (t *tally) count(list *[]Count, name string, n int64) {
 	m[name] += n
 }
 
-// add counts an entry.
-func (t *tally) add(e *audit.Entry) {
+// addEntry counts an entry.
+func (t *entryTally) addEntry(e *audit.Entry) {
 	t.Entries++
 	at := e.At
 	if t.First == nil {
@@ -188,7 +188,7 @@ func (t *tally) add(e *audit.Entry) {
 	}
 	t.Last = &at
 	f := &t.facts
-	*f = facts{}
+	*f = entryFacts{}
 	if len(e.Facts) > 0 && e.Kind != core.EventStart {
 		_ = json.Unmarshal(e.Facts, f) // what is not of its type is left out
 	}
@@ -198,37 +198,37 @@ func (t *tally) add(e *audit.Entry) {
 	case core.EventRequest:
 		t.Asked++
 	case core.EventEnd:
-		t.end(e, f)
+		t.addEnd(e, f)
 	case core.EventVerdict:
 		if e.Status != "ok" {
-			t.count(&t.Rejected, e.Status, 1)
+			t.addCount(&t.Rejected, e.Status, 1)
 		}
 	case core.EventCall, core.EventAnswer:
-		t.call(e, f)
+		t.addCall(e, f)
 	case core.EventRefusal:
-		t.count(&t.Refused, toolOf(e)+": "+e.Status, 1)
+		t.addCount(&t.Refused, toolOf(e)+": "+e.Status, 1)
 	case core.EventQuestion, core.EventDecision:
-		t.approval(e, f)
+		t.addApproval(e, f)
 	case core.EventReveal:
-		t.count(&t.Reveals, e.Status, 1)
-		t.personal(&t.Revealed, f, " to the "+e.Status)
+		t.addCount(&t.Reveals, e.Status, 1)
+		t.addPersonal(&t.Revealed, f, " to the "+e.Status)
 	case core.EventTask: // what it did is in its execution
 	case core.EventSearch:
 		t.Searches++
 	case core.EventFile:
-		t.count(&t.Files, e.Status, 1)
+		t.addCount(&t.Files, e.Status, 1)
 	case core.EventNetwork:
 		if e.Status == "refused" {
-			t.count(&t.Refused, "network, "+f.Host+": "+f.Error, 1)
+			t.addCount(&t.Refused, "network, "+f.Host+": "+f.Error, 1)
 		}
 	case core.EventCommand:
 		if e.Status == "refused" {
-			t.count(&t.Refused, "command, "+f.Command+": "+f.Error, 1)
+			t.addCount(&t.Refused, "command, "+f.Command+": "+f.Error, 1)
 		}
 	case core.EventToken:
-		t.count(&t.Logins, "tokens of the listener: "+e.Status, 1)
+		t.addCount(&t.Logins, "tokens of the listener: "+e.Status, 1)
 	case core.EventLogin:
-		t.count(&t.Logins, e.Server+": "+e.Status, 1)
+		t.addCount(&t.Logins, e.Server+": "+e.Status, 1)
 	case core.EventGap:
 		t.Gaps++
 	case core.EventClock:
@@ -237,58 +237,58 @@ func (t *tally) add(e *audit.Entry) {
 		t.archived += f.Archived
 		t.deleted += f.Deleted
 	default:
-		t.change(e, f)
+		t.addChange(e, f)
 	}
 }
 
-func (t *tally) end(e *audit.Entry, f *facts) {
+func (t *entryTally) addEnd(e *audit.Entry, f *entryFacts) {
 	t.Ended++
 	t.millis += e.Millis
 	t.Returned += e.Returned
 	t.Avoided += e.Avoided
-	t.count(&t.ByStatus, e.Status, 1)
-	t.count(&t.ByRisk, levelOf(e.Risk), 1)
-	t.count(&t.Principals, cmp.Or(e.Principal, "(not named)"), 1)
-	t.personal(&t.Seen, f, "")
+	t.addCount(&t.ByStatus, e.Status, 1)
+	t.addCount(&t.ByRisk, levelOf(e.Risk), 1)
+	t.addCount(&t.Principals, cmp.Or(e.Principal, "(not named)"), 1)
+	t.addPersonal(&t.Seen, f, "")
 	if f.DryRun {
 		t.DryRuns++
 	}
 	x := Execution{e.Execution, e.At, e.Principal, e.Risk, e.Status, f.Error}
 	if e.Risk != nil && *e.Risk >= HighRisk {
-		t.HighRisk.add(x)
+		t.HighRisk.addExecution(x)
 	}
 	if e.Status != "ok" {
-		t.Failures.add(x)
+		t.Failures.addExecution(x)
 	}
 }
 
-func (x *Executions) add(e Execution) {
+func (x *Executions) addExecution(e Execution) {
 	x.Total++
-	x.List = append(newest(x.List), e)
+	x.List = append(makeRoom(x.List), e)
 }
 
-// call counts a call once: one that reads has one entry, one with effects has a call and, when it
+// addCall counts a call once: one that reads has one entry, one with effects has a call and, when it
 // came back, an answer.
-func (t *tally) call(e *audit.Entry, f *facts) {
+func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventCall {
-		t.count(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
-		t.count(&t.Tools, toolOf(e), 1)
+		t.addCount(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
+		t.addCount(&t.Tools, toolOf(e), 1)
 		if f.Effect == core.EffectDestructive.String() {
 			t.Actions.Total++
-			t.Actions.List = append(newest(t.Actions.List), Action{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
+			t.Actions.List = append(makeRoom(t.Actions.List), Action{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
 		}
 	}
 	if e.Status != "ok" && e.Status != "" {
-		t.count(&t.CallErrors, toolOf(e)+": "+e.Status, 1)
+		t.addCount(&t.CallErrors, toolOf(e)+": "+e.Status, 1)
 	}
 }
 
-func (t *tally) approval(e *audit.Entry, f *facts) {
+func (t *entryTally) addApproval(e *audit.Entry, f *entryFacts) {
 	a := &t.Approvals
 	if e.Kind == core.EventQuestion {
 		a.Asked++
 		if f.Rule != "" {
-			t.count(&a.Rules, f.Rule, 1)
+			t.addCount(&a.Rules, f.Rule, 1)
 		}
 		if f.Question != "" && len(t.asked) < pending {
 			t.asked[f.Question] = e.At
@@ -299,9 +299,9 @@ func (t *tally) approval(e *audit.Entry, f *facts) {
 		a.Automatic++
 		return
 	}
-	t.count(&a.Outcomes, e.Status, 1)
+	t.addCount(&a.Outcomes, e.Status, 1)
 	if f.By != "" {
-		t.count(&a.By, f.By, 1)
+		t.addCount(&a.By, f.By, 1)
 	}
 	began, known := t.asked[f.Question]
 	if !known {
@@ -313,16 +313,16 @@ func (t *tally) approval(e *audit.Entry, f *facts) {
 	}
 }
 
-func (t *tally) personal(list *[]Count, f *facts, to string) {
+func (t *entryTally) addPersonal(list *[]Count, f *entryFacts, to string) {
 	for category, n := range f.Personal {
 		if n, err := n.Int64(); err == nil {
-			t.count(list, category+to, n)
+			t.addCount(list, category+to, n)
 		}
 	}
 }
 
-// change lists what is rare, and worth to be read one by one.
-func (t *tally) change(e *audit.Entry, f *facts) {
+// addChange lists what is rare, and worth to be read one by one.
+func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventErasure && e.Status == audit.StatusKeys {
 		return // it announces the erasure that follows
 	}
@@ -345,21 +345,21 @@ func (t *tally) change(e *audit.Entry, f *facts) {
 	if len(*list) == listed {
 		t.More[name]++
 	}
-	*list = append(newest(*list), c)
+	*list = append(makeRoom(*list), c)
 }
 
-// newest returns a list with room for one more.
-func newest[T any](list []T) []T {
+// makeRoom returns a list with room for one more.
+func makeRoom[T any](list []T) []T {
 	if len(list) < listed {
 		return list
 	}
 	return slices.Delete(list, 0, 1)
 }
 
-// done returns what was counted.
-func (t *tally) done() Activity {
+// toActivity returns what was counted.
+func (t *entryTally) toActivity() Activity {
 	a := t.Activity
-	at := func(list *[]Count) []Count { return sorted(t.counts[list]) }
+	at := func(list *[]Count) []Count { return sortedCounts(t.counts[list]) }
 	a.ByStatus, a.ByRisk, a.Effects, a.Tools, a.CallErrors = at(&t.ByStatus), at(&t.ByRisk), at(&t.Effects), at(&t.Tools), at(&t.CallErrors)
 	a.Refused, a.Rejected, a.Reveals, a.Revealed, a.Seen = at(&t.Refused), at(&t.Rejected), at(&t.Reveals), at(&t.Revealed), at(&t.Seen)
 	a.Logins, a.Files, a.Principals = at(&t.Logins), at(&t.Files), at(&t.Principals)
@@ -383,8 +383,8 @@ func (t *tally) done() Activity {
 	return a
 }
 
-// sorted returns counts, the most frequent first.
-func sorted(m map[string]int64) []Count {
+// sortedCounts returns counts, the most frequent first.
+func sortedCounts(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, Count{name, m[name]})

@@ -31,7 +31,7 @@ func toolOf(e *audit.Entry) string {
 	return e.Server + "." + e.Tool
 }
 
-func settingsOf(f *facts) string {
+func settingsOf(f *entryFacts) string {
 	var parts []string
 	if len(f.Settings) > 0 {
 		parts = append(parts, "settings "+strings.Join(f.Settings, ", "))
@@ -45,7 +45,7 @@ func settingsOf(f *facts) string {
 	return cmp.Or(strings.Join(parts, "; "), "not said")
 }
 
-func erasureOf(e *audit.Entry, f *facts) string {
+func erasureOf(e *audit.Entry, f *entryFacts) string {
 	what := "a session"
 	if f.Subjects != "" {
 		what = "subjects named by " + f.Subjects.String() + " texts"
@@ -63,7 +63,7 @@ func erasureOf(e *audit.Entry, f *facts) string {
 	return what
 }
 
-func anomalyOf(e *audit.Entry, f *facts) string {
+func anomalyOf(e *audit.Entry, f *entryFacts) string {
 	parts := []string{e.Status}
 	for _, p := range []struct{ name, value string }{{"", toolNamed(e)}, {"principal ", e.Principal}, {"severity ", f.Severity}, {"action ", f.Action}} {
 		if p.value != "" {
@@ -80,18 +80,18 @@ func toolNamed(e *audit.Entry) string {
 	return toolOf(e)
 }
 
-// period returns the flags of a query for the period of a report.
-func (r *Report) period() string {
+// periodFlags returns the flags of a query for the period of a report.
+func (r *Report) periodFlags() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }
 
-// query returns the command that lists entries of kinds in the period.
-func (r *Report) query(flags string) string {
-	return strings.Join(strings.Fields("retort audit query "+flags+r.period()), " ")
+// queryCommand returns the command that lists entries of kinds in the period.
+func (r *Report) queryCommand(flags string) string {
+	return strings.Join(strings.Fields("retort audit query "+flags+r.periodFlags()), " ")
 }
 
-// listing returns counts in one line, at most some.
-func listing(all []Count) string {
+// joinCounts returns counts in one line, at most some.
+func joinCounts(all []Count) string {
 	const most = 8
 	var parts []string
 	for i, c := range all {
@@ -104,15 +104,15 @@ func listing(all []Count) string {
 	return strings.Join(parts, ", ")
 }
 
-func total(all []Count) (n int64) {
+func totalCount(all []Count) (n int64) {
 	for _, c := range all {
 		n += c.Count
 	}
 	return n
 }
 
-// named returns the count of a name.
-func named(all []Count, name string) int64 {
+// countOf returns the count of a name.
+func countOf(all []Count, name string) int64 {
 	for _, c := range all {
 		if c.Name == name {
 			return c.Count
@@ -121,8 +121,8 @@ func named(all []Count, name string) int64 {
 	return 0
 }
 
-// setting returns the value of a setting in force; "not known" if it was not given.
-func (r *Report) setting(name string) string {
+// settingValue returns the value of a setting in force; "not known" if it was not given.
+func (r *Report) settingValue(name string) string {
 	for _, s := range r.Settings {
 		if s.Name == name {
 			return s.Value
@@ -131,8 +131,8 @@ func (r *Report) setting(name string) string {
 	return "not known"
 }
 
-// seconds returns a length of time as people say it.
-func seconds(s float64) string {
+// formatSeconds returns a length of time as people say it.
+func formatSeconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {
 		return fmt.Sprintf("%.1f s", s)

@@ -12,35 +12,35 @@ import (
 	"retort/internal/core"
 )
 
-// page describes what is written for people.
-type page struct {
+// pageWriter describes what is written for people.
+type pageWriter struct {
 	*Report
 	title    string
-	sections []section
+	sections []reportSection
 	out      *bufio.Writer
 }
 
 // Write writes a report. The error of a format that is none is invalid_arguments.
 func (r *Report) Write(w io.Writer, f Format) error {
-	p := page{Report: r, title: "Retort: " + standards[r.Standard].title, sections: r.sections(), out: bufio.NewWriter(w)}
+	p := pageWriter{Report: r, title: "Retort: " + standards[r.Standard].title, sections: r.allSections(), out: bufio.NewWriter(w)}
 	switch f {
 	case JSON:
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
 		return out.Encode(r)
 	case HTML:
-		p.html()
+		p.renderHTML()
 		return p.out.Flush()
 	case Markdown:
-		p.markdown()
+		p.renderMarkdown()
 		return p.out.Flush()
 	}
 	return core.Errorf(core.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f).WithHint("formats are markdown, html and json")
 }
 
-// put writes a format, of which every %s is something that a report says, as the language
+// writeFormat writes a format, of which every %s is something that a report says, as the language
 // of the page has it. Flush tells of an error.
-func (p *page) put(as func(string) string, format string, says ...string) {
+func (p *pageWriter) writeFormat(as func(string) string, format string, says ...string) {
 	args := make([]any, len(says))
 	for i, s := range says {
 		args[i] = as(s)
@@ -58,9 +58,9 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// markdown returns a text that Markdown takes for nothing else: no link, no HTML, no cell of a table, no emphasis, no
+// escapeMarkdown returns a text that Markdown takes for nothing else: no link, no HTML, no cell of a table, no emphasis, no
 // list.
-func markdown(s string) string {
+func escapeMarkdown(s string) string {
 	if s == "-" { // nothing, in a cell
 		return s
 	}
@@ -97,16 +97,16 @@ func allDigits(rs []rune) bool {
 	return true
 }
 
-// cells returns one row of a table in Markdown.
-func cells(row []string) string {
+// tableRow returns one row of a table in Markdown.
+func tableRow(row []string) string {
 	var b strings.Builder
 	for _, c := range row {
-		b.WriteString("| " + markdown(c) + " ")
+		b.WriteString("| " + escapeMarkdown(c) + " ")
 	}
 	return b.String() + "|"
 }
 
-func dashes(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
+func dividerRow(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
 
 // Period returns that of the report, in words.
 func (r *Report) Period() string {

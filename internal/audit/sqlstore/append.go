@@ -19,26 +19,26 @@ const (
 	closeOne  = "DELETE FROM opened WHERE chain = ? AND execution = ?"
 )
 
-// change represents one statement of a transaction.
-type change struct {
+// statementChange represents one statement of a transaction.
+type statementChange struct {
 	statement string
 	args      []any
 	missed    error // of the transaction, if the statement changes nothing; nil: it may
 }
 
 // ensureWriter opens the connection for writing unless a live one is open. The caller holds mu.
-func (s *store) ensureWriter(ctx context.Context) error {
+func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	if s.reads {
 		return core.Errorf(core.KindInternal, "store.write", "the record was opened for reading")
 	}
 	if s.gone != nil {
 		return s.gone
 	}
-	if s.w != nil && s.alive(s.w) {
+	if s.w != nil && s.isAlive(s.w) {
 		return nil
 	}
 	s.dropWriter()
-	w, chain, err := s.claim(ctx, s.db)
+	w, chain, err := s.claimChain(ctx, s.db)
 	if err == nil {
 		s.w, s.chain = w, chain
 	}
@@ -48,8 +48,8 @@ func (s *store) ensureWriter(ctx context.Context) error {
 // checkWrite returns err, the result of a write, unless the write left the file in doubt. Then it
 // closes the connection and returns the reason, and every later write fails with it. The caller
 // holds mu.
-func (s *store) checkWrite(err error) error {
-	if lost := s.lost(err); lost != nil {
+func (s *sqlStore) checkWrite(err error) error {
+	if lost := s.lostFileError(err); lost != nil {
 		s.gone = lost
 		s.dropWriter()
 		return lost
@@ -59,36 +59,36 @@ func (s *store) checkWrite(err error) error {
 
 // dropWriter closes the connection for writing, whose state is unknown after an error. The caller
 // holds mu.
-func (s *store) dropWriter() {
+func (s *sqlStore) dropWriter() {
 	if s.w != nil {
-		s.free(s.w, true)
-		discard(s.w)
+		s.releaseConnection(s.w, true)
+		discardConnection(s.w)
 	}
 	s.w = nil
 }
 
-// discard closes a connection instead of returning it to the pool.
-func discard(c *sql.Conn) {
+// discardConnection closes a connection instead of returning it to the pool.
+func discardConnection(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })
 	_ = c.Close()
 }
 
-func (s *store) Head(ctx context.Context) (audit.Head, error) {
+func (s *sqlStore) Head(ctx context.Context) (audit.Head, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ensureWriter(ctx); err != nil {
-		return audit.Head{}, s.failed("store.head", err)
+		return audit.Head{}, s.wrapError("store.head", err)
 	}
 	h := audit.Head{Chain: chainName(s.chain)}
-	err := s.w.QueryRowContext(ctx, s.bound("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
+	err := s.w.QueryRowContext(ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
 	if err != nil {
 		s.dropWriter()
 	}
-	return h, s.failed("store.head", err)
+	return h, s.wrapError("store.head", err)
 }
 
 // Append implements audit.Store. Once it has begun to write, it ignores the end of ctx.
-func (s *store) Append(ctx context.Context, b audit.Batch) error {
+func (s *sqlStore) Append(ctx context.Context, b audit.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -96,26 +96,26 @@ func (s *store) Append(ctx context.Context, b audit.Batch) error {
 	defer s.mu.Unlock()
 	ctx = context.WithoutCancel(ctx)
 	if err := s.ensureWriter(ctx); err != nil {
-		return s.failed("store.append", err)
+		return s.wrapError("store.append", err)
 	}
 	if err := s.checkSequence(b.Rows); err != nil {
 		return err
 	}
-	if err := s.checkWrite(s.append(ctx, b)); err != nil {
+	if err := s.checkWrite(s.appendBatch(ctx, b)); err != nil {
 		if s.gone != nil {
 			return s.gone
 		}
-		if !s.sound(s.w, err) {
+		if !s.isReusable(s.w, err) {
 			s.dropWriter()
 		}
-		return s.failed("store.append", err)
+		return s.wrapError("store.append", err)
 	}
-	s.wrote(ctx, len(b.Rows))
+	s.onWritten(ctx, len(b.Rows))
 	return nil
 }
 
 // checkSequence checks that rows belong to this store's chain and have consecutive numbers.
-func (s *store) checkSequence(rows []audit.Row) error {
+func (s *sqlStore) checkSequence(rows []audit.Row) error {
 	for i, r := range rows {
 		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
 			return core.Errorf(core.KindInternal, "store.append", "entry %d of chain %q is not the next one of %s", r.Seq, r.Chain, chainName(s.chain))
@@ -127,40 +127,40 @@ func (s *store) checkSequence(rows []audit.Row) error {
 	return nil
 }
 
-// append writes a batch in one transaction.
-func (s *store) append(ctx context.Context, b audit.Batch) error {
+// appendBatch writes a batch in one transaction.
+func (s *sqlStore) appendBatch(ctx context.Context, b audit.Batch) error {
 	ids, err := s.internAll(ctx, b)
 	if err != nil {
 		return err
 	}
-	var all []change
+	var all []statementChange
 	if n := len(b.Rows); n > 0 {
 		last := b.Rows[n-1]
-		all = append(all, change{moveHead, []any{last.Seq, last.Hash, s.chain, b.Rows[0].Seq - 1}, core.Errorf(core.KindInternal, "store.append",
+		all = append(all, statementChange{moveHead, []any{last.Seq, last.Hash, s.chain, b.Rows[0].Seq - 1}, core.Errorf(core.KindInternal, "store.append",
 			"entry %d of chain %s does not follow its head", b.Rows[0].Seq, last.Chain)})
 	}
 	for i := range b.Rows {
-		all = append(all, change{insertRow, values(&b.Rows[i], s.chain, ids), nil})
+		all = append(all, statementChange{insertRow, insertArguments(&b.Rows[i], s.chain, ids), nil})
 	}
 	for _, k := range b.Keys {
-		all = append(all, change{insertKey, []any{[]byte(k.ID), ids[k.Session], ids[k.Principal], neverNil(k.Wrapped)}, nil})
+		all = append(all, statementChange{insertKey, []any{[]byte(k.ID), ids[k.Session], ids[k.Principal], neverNil(k.Wrapped)}, nil})
 	}
 	for _, e := range b.Opened {
-		all = append(all, change{openOne, []any{s.chain, []byte(e)}, nil})
+		all = append(all, statementChange{openOne, []any{s.chain, []byte(e)}, nil})
 	}
 	for _, e := range b.Closed {
-		all = append(all, change{closeOne, []any{s.chain, []byte(e)}, nil})
+		all = append(all, statementChange{closeOne, []any{s.chain, []byte(e)}, nil})
 	}
-	return s.transact(ctx, s.w, all)
+	return s.runTransaction(ctx, s.w, all)
 }
 
 // internAll returns the numbers of all names in a batch, adding those that are new.
-func (s *store) internAll(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
+func (s *sqlStore) internAll(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	need := func(all ...string) {
 		for _, name := range all {
 			if _, ok := ids[name]; !ok && err == nil {
-				ids[name], err = s.intern(ctx, s.w, name)
+				ids[name], err = s.internName(ctx, s.w, name)
 			}
 		}
 	}
@@ -173,8 +173,8 @@ func (s *store) internAll(ctx context.Context, b audit.Batch) (ids map[string]in
 	return ids, err
 }
 
-// values returns the arguments of insertRow.
-func values(r *audit.Row, chain int64, ids map[string]int64) []any {
+// insertArguments returns the arguments of insertRow.
+func insertArguments(r *audit.Row, chain int64, ids map[string]int64) []any {
 	return []any{
 		chain, r.Seq, r.At, ids[r.Kind], []byte(r.Execution), ids[r.Session], ids[r.Principal], ids[r.Server], ids[r.Tool], ids[r.Status],
 		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, nilIfEmpty(r.Code), nilIfEmpty(r.Facts), nilIfEmpty(r.Body),
@@ -192,17 +192,17 @@ func nilIfEmpty(b []byte) []byte {
 // neverNil returns a copy of b that is never nil: the column takes no NULL.
 func neverNil(b []byte) []byte { return append([]byte{}, b...) }
 
-func (s *store) Open(ctx context.Context) ([]string, error) {
+func (s *sqlStore) Open(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ensureWriter(ctx); err != nil {
-		return nil, s.failed("store.open_executions", err)
+		return nil, s.wrapError("store.open_executions", err)
 	}
-	all, err := list[[]byte](ctx, s.w, s.bound("SELECT execution FROM opened WHERE chain = ?"), s.chain)
+	all, err := queryList[[]byte](ctx, s.w, s.bindParameters("SELECT execution FROM opened WHERE chain = ?"), s.chain)
 	var open []string
 	for _, e := range all {
 		open = append(open, string(e))
 	}
 	slices.Sort(open)
-	return open, s.failed("store.open_executions", err)
+	return open, s.wrapError("store.open_executions", err)
 }

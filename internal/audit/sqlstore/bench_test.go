@@ -142,8 +142,8 @@ func benchmarkMillion(b *testing.B, url string) {
 	s := openBench(b, url)
 	start := b.Elapsed()
 	fill(b, s, million)
-	if _, ok := s.(*store).engine.(*postgres); ok { // as its server does by itself after a minute
-		_, err := s.(*store).db.Exec("VACUUM ANALYZE entries")
+	if _, ok := s.(*sqlStore).databaseEngine.(*postgresEngine); ok { // as its server does by itself after a minute
+		_, err := s.(*sqlStore).db.Exec("VACUUM ANALYZE entries")
 		must(b, err)
 	}
 	size, _ := s.Size(context.Background())

@@ -7,34 +7,34 @@ import (
 	"retort/internal/audit"
 )
 
-// table returns the table to add up entries from. A condition on executions needs the whole table,
+// groupTable returns the table to add up entries from. A condition on executions needs the whole table,
 // because the covering index has no such column.
-func (s *store) table(q *query) string {
-	if slices.ContainsFunc(q.conditions, func(c condition) bool { return c.column == "execution" }) {
+func (s *sqlStore) groupTable(q *filterQuery) string {
+	if slices.ContainsFunc(q.conditions, func(c columnCondition) bool { return c.column == "execution" }) {
 		return "entries"
 	}
-	return s.counted()
+	return s.countTable()
 }
 
-var _ audit.Brief = (*store)(nil)
+var _ audit.Brief = (*sqlStore)(nil)
 
 // Brief implements audit.Brief.
-func (s *store) Brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
-	rows, err := s.brief(ctx, f)
-	return rows, s.failed("store.brief", err)
+func (s *sqlStore) Brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
+	rows, err := s.briefRows(ctx, f)
+	return rows, s.wrapError("store.brief", err)
 }
 
-func (s *store) brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
-	q, err := s.query(ctx, f)
+func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
+	q, err := s.translateFilter(ctx, f)
 	if err != nil || q.none {
 		return nil, err
 	}
-	where, args := q.without(-1, func(column string) string { return column })
+	where, args := q.whereExcept(-1, func(column string) string { return column })
 	limit := int64(f.Limit)
 	if limit == 0 {
 		limit = 1 << 62
 	}
-	rows, err := s.db.QueryContext(ctx, s.bound("SELECT at, seq, principal, status, micros, returned, avoided FROM "+s.table(&q)+" WHERE 1 = 1"+where+" ORDER BY at DESC, seq DESC LIMIT ?"), append(args, limit)...)
+	rows, err := s.db.QueryContext(ctx, s.bindParameters("SELECT at, seq, principal, status, micros, returned, avoided FROM "+s.groupTable(&q)+" WHERE 1 = 1"+where+" ORDER BY at DESC, seq DESC LIMIT ?"), append(args, limit)...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (s *store) brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) 
 		return nil, err
 	}
 	for i := range all {
-		if all[i].Principal, err = s.named(ctx, names[i][0]); err == nil {
-			all[i].Status, err = s.named(ctx, names[i][1])
+		if all[i].Principal, err = s.nameOf(ctx, names[i][0]); err == nil {
+			all[i].Status, err = s.nameOf(ctx, names[i][1])
 		}
 		if err != nil {
 			return nil, err

@@ -16,36 +16,36 @@ import (
 )
 
 var (
-	_ audit.Checker = (*store)(nil)
-	_ audit.Indexed = (*store)(nil)
+	_ audit.Checker = (*sqlStore)(nil)
+	_ audit.Indexed = (*sqlStore)(nil)
 )
 
 // inSnapshot runs f in a transaction that sees the database as it is at one moment.
-func (s *store) inSnapshot(ctx context.Context, f func(c *sql.Conn) error) error {
+func (s *sqlStore) inSnapshot(ctx context.Context, f func(c *sql.Conn) error) error {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return within(ctx, c, s.snapshot(), func() error { return f(c) })
+	return inTransaction(ctx, c, s.snapshotBegin(), func() error { return f(c) })
 }
 
 // Check implements audit.Checker.
-func (s *store) Check(ctx context.Context) (says []string, err error) {
+func (s *sqlStore) Check(ctx context.Context) (says []string, err error) {
 	err = s.inSnapshot(ctx, func(c *sql.Conn) error {
-		if says, err = s.check(ctx, c); err != nil {
+		if says, err = s.checkIndexes(ctx, c); err != nil {
 			return err
 		}
 		more, err := s.checkChains(ctx, c)
 		says = append(says, more...)
 		return err
 	})
-	return says, s.failed("store.check", err)
+	return says, s.wrapError("store.check", err)
 }
 
 // checkChains compares the table of chains with the entries.
-func (s *store) checkChains(ctx context.Context, c *sql.Conn) (says []string, err error) {
-	names, err := list[int64](ctx, c, "SELECT name FROM chains ORDER BY name")
+func (s *sqlStore) checkChains(ctx context.Context, c *sql.Conn) (says []string, err error) {
+	names, err := queryList[int64](ctx, c, "SELECT name FROM chains ORDER BY name")
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +61,14 @@ func (s *store) checkChains(ctx context.Context, c *sql.Conn) (says []string, er
 	return says, nil
 }
 
-func (s *store) checkChain(ctx context.Context, c *sql.Conn, name int64) (says string, err error) {
+func (s *sqlStore) checkChain(ctx context.Context, c *sql.Conn, name int64) (says string, err error) {
 	var seq, base int64
 	var hash, last []byte
 	var from, to sql.NullInt64
-	if err := c.QueryRowContext(ctx, s.bound("SELECT seq, hash, base FROM chains WHERE name = ?"), name).Scan(&seq, &hash, &base); err != nil {
+	if err := c.QueryRowContext(ctx, s.bindParameters("SELECT seq, hash, base FROM chains WHERE name = ?"), name).Scan(&seq, &hash, &base); err != nil {
 		return "", err
 	}
-	if err := c.QueryRowContext(ctx, s.bound("SELECT min(seq), max(seq) FROM entries WHERE chain = ?"), name).Scan(&from, &to); err != nil {
+	if err := c.QueryRowContext(ctx, s.bindParameters("SELECT min(seq), max(seq) FROM entries WHERE chain = ?"), name).Scan(&from, &to); err != nil {
 		return "", err
 	}
 	if !from.Valid {
@@ -80,7 +80,7 @@ func (s *store) checkChain(ctx context.Context, c *sql.Conn, name int64) (says s
 	if from.Int64 != base+1 || to.Int64 != seq {
 		return fmt.Sprintf("it has the entries %d to %d, and there are %d to %d", base+1, seq, from.Int64, to.Int64), nil
 	}
-	err = c.QueryRowContext(ctx, s.bound("SELECT hash FROM entries WHERE chain = ? AND seq = ?"), name, seq).Scan(&last)
+	err = c.QueryRowContext(ctx, s.bindParameters("SELECT hash FROM entries WHERE chain = ? AND seq = ?"), name, seq).Scan(&last)
 	if err == nil && !bytes.Equal(hash, last) {
 		says = fmt.Sprintf("it has another hash than the last entry, %d", seq)
 	}
@@ -88,37 +88,37 @@ func (s *store) checkChain(ctx context.Context, c *sql.Conn, name int64) (says s
 }
 
 // Standing implements audit.Checker.
-func (s *store) Standing(ctx context.Context, chain string) (h audit.Head, open []string, err error) {
+func (s *sqlStore) Standing(ctx context.Context, chain string) (h audit.Head, open []string, err error) {
 	name, ok := chainOf(chain)
 	if !ok {
 		return h, nil, core.Errorf(core.KindInternal, "store.check", "there is no chain %q", chain)
 	}
 	err = s.inSnapshot(ctx, func(c *sql.Conn) error {
 		h.Chain = chain
-		if err := c.QueryRowContext(ctx, s.bound("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), name).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
+		if err := c.QueryRowContext(ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), name).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
 			return err
 		}
-		all, err := list[[]byte](ctx, c, s.bound("SELECT execution FROM opened WHERE chain = ?"), name)
+		all, err := queryList[[]byte](ctx, c, s.bindParameters("SELECT execution FROM opened WHERE chain = ?"), name)
 		for _, e := range all {
 			open = append(open, string(e))
 		}
 		return err
 	})
-	return h, open, s.failed("store.check", err)
+	return h, open, s.wrapError("store.check", err)
 }
 
 // Indexes implements audit.Indexed.
-func (s *store) Indexes(ctx context.Context) error {
-	return s.failed("store.check", s.inSnapshot(ctx, func(c *sql.Conn) error { return s.indexes(ctx, c) }))
+func (s *sqlStore) Indexes(ctx context.Context) error {
+	return s.wrapError("store.check", s.inSnapshot(ctx, func(c *sql.Conn) error { return s.compareIndexes(ctx, c) }))
 }
 
-func (e *sqlite) snapshot() string { return "BEGIN" }
+func (e *sqliteEngine) snapshotBegin() string { return "BEGIN" }
 
-// check has SQLite compare each index with its table, and reports more chains than the one that an
+// checkIndexes has SQLite compare each index with its table, and reports more chains than the one that an
 // engine writes.
-func (e *sqlite) check(ctx context.Context, c *sql.Conn) (says []string, err error) {
+func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	const most = 20
-	found, err := list[string](ctx, c, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
+	found, err := queryList[string](ctx, c, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
 	if err != nil {
 		return nil, err
 	}
@@ -142,23 +142,23 @@ func (e *sqlite) check(ctx context.Context, c *sql.Conn) (says []string, err err
 // use, which takes some tenths of a second. In larger files the entries are only counted.
 const maxComparedSize = 16 << 20
 
-func (e *sqlite) indexes(ctx context.Context, c *sql.Conn) error {
+func (e *sqliteEngine) compareIndexes(ctx context.Context, c *sql.Conn) error {
 	info, err := os.Lstat(e.path)
 	if err != nil {
 		return err
 	}
 	if info.Size() > maxComparedSize {
-		return e.counts(ctx, c)
+		return e.checkCounts(ctx, c)
 	}
-	found, err := list[string](ctx, c, "PRAGMA integrity_check(1)")
+	found, err := queryList[string](ctx, c, "PRAGMA integrity_check(1)")
 	if err == nil && !slices.Equal(found, []string{"ok"}) {
 		err = e.indexError(found[0])
 	}
 	return err
 }
 
-// counts checks that each index has as many entries as the chain.
-func (e *sqlite) counts(ctx context.Context, c *sql.Conn) error {
+// checkCounts checks that each index has as many entries as the chain.
+func (e *sqliteEngine) checkCounts(ctx context.Context, c *sql.Conn) error {
 	var seq, base int64
 	if err := c.QueryRowContext(ctx, "SELECT seq, base FROM chains").Scan(&seq, &base); err != nil {
 		if errors.Is(err, sql.ErrNoRows) {
@@ -178,7 +178,7 @@ func (e *sqlite) counts(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-func (e *sqlite) indexError(what string) error {
+func (e *sqliteEngine) indexError(what string) error {
 	return core.Errorf(core.KindInternal, "store.check", "the indexes of %s are damaged or were changed (%s), so they are not used", e.path, what).
 		WithHint("retort audit verify says more")
 }
@@ -193,7 +193,7 @@ var newFileSchema = sync.OnceValues(func() (map[string]string, error) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1) // each connection has a database of its own
-	if err := (&sqlite{path: "memory"}).migrate(ctx, db); err != nil {
+	if err := (&sqliteEngine{path: "memory"}).migrateSchema(ctx, db); err != nil {
 		return nil, err
 	}
 	return schemaOf(ctx, db)
@@ -218,7 +218,7 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 
 // checkSchema returns an error if the file has other tables, indexes, views or triggers than Retort makes: a trigger
 // could change entries as they are written, and an index hide them as they are read.
-func (e *sqlite) checkSchema(ctx context.Context, db *sql.DB) error {
+func (e *sqliteEngine) checkSchema(ctx context.Context, db *sql.DB) error {
 	made, err := newFileSchema()
 	if err != nil {
 		return err
@@ -229,18 +229,18 @@ func (e *sqlite) checkSchema(ctx context.Context, db *sql.DB) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if text, ok := made[name]; !ok || text != found[name] {
-			return e.altered(name)
+			return e.alteredError(name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(made)) {
 		if _, ok := found[name]; !ok {
-			return e.altered(name)
+			return e.alteredError(name)
 		}
 	}
 	return nil
 }
 
-func (e *sqlite) altered(name string) error {
+func (e *sqliteEngine) alteredError(name string) error {
 	return core.Errorf(core.KindInternal, "store.open", "the audit log %s was changed by something else than Retort: its %.80s is not as it was made", e.path, name).
 		WithHint("nothing is read of it or written to it; move it away to keep it as evidence")
 }

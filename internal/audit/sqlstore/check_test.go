@@ -52,7 +52,7 @@ func keptLog(t *testing.T) (*audit.Record, []byte) {
 	for i := range 20 {
 		ran(l, fmt.Sprintf("x%d", i), "s", "return 1")
 	}
-	if refused := l.Record(core.Event{Kind: core.EventRequest, Execution: "open", Session: "s", Body: []byte(`{"code":"1"}`)}, true); refused != nil {
+	if refused := l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "open", Session: "s", Body: []byte(`{"code":"1"}`)}, true); refused != nil {
 		t.Fatal(refused)
 	}
 	must(t, r.Stores[0].Close())
@@ -121,9 +121,9 @@ func TestHiddenByIndexes(t *testing.T) {
 		}
 	}
 	sound := changed(t, r, whole, statements())
-	want, err := sound.Usage(background, audit.Span{}, true)
+	want, err := sound.Usage(background, audit.UsageSpan{}, true)
 	must(t, err)
-	got, err := seen.Usage(background, audit.Span{}, true)
+	got, err := seen.Usage(background, audit.UsageSpan{}, true)
 	if must(t, err); got.Executions != want.Executions || got.Calls != want.Calls || got.Entries != want.Entries || want.Executions != 20 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -136,10 +136,10 @@ func TestHiddenByIndexes(t *testing.T) {
 func TestCounts(t *testing.T) {
 	r, whole := keptLog(t)
 	for want, change := range map[bool]func(*sql.DB) error{false: hide("x7"), true: statements()} {
-		own := changed(t, r, whole, change).Stores[0].(*store)
+		own := changed(t, r, whole, change).Stores[0].(*sqlStore)
 		c, err := own.db.Conn(background)
 		must(t, err)
-		if err := own.engine.(*sqlite).counts(background, c); (err == nil) != want {
+		if err := own.databaseEngine.(*sqliteEngine).checkCounts(background, c); (err == nil) != want {
 			t.Errorf("sound %v: %v", want, err)
 		}
 		must(t, c.Close())
@@ -202,7 +202,7 @@ func TestErasureNamesKeys(t *testing.T) {
 	}
 	ran(l, "y", "other", "return 1")
 	record := r.Erasing
-	r.Erasing = func(core.Event) error { return errors.New("the disk is full") }
+	r.Erasing = func(core.AuditEvent) error { return errors.New("the disk is full") }
 	if _, err := r.EraseSession(background, "", "s"); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("%v", err)
 	}

@@ -206,7 +206,7 @@ func model(rows []audit.Row, f audit.Filter) (found []audit.Row) {
 			in(f.Executions, r.Execution) && is(f.Session, r.Session) && is(f.Principal, r.Principal) && is(f.Server, r.Server) && is(f.Tool, r.Tool) &&
 			in(f.Statuses, r.Status) && (f.MinRisk == 0 || r.Risk >= f.MinRisk)
 		if b := f.Before; b != nil {
-			fits = fits && newer(raw{Row: audit.Row{At: b.At, Seq: b.Seq}, chain: number(b.Chain)}, raw{Row: r, chain: number(r.Chain)}) < 0
+			fits = fits && compareNewest(rawRow{Row: audit.Row{At: b.At, Seq: b.Seq}, chain: number(b.Chain)}, rawRow{Row: r, chain: number(r.Chain)}) < 0
 		}
 		if fits && (f.Limit == 0 || len(found) < f.Limit) {
 			found = append(found, r)
@@ -276,7 +276,7 @@ func TestFind(t *testing.T) {
 			n, filters = 6000, 300
 		}
 		rows := mixed(t, s, n, 1)
-		slices.SortFunc(rows, func(a, b audit.Row) int { return newer(raw{Row: a}, raw{Row: b}) })
+		slices.SortFunc(rows, func(a, b audit.Row) int { return compareNewest(rawRow{Row: a}, rawRow{Row: b}) })
 		r := rand.New(rand.NewPCG(2, 2))
 		found := 0
 		for range filters {

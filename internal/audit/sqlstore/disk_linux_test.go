@@ -114,7 +114,7 @@ func TestReadOnlyDisk(t *testing.T) {
 func TestDiskFails(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
-	own := s.(*store)
+	own := s.(*sqlStore)
 	_, err := own.w.ExecContext(background, "PRAGMA max_page_count = 1") // no less than there are
 	must(t, err)
 	b := audit.Batch{Rows: next(t, s, 40), Keys: []audit.Key{{ID: "failed"}}, Opened: []string{"failed"}}
@@ -139,14 +139,14 @@ func TestFullDiskLeavesNoFile(t *testing.T) {
 			must(t, os.Truncate(filler, info.Size()-int64(room)<<12))
 		}
 		s, err := Open(background, filepath.Join(dir, "audit")+"/", Options{})
-		files, err2 := Files(filepath.Join(dir, "audit"))
+		files, err2 := ListFiles(filepath.Join(dir, "audit"))
 		must(t, err2)
 		if err == nil {
 			must(t, s.Close())
 			break
 		}
 		for _, file := range files {
-			if fresh, err := (&sqlite{path: file}).ours(); fresh || err != nil {
+			if fresh, err := (&sqliteEngine{path: file}).inspectHeader(); fresh || err != nil {
 				t.Fatalf("half of a file with room for %d pages: %v", room, err)
 			}
 			must(t, open(t, file, Options{ReadOnly: true}).Close())

@@ -22,9 +22,9 @@ import (
 // write-ahead log and the index of the log.
 var sidecarSuffixes = [2]string{"-wal", "-shm"}
 
-// create makes the file if it is missing or empty, and refuses a file that is not an audit log.
-func (e *sqlite) create(ctx context.Context) error {
-	fresh, err := e.ours()
+// createFile makes the file if it is missing or empty, and refuses a file that is not an audit log.
+func (e *sqliteEngine) createFile(ctx context.Context) error {
+	fresh, err := e.inspectHeader()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (e *sqlite) create(ctx context.Context) error {
 	}
 	made := e.path + ".new" // nobody else makes one: this process has the lock
 	removeUnfinished(made)
-	if err := errors.Join(e.make(ctx, made), synced(made)); err != nil {
+	if err := errors.Join(e.makeDatabase(ctx, made), syncPath(made)); err != nil {
 		removeUnfinished(made)
 		return err
 	}
@@ -51,25 +51,25 @@ func (e *sqlite) create(ctx context.Context) error {
 	return seal.SyncDir(filepath.Dir(e.path))
 }
 
-// make makes a file with all tables, and leaves nothing in a write-ahead log.
-func (e *sqlite) make(ctx context.Context, path string) error {
+// makeDatabase makes a file with all tables, and leaves nothing in a write-ahead log.
+func (e *sqliteEngine) makeDatabase(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
 	_ = f.Close()
-	made := &sqlite{path: path}
-	db, err := sql.Open("sqlite", made.address("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", application)))
+	made := &sqliteEngine{path: path}
+	db, err := sql.Open("sqlite", made.fileURI("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", application)))
 	if err != nil {
 		return err
 	}
-	if err = made.migrate(ctx, db); err == nil {
+	if err = made.migrateSchema(ctx, db); err == nil {
 		_, err = db.ExecContext(ctx, "PRAGMA journal_mode(WAL)")
 	}
 	return errors.Join(err, db.Close())
 }
 
-func synced(path string) error {
+func syncPath(path string) error {
 	f, err := seal.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -84,11 +84,11 @@ func removeUnfinished(path string) {
 	}
 }
 
-// ours reads the beginning of the file without opening it as a database, which could change it.
+// inspectHeader reads the beginning of the file without opening it as a database, which could change it.
 // fresh is true if the file is missing or empty. Do not call it while this process has the file
 // open as a database: closing any descriptor of a file gives up all locks that the process has on
 // it.
-func (e *sqlite) ours() (fresh bool, err error) {
+func (e *sqliteEngine) inspectHeader() (fresh bool, err error) {
 	f, err := seal.OpenFile(e.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -107,17 +107,17 @@ func (e *sqlite) ours() (fresh bool, err error) {
 	case err != nil && n == 0:
 		return false, err
 	}
-	return false, e.foreign()
+	return false, e.foreignFileError()
 }
 
-func (e *sqlite) foreign() error {
+func (e *sqliteEngine) foreignFileError() error {
 	return core.Errorf(core.KindInvalidArguments, "store.open", "%s is no record of Retort, or its beginning is damaged", e.path).
 		WithHint("nothing was changed; move the file away, or choose another place for the record")
 }
 
 // moveLog moves what an earlier process left in the write-ahead log into the file. That syncs it
 // again: a process whose last sync failed may have left entries that are only in the page cache.
-func (e *sqlite) moveLog(ctx context.Context, db *sql.DB) error {
+func (e *sqliteEngine) moveLog(ctx context.Context, db *sql.DB) error {
 	info, err := os.Lstat(e.path + "-wal")
 	if err != nil || info.Size() == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (e *sqlite) moveLog(ctx context.Context, db *sql.DB) error {
 
 // noteFiles stores the identities of the database, its log and its index. The connection for writing
 // is open, so all three exist.
-func (e *sqlite) noteFiles() (err error) {
+func (e *sqliteEngine) noteFiles() (err error) {
 	if err := e.checkSameFile(e.path, e.file); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (e *sqlite) noteFiles() (err error) {
 }
 
 // checkSameFile returns an error unless path still names the file described by was.
-func (e *sqlite) checkSameFile(path string, was fs.FileInfo) error {
+func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {
 		return nil
@@ -150,9 +150,9 @@ func (e *sqlite) checkSameFile(path string, was fs.FileInfo) error {
 		WithHint("find out what removes files below the data directory; retort audit verify says what is missing")
 }
 
-// lost compares names with files: three calls of lstat, against the sync of a write.
-func (e *sqlite) lost(err error) error {
-	if unsynced(err) {
+// lostFileError compares names with files: three calls of lstat, against the sync of a write.
+func (e *sqliteEngine) lostFileError(err error) error {
+	if isSyncError(err) {
 		return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %w", e.path, audit.ErrUnsynced, err).
 			WithHint("the disk has errors: nothing that this file holds since is relied on. Move the data directory to another disk")
 	}
@@ -167,8 +167,8 @@ func (e *sqlite) lost(err error) error {
 	return e.checkSameFile(e.path, e.file)
 }
 
-// unsynced reports whether a sync of a file or of its folder failed.
-func unsynced(err error) bool {
+// isSyncError reports whether a sync of a file or of its folder failed.
+func isSyncError(err error) bool {
 	const fsync, dirFsync = 10 | 4<<8, 10 | 5<<8 // SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC
 	var known *sqlite3.Error
 	return errors.As(err, &known) && (known.Code() == fsync || known.Code() == dirFsync)

@@ -13,48 +13,48 @@ import (
 // does not keep the write-ahead log growing.
 const rowsPerRead = 1000
 
-// condition requires one column to have one of some values.
-type condition struct {
+// columnCondition requires one column to have one of some values.
+type columnCondition struct {
 	column string
 	values []any
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// query represents a filter translated to columns and numbers.
-type query struct {
-	conditions []condition
+// filterQuery represents a filter translated to columns and numbers.
+type filterQuery struct {
+	conditions []columnCondition
 	where      string // what is asked besides
 	args       []any
 	none       bool // nothing can fit
 }
 
-func (q *query) and(where string, args ...any) {
+func (q *filterQuery) addCondition(where string, args ...any) {
 	q.where += " AND " + where
 	q.args = append(q.args, args...)
 }
 
-// where returns the condition in SQL and its arguments; column is how to write the column.
-func (c condition) where(column string) (string, []any) {
+// whereClause returns the condition in SQL and its arguments; column is how to write the column.
+func (c columnCondition) whereClause(column string) (string, []any) {
 	if c.column == "risk" {
 		return column + " >= ?", c.values[:1]
 	}
 	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
-// without returns the SQL and arguments of all conditions except the one at index lead.
-func (q *query) without(lead int, written func(column string) string) (where string, args []any) {
+// whereExcept returns the SQL and arguments of all conditions except the one at index lead.
+func (q *filterQuery) whereExcept(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
 		if i != lead {
-			more, given := c.where(written(c.column))
+			more, given := c.whereClause(written(c.column))
 			where, args = where+" AND "+more, append(args, given...)
 		}
 	}
 	return where, args
 }
 
-// indexed moves the conditions that an index can answer to the front, and returns their number.
-func (q *query) indexed() (n int) {
+// moveIndexedFirst moves the conditions that an index can answer to the front, and returns their number.
+func (q *filterQuery) moveIndexedFirst() (n int) {
 	for i, c := range q.conditions {
 		if !c.empty {
 			q.conditions[i], q.conditions[n] = q.conditions[n], c
@@ -64,33 +64,33 @@ func (q *query) indexed() (n int) {
 	return n
 }
 
-// query translates a filter, except its Before.
-func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) {
+// translateFilter translates a filter, except its Before.
+func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filterQuery, err error) {
 	if f.Chain != "" {
 		chain, ok := chainOf(f.Chain)
-		where, args, maybe := s.holds(chain)
+		where, args, maybe := s.chainCondition(chain)
 		if q.none = !ok || !maybe; q.none {
 			return q, nil
 		}
 		if where != "" {
-			q.and(where, args...)
+			q.addCondition(where, args...)
 		}
 	}
 	if !f.From.IsZero() {
-		q.and("at >= ?", f.From.UnixNano())
+		q.addCondition("at >= ?", f.From.UnixNano())
 	}
 	if !f.To.IsZero() {
-		q.and("at < ?", f.To.UnixNano())
+		q.addCondition("at < ?", f.To.UnixNano())
 	}
 	if len(f.Executions) > 0 {
-		c := condition{column: "execution"}
+		c := columnCondition{column: "execution"}
 		for _, e := range slices.Compact(slices.Sorted(slices.Values(f.Executions))) {
 			c.values, c.empty = append(c.values, []byte(e)), c.empty || e == ""
 		}
 		q.conditions = append(q.conditions, c)
 	}
 	if f.MinRisk > 0 {
-		c := condition{column: "risk"}
+		c := columnCondition{column: "risk"}
 		for risk := f.MinRisk; risk <= maxRisk; risk++ {
 			c.values = append(c.values, risk)
 		}
@@ -106,7 +106,7 @@ func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) 
 		column string
 		names  []string
 	}{{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.Statuses}, {"server", one(f.Server)}, {"kind", f.Kinds}, {"principal", one(f.Principal)}} {
-		if err := s.choose(ctx, &q, c.column, c.names); err != nil {
+		if err := s.addNameCondition(ctx, &q, c.column, c.names); err != nil {
 			return q, err
 		}
 	}
@@ -116,14 +116,14 @@ func (s *store) query(ctx context.Context, f audit.Filter) (q query, err error) 
 // maxRisk is the highest risk score of an entry.
 const maxRisk = 100
 
-// choose adds the condition that column has one of the names in all, unless all is empty.
-func (s *store) choose(ctx context.Context, q *query, column string, all []string) error {
+// addNameCondition adds the condition that column has one of the names in all, unless all is empty.
+func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column string, all []string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	c := condition{column: column}
+	c := columnCondition{column: column}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(all))) {
-		id, ok, err := s.find(ctx, s.db, name)
+		id, ok, err := s.findName(ctx, s.db, name)
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func TestFresh(t *testing.T) {
 	if h := head(t, open(t, dir+"/", Options{Fresh: true})); h.Chain == chain {
 		t.Error("the chain is not new")
 	}
-	if files, err := Files(dir); len(files) != 2 || err != nil {
+	if files, err := ListFiles(dir); len(files) != 2 || err != nil {
 		t.Error(files, err)
 	}
 	_ = refusedIn(t, filepath.Join(dir, "record-1.db"), Options{Fresh: true}, "already")

@@ -10,15 +10,15 @@ import (
 // maxNames bounds the cache of names, which is emptied when it is full.
 const maxNames = 1 << 16
 
-// names caches the numbers of strings that repeat. A string keeps its number for good. It is safe
+// nameCache caches the numbers of strings that repeat. A string keeps its number for good. It is safe
 // for concurrent use.
-type names struct {
+type nameCache struct {
 	mu   sync.RWMutex
 	ids  map[string]int64
 	text map[int64]string
 }
 
-func (n *names) id(name string) (id int64, ok bool) {
+func (n *nameCache) lookupID(name string) (id int64, ok bool) {
 	if name == "" {
 		return 0, true
 	}
@@ -28,7 +28,7 @@ func (n *names) id(name string) (id int64, ok bool) {
 	return id, ok
 }
 
-func (n *names) name(id int64) (name string, ok bool) {
+func (n *nameCache) lookupName(id int64) (name string, ok bool) {
 	if id == 0 {
 		return "", true
 	}
@@ -38,7 +38,7 @@ func (n *names) name(id int64) (name string, ok bool) {
 	return name, ok
 }
 
-func (n *names) add(id int64, name string) {
+func (n *nameCache) addName(id int64, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ids == nil || len(n.ids) >= maxNames {
@@ -47,15 +47,15 @@ func (n *names) add(id int64, name string) {
 	n.ids[name], n.text[id] = id, name
 }
 
-// named returns the name with the number id.
-func (s *store) named(ctx context.Context, id int64) (string, error) {
-	if name, ok := s.names.name(id); ok {
+// nameOf returns the name with the number id.
+func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
+	if name, ok := s.names.lookupName(id); ok {
 		return name, nil
 	}
 	var name []byte
-	err := s.db.QueryRowContext(ctx, s.bound("SELECT name FROM names WHERE id = ?"), id).Scan(&name)
+	err := s.db.QueryRowContext(ctx, s.bindParameters("SELECT name FROM names WHERE id = ?"), id).Scan(&name)
 	if err == nil {
-		s.names.add(id, string(name))
+		s.names.addName(id, string(name))
 	}
 	return string(name), err
 }
@@ -65,32 +65,32 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// find returns the number of a name; ok is false if the database does not have it.
-func (s *store) find(ctx context.Context, q querier, name string) (id int64, ok bool, err error) {
-	if id, ok := s.names.id(name); ok {
+// findName returns the number of a name; ok is false if the database does not have it.
+func (s *sqlStore) findName(ctx context.Context, q querier, name string) (id int64, ok bool, err error) {
+	if id, ok := s.names.lookupID(name); ok {
 		return id, true, nil
 	}
-	err = q.QueryRowContext(ctx, s.bound("SELECT id FROM names WHERE name = ?"), []byte(name)).Scan(&id)
+	err = q.QueryRowContext(ctx, s.bindParameters("SELECT id FROM names WHERE name = ?"), []byte(name)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
 	if err == nil {
-		s.names.add(id, name)
+		s.names.addName(id, name)
 	}
 	return id, err == nil, err
 }
 
-// intern returns the number of a name, adding it if it is new. It runs outside of the writer's
+// internName returns the number of a name, adding it if it is new. It runs outside of the writer's
 // transaction, because all writers must get the same number.
-func (s *store) intern(ctx context.Context, c *sql.Conn, name string) (int64, error) {
-	id, ok, err := s.find(ctx, c, name)
+func (s *sqlStore) internName(ctx context.Context, c *sql.Conn, name string) (int64, error) {
+	id, ok, err := s.findName(ctx, c, name)
 	if ok || err != nil {
 		return id, err
 	}
-	if _, err := c.ExecContext(ctx, s.bound("INSERT INTO names (name) VALUES (?) ON CONFLICT DO NOTHING"), []byte(name)); err != nil {
+	if _, err := c.ExecContext(ctx, s.bindParameters("INSERT INTO names (name) VALUES (?) ON CONFLICT DO NOTHING"), []byte(name)); err != nil {
 		return 0, err
 	}
-	id, ok, err = s.find(ctx, c, name)
+	id, ok, err = s.findName(ctx, c, name)
 	if !ok && err == nil {
 		err = errors.New("a name was not kept")
 	}

@@ -28,9 +28,9 @@ const writeTimeout = 30 * time.Second
 // sessionPollInterval is the interval between checks whether the server has ended a session.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgres represents a database to which several engines write, each its own chain. An engine holds its chain by an
+// postgresEngine represents a database to which several engines write, each its own chain. An engine holds its chain by an
 // advisory lock of its connection, so the connection must be direct or through a pooler in session mode.
-type postgres struct {
+type postgresEngine struct {
 	where   string // without a password
 	owner   string
 	left    bool
@@ -58,18 +58,18 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 	if o.ReadOnly && !o.Forgets {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	e := &postgres{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
-	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
+	e := &postgresEngine{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
+	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
 	s.db.SetMaxOpenConns(1 + readers)
 	s.db.SetMaxIdleConns(1 + readers)
 	defer func() {
 		if err != nil {
-			err = s.failed("store.open", err)
+			err = s.wrapError("store.open", err)
 			_ = s.Close()
 		}
 	}()
 	if o.ReadOnly {
-		return s, current(ctx, s.db, e.where, "postgres")
+		return s, checkSchema(ctx, s.db, e.where, "postgres")
 	}
 	if err := e.migrate(ctx, s.db); err != nil {
 		return nil, err
@@ -79,14 +79,14 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 	return s, s.ensureWriter(ctx)
 }
 
-func (e *postgres) migrate(ctx context.Context, db *sql.DB) error {
+func (e *postgresEngine) migrate(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	all := steps("postgres")
-	return within(ctx, c, "BEGIN", func() error {
+	all := migrationSteps("postgres")
+	return inTransaction(ctx, c, "BEGIN", func() error {
 		if _, err := c.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", application)); err != nil {
 			return err
 		}
@@ -99,22 +99,22 @@ func (e *postgres) migrate(ctx context.Context, db *sql.DB) error {
 				return err
 			}
 		}
-		return migrate(ctx, c, e.where, all)
+		return runMigrations(ctx, c, e.where, all)
 	})
 }
 
-func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
+func (e *postgresEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
-			discard(c) // with its lock, if it has one
+			discardConnection(c) // with its lock, if it has one
 		}
 	}()
 	if e.chain == 0 {
-		chain, err = e.choose(ctx, c)
+		chain, err = e.chooseChain(ctx, c)
 	} else {
 		chain, err = e.chain, e.reacquireLock(ctx, c)
 	}
@@ -127,9 +127,9 @@ func (e *postgres) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain in
 	return c, chain, err
 }
 
-// choose takes over a chain of the owner that no engine holds, or makes a new one.
-func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
-	chains, err := list[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
+// chooseChain takes over a chain of the owner that no engine holds, or makes a new one.
+func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, error) {
+	chains, err := queryList[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {
 		return 0, err
 	}
@@ -157,14 +157,14 @@ func (e *postgres) choose(ctx context.Context, c *sql.Conn) (int64, error) {
 // reacquireLock reacquires the lock of the chain after the connection that held it was lost. If the server
 // still considers the old session alive, it terminates that session and waits until it has
 // ended, which releases the lock.
-func (e *postgres) reacquireLock(ctx context.Context, c *sql.Conn) error {
+func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	for {
 		if got, err := tryLock(ctx, c, e.chain); got || err != nil {
 			return err
 		}
-		switch holder, err := e.holder(ctx, c); {
+		switch holder, err := e.holderPID(ctx, c); {
 		case err != nil:
 			return err
 		case holder == e.backend:
@@ -184,8 +184,8 @@ func (e *postgres) reacquireLock(ctx context.Context, c *sql.Conn) error {
 	}
 }
 
-// holder returns the id of the server process that holds the lock of the chain, or 0 if none does.
-func (e *postgres) holder(ctx context.Context, c *sql.Conn) (backend int, err error) {
+// holderPID returns the id of the server process that holds the lock of the chain, or 0 if none does.
+func (e *postgresEngine) holderPID(ctx context.Context, c *sql.Conn) (backend int, err error) {
 	err = c.QueryRowContext(ctx, `SELECT COALESCE(max(pid), 0) FROM pg_locks
 		WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1 AND objid = $2
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, e.chain>>32, e.chain&0xffffffff).Scan(&backend)
@@ -200,9 +200,9 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 // idle sets how long a connection may be unused before it is checked.
 const idle = time.Second
 
-// alive checks a connection that was unused for a while for having been closed by the server or the
+// isAlive checks a connection that was unused for a while for having been closed by the server or the
 // network.
-func (e *postgres) alive(c *sql.Conn) bool {
+func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	defer func() { e.used = time.Now() }()
 	if time.Since(e.used) < idle {
 		return true
@@ -212,9 +212,9 @@ func (e *postgres) alive(c *sql.Conn) bool {
 	return c.PingContext(ctx) == nil
 }
 
-// free unlocks the chain for the next engine. The server would do so too, but only once it notices
+// releaseConnection unlocks the chain for the next engine. The server would do so too, but only once it notices
 // that the connection has ended.
-func (e *postgres) free(c *sql.Conn, failed bool) {
+func (e *postgresEngine) releaseConnection(c *sql.Conn, failed bool) {
 	if failed {
 		return
 	}
@@ -223,8 +223,8 @@ func (e *postgres) free(c *sql.Conn, failed bool) {
 	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
 }
 
-// sound reports whether the server has rolled back and the connection is idle again.
-func (e *postgres) sound(c *sql.Conn, _ error) (idle bool) {
+// isReusable reports whether the server has rolled back and the connection is idle again.
+func (e *postgresEngine) isReusable(c *sql.Conn, _ error) (idle bool) {
 	err := c.Raw(func(dc any) error {
 		conn := dc.(*stdlib.Conn).Conn()
 		idle = !conn.IsClosed() && conn.PgConn().TxStatus() == 'I'
@@ -233,8 +233,8 @@ func (e *postgres) sound(c *sql.Conn, _ error) (idle bool) {
 	return err == nil && idle
 }
 
-// transact sends the whole transaction at once.
-func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) error {
+// runTransaction sends the whole transaction at once.
+func (e *postgresEngine) runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return c.Raw(func(dc any) error {
@@ -244,11 +244,11 @@ func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) erro
 		texts := map[string]string{}
 		for _, ch := range all {
 			if texts[ch.statement] == "" {
-				texts[ch.statement] = e.bound(ch.statement)
+				texts[ch.statement] = e.bindParameters(ch.statement)
 			}
 			batch.Queue(texts[ch.statement], ch.args...)
 		}
-		err := results(conn.SendBatch(ctx, batch), all)
+		err := readResults(conn.SendBatch(ctx, batch), all)
 		if err == nil {
 			_, err = conn.Exec(ctx, "COMMIT")
 		}
@@ -259,8 +259,8 @@ func (e *postgres) transact(ctx context.Context, c *sql.Conn, all []change) erro
 	})
 }
 
-// results reads the answers to BEGIN and to each change.
-func results(sent pgx.BatchResults, all []change) (err error) {
+// readResults reads the answers to BEGIN and to each change.
+func readResults(sent pgx.BatchResults, all []statementChange) (err error) {
 	defer func() { err = cmp.Or(err, sent.Close()) }()
 	if _, err := sent.Exec(); err != nil {
 		return err
@@ -277,14 +277,14 @@ func results(sent pgx.BatchResults, all []change) (err error) {
 	return nil
 }
 
-// lost returns nil: a server that cannot sync ends by itself, and reports what it has when it is
+// lostFileError returns nil: a server that cannot sync ends by itself, and reports what it has when it is
 // back.
-func (e *postgres) lost(error) error { return nil }
+func (e *postgresEngine) lostFileError(error) error { return nil }
 
-func (e *postgres) wrote(context.Context, int) {}
+func (e *postgresEngine) onWritten(context.Context, int) {}
 
-// bound numbers the parameters. No statement contains a ? with another meaning.
-func (e *postgres) bound(statement string) string {
+// bindParameters numbers the parameters. No statement contains a ? with another meaning.
+func (e *postgresEngine) bindParameters(statement string) string {
 	var b strings.Builder
 	n := 0
 	for part := range strings.SplitSeq(statement, "?") {
@@ -297,7 +297,7 @@ func (e *postgres) bound(statement string) string {
 	return b.String()
 }
 
-func (e *postgres) selection(columns, lead, conditions string) string {
+func (e *postgresEngine) selectStatement(columns, lead, conditions string) string {
 	equal := "1 = 1"
 	if lead != "" {
 		equal = indexCondition(lead, "''")
@@ -306,28 +306,28 @@ func (e *postgres) selection(columns, lead, conditions string) string {
 		" ORDER BY at DESC, chain DESC, seq DESC LIMIT ?) AS found USING (chain, seq) ORDER BY at DESC, chain DESC, seq DESC"
 }
 
-func (e *postgres) counting(column string) string {
+func (e *postgresEngine) countColumn(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries WHERE " + indexCondition(column, "''") + " LIMIT ?) AS counted"
 }
 
-func (e *postgres) counted() string { return "entries" }
+func (e *postgresEngine) countTable() string { return "entries" }
 
-// unled wraps the column in an expression, for which PostgreSQL uses no index.
-func (e *postgres) unled(column string) string {
+// unindexedColumn wraps the column in an expression, for which PostgreSQL uses no index.
+func (e *postgresEngine) unindexedColumn(column string) string {
 	if column == "execution" {
 		return column
 	}
 	return "(" + column + " + 0)"
 }
 
-func (e *postgres) sample(ctx context.Context, db *sql.DB) (table string, _ []any, err error) {
+func (e *postgresEngine) sampleTable(ctx context.Context, db *sql.DB) (table string, _ []any, err error) {
 	const enough = 500_000 // bytes of a sample: about 1000 rows
 	var size float64
 	err = db.QueryRowContext(ctx, "SELECT pg_relation_size('entries')").Scan(&size)
 	return fmt.Sprintf("entries TABLESAMPLE SYSTEM (%f)", min(100, 100*enough/max(size, 1))), nil, err
 }
 
-func (e *postgres) before(p audit.Place) (condition string, args []any) {
+func (e *postgresEngine) beforeCondition(p audit.Place) (condition string, args []any) {
 	chain, ok := chainOf(p.Chain)
 	switch {
 	case ok:
@@ -336,11 +336,11 @@ func (e *postgres) before(p audit.Place) (condition string, args []any) {
 		return "at < ?", []any{p.At}
 	}
 	// It is no chain of ours: those before it are all below a name of as many digits.
-	return "(at, chain) <= (?, ?)", []any{p.At, below(p.Chain)}
+	return "(at, chain) <= (?, ?)", []any{p.At, largestChainBelow(p.Chain)}
 }
 
-// below returns the largest chain whose name sorts before name.
-func below(name string) (chain int64) {
+// largestChainBelow returns the largest chain whose name sorts before name.
+func largestChainBelow(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {
 			chain |= bit
@@ -349,16 +349,16 @@ func below(name string) (chain int64) {
 	return chain
 }
 
-func (e *postgres) holds(chain int64) (condition string, args []any, maybe bool) {
+func (e *postgresEngine) chainCondition(chain int64) (condition string, args []any, maybe bool) {
 	return "chain = ?", []any{chain}, true
 }
 
-// forget deletes keys and rewrites their table, because deleted rows stay in its pages. The
+// forgetKeys deletes keys and rewrites their table, because deleted rows stay in its pages. The
 // server's log and backups keep their copies.
-func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
-	err = within(ctx, c, "BEGIN", func() error {
+func (e *postgresEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
+	err = inTransaction(ctx, c, "BEGIN", func() error {
 		return eachPart(ids, func(list string, args []any) error {
-			r, err := c.ExecContext(ctx, e.bound("DELETE FROM keys WHERE live = 1 AND id IN "+list), args...)
+			r, err := c.ExecContext(ctx, e.bindParameters("DELETE FROM keys WHERE live = 1 AND id IN "+list), args...)
 			if err != nil {
 				return err
 			}
@@ -373,25 +373,27 @@ func (e *postgres) forget(ctx context.Context, c *sql.Conn, ids []string) (n int
 	return n, err
 }
 
-// dropped does nothing: the server reuses the space.
-func (e *postgres) dropped(context.Context, *sql.Conn) error { return nil }
+// reclaimSpace does nothing: the server reuses the space.
+func (e *postgresEngine) reclaimSpace(context.Context, *sql.Conn) error { return nil }
 
-// check does nothing: the server protects its own files, which a program that can write into the
+// checkIndexes does nothing: the server protects its own files, which a program that can write into the
 // data directory cannot reach.
-func (e *postgres) check(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
+func (e *postgresEngine) checkIndexes(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
 
-func (e *postgres) indexes(context.Context, *sql.Conn) error { return nil }
+func (e *postgresEngine) compareIndexes(context.Context, *sql.Conn) error { return nil }
 
-func (e *postgres) snapshot() string { return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" }
+func (e *postgresEngine) snapshotBegin() string {
+	return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+}
 
-func (e *postgres) size(ctx context.Context, db *sql.DB) (n int64, err error) {
+func (e *postgresEngine) storedBytes(ctx context.Context, db *sql.DB) (n int64, err error) {
 	err = db.QueryRowContext(ctx, "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'", own).Scan(&n)
 	return n, err
 }
 
-func (e *postgres) close() {}
+func (e *postgresEngine) closeEngine() {}
 
-func (e *postgres) explain(op string, err error) error {
+func (e *postgresEngine) explainError(op string, err error) error {
 	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.where, err)
 	var known *pgconn.PgError
 	if !errors.As(err, &known) {

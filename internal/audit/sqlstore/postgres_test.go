@@ -143,7 +143,7 @@ func TestIdleConnection(t *testing.T) {
 	for range 2 {
 		rows := next(t, s, 2)
 		cut(t, url)
-		s.(*store).engine.(*postgres).used = time.Time{} // long ago
+		s.(*sqlStore).databaseEngine.(*postgresEngine).used = time.Time{} // long ago
 		must(t, s.Append(background, audit.Batch{Rows: rows}))
 	}
 	if h := head(t, s); h.Seq != 7 {
@@ -192,7 +192,7 @@ func TestLostConnection(t *testing.T) {
 // A connection that the server still believes in is ended there by the one that had it.
 func TestHalfLostConnection(t *testing.T) {
 	s := open(t, database(t), Options{})
-	own := s.(*store)
+	own := s.(*sqlStore)
 	h := head(t, s)
 	lost := own.w
 	own.w = nil // the server sees nothing of it
@@ -244,7 +244,7 @@ func TestMigrations(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
 		rows := mixed(t, s, 10, 1)
-		own := s.(*store)
+		own := s.(*sqlStore)
 		c, err := own.db.Conn(background)
 		must(t, err)
 		defer c.Close()
@@ -252,18 +252,18 @@ func TestMigrations(t *testing.T) {
 		must(t, err)
 		made := append(slices.Repeat([]string{"not read again"}, now), "ALTER TABLE entries ADD COLUMN madeup INTEGER; CREATE INDEX by_madeup ON entries (madeup)", "UPDATE entries SET madeup = 7")
 		begin := "BEGIN"
-		broken := within(background, c, begin, func() error { return migrate(background, c, url, append(made[:now+1:now+1], "no SQL")) })
+		broken := inTransaction(background, c, begin, func() error { return runMigrations(background, c, url, append(made[:now+1:now+1], "no SQL")) })
 		version, err := versionOf(background, c)
 		if broken == nil || version != now || err != nil {
 			t.Fatalf("a step that fails leaves version %d: %v, %v", version, broken, err)
 		}
 		for range 2 {
-			must(t, within(background, c, begin, func() error { return migrate(background, c, url, made) }))
+			must(t, inTransaction(background, c, begin, func() error { return runMigrations(background, c, url, made) }))
 		}
 		if version, err := versionOf(background, c); version != now+2 || err != nil {
 			t.Error(version, err)
 		}
-		if sevens, err := list[int64](background, c, "SELECT madeup FROM entries"); len(sevens) != len(rows) || err != nil || sevens[0] != 7 {
+		if sevens, err := queryList[int64](background, c, "SELECT madeup FROM entries"); len(sevens) != len(rows) || err != nil || sevens[0] != 7 {
 			t.Error(sevens, err)
 		}
 		must(t, s.Close())

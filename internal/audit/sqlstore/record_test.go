@@ -38,7 +38,7 @@ func begun(t testing.TB, o Options) (*audit.Log, *audit.Record, string) {
 	t.Cleanup(func() { _ = l.Close() })
 	o.ReadOnly = true
 	r.Stores = []audit.Store{open(t, path, o)}
-	r.Erasing = func(e core.Event) error {
+	r.Erasing = func(e core.AuditEvent) error {
 		if refused := l.Record(e, true); refused != nil {
 			return refused
 		}
@@ -50,7 +50,7 @@ func begun(t testing.TB, o Options) (*audit.Log, *audit.Record, string) {
 func ran(l *audit.Log, id, session, text string) {
 	body, _ := json.Marshal(map[string]string{"code": text})
 	for _, kind := range []core.EventKind{core.EventRequest, core.EventCall, core.EventAnswer, core.EventEnd} {
-		e := core.Event{Kind: kind, Execution: id, Session: session, Server: "crm", Tool: "update", Status: "ok"}
+		e := core.AuditEvent{Kind: kind, Execution: id, Session: session, Server: "crm", Tool: "update", Status: "ok"}
 		if kind == core.EventRequest {
 			e.Body = body
 		}
@@ -145,7 +145,7 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	ran(l, "anna", "s", `mail.send("Anna.Smith@example.com")`)
 	ran(l, "bert", "s", `mail.send("bert@example.com")`)
 	body := json.RawMessage(`{"code":"// anna.smith@EXAMPLE.com"}`)
-	_ = l.Record(core.Event{Kind: core.EventRequest, Execution: "open", Session: "s", Body: body}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "open", Session: "s", Body: body}, true)
 	before, err := r.Stores[0].Keys(background, []string{"anna", "bert", "open"})
 	must(t, err)
 	if len(before) != 3 || len(found(t, dir, before["anna"].Wrapped)) == 0 {
@@ -162,8 +162,8 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	if must(t, err); out.Keys != 2 {
 		t.Errorf("%+v", out)
 	}
-	_ = l.Record(core.Event{Kind: core.EventCall, Execution: "open", Session: "s", Body: body}, true)
-	_ = l.Record(core.Event{Kind: core.EventEnd, Execution: "open", Session: "s"}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventCall, Execution: "open", Session: "s", Body: body}, true)
+	_ = l.Record(core.AuditEvent{Kind: core.EventEnd, Execution: "open", Session: "s"}, true)
 	for _, id := range []string{"anna", "open"} {
 		if files := found(t, dir, before[id].Wrapped); len(files) > 0 {
 			t.Errorf("the key of %s is in %v", id, files)
@@ -198,7 +198,7 @@ func BenchmarkRecord(b *testing.B) {
 	for i := range executions {
 		body, _ := json.Marshal(map[string]string{"code": text + fmt.Sprint(i)})
 		for _, kind := range []core.EventKind{core.EventRequest, core.EventCall, core.EventAnswer, core.EventEnd} {
-			e := core.Event{Kind: kind, Execution: fmt.Sprintf("x%012d", i), Session: fmt.Sprint("s", i/100), Server: "crm", Tool: fmt.Sprint("update", i%50), Status: "ok", Body: body}
+			e := core.AuditEvent{Kind: kind, Execution: fmt.Sprintf("x%012d", i), Session: fmt.Sprint("s", i/100), Server: "crm", Tool: fmt.Sprint("update", i%50), Status: "ok", Body: body}
 			if !testenv.Poll(func() bool { return l.Record(e, i%500 == 0 && kind == core.EventEnd) == nil }) {
 				b.Fatal("what happens is not recorded")
 			}

@@ -14,8 +14,8 @@ import (
 	"retort/internal/audit"
 )
 
-// list reads a column.
-func list[T any](ctx context.Context, q interface {
+// queryList reads a column.
+func queryList[T any](ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, statement string, args ...any) (all []T, err error) {
 	rows, err := q.QueryContext(ctx, statement, args...)
@@ -33,30 +33,30 @@ func list[T any](ctx context.Context, q interface {
 	return all, rows.Err()
 }
 
-// raw represents a row with the numbers of its names.
-type raw struct {
+// rawRow represents a row with the numbers of its names.
+type rawRow struct {
 	audit.Row
 	chain                                          int64
 	kind, session, principal, server, tool, status int64
 }
 
-// newer orders rows newest first.
-func newer(a, b raw) int {
+// compareNewest orders rows newest first.
+func compareNewest(a, b rawRow) int {
 	return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.chain, a.chain), cmp.Compare(b.Seq, a.Seq))
 }
 
-func selected(bare bool) string {
+func selectedColumns(bare bool) string {
 	if bare {
 		return columns
 	}
 	return columns + ", facts, body"
 }
 
-// read adds the rows of an answer to all.
-func read(rows *sql.Rows, all []raw, bare bool) ([]raw, error) {
+// readRawRows adds the rows of an answer to all.
+func readRawRows(rows *sql.Rows, all []rawRow, bare bool) ([]rawRow, error) {
 	defer rows.Close()
 	var execution sql.RawBytes
-	var r raw
+	var r rawRow
 	into := []any{
 		&r.chain, &r.Seq, &r.At, &r.kind, &execution, &r.session, &r.principal, &r.server, &r.tool, &r.status,
 		&r.Risk, &r.Micros, &r.Bytes, &r.Returned, &r.Avoided, &r.Hash, &r.Code, &r.Facts, &r.Body,
@@ -65,7 +65,7 @@ func read(rows *sql.Rows, all []raw, bare bool) ([]raw, error) {
 		into = into[:len(into)-2]
 	}
 	for rows.Next() {
-		r = raw{}
+		r = rawRow{}
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
@@ -75,52 +75,52 @@ func read(rows *sql.Rows, all []raw, bare bool) ([]raw, error) {
 	return all, rows.Err()
 }
 
-// complete gives a row its names.
-func (s *store) complete(ctx context.Context, r *raw) (err error) {
+// resolveNames gives a row its names.
+func (s *sqlStore) resolveNames(ctx context.Context, r *rawRow) (err error) {
 	r.Chain = chainName(r.chain)
 	for _, n := range []struct {
 		id   int64
 		name *string
 	}{{r.kind, &r.Kind}, {r.session, &r.Session}, {r.principal, &r.Principal}, {r.server, &r.Server}, {r.tool, &r.Tool}, {r.status, &r.Status}} {
-		if *n.name, err = s.named(ctx, n.id); err != nil {
+		if *n.name, err = s.nameOf(ctx, n.id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *store) Walk(ctx context.Context, chain string, from int64) iter.Seq2[audit.Row, error] {
+func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2[audit.Row, error] {
 	return func(yield func(audit.Row, error) bool) {
 		id, ok := chainOf(chain)
 		if !ok {
 			return
 		}
-		statement := s.bound("SELECT " + selected(false) + " FROM entries WHERE chain = ? AND seq >= ? ORDER BY seq LIMIT ?")
-		var all []raw
+		statement := s.bindParameters("SELECT " + selectedColumns(false) + " FROM entries WHERE chain = ? AND seq >= ? ORDER BY seq LIMIT ?")
+		var all []rawRow
 		for more := true; more; {
 			rows, err := s.db.QueryContext(ctx, statement, id, from, rowsPerRead)
 			if err == nil {
-				all, err = read(rows, all[:0], false)
+				all, err = readRawRows(rows, all[:0], false)
 			}
 			if err != nil {
-				yield(audit.Row{}, s.failed("store.walk", err))
+				yield(audit.Row{}, s.wrapError("store.walk", err))
 				return
 			}
 			if more = len(all) == rowsPerRead; more {
 				from = all[len(all)-1].Seq + 1
 			}
-			if !s.give(ctx, all, yield) {
+			if !s.yieldRows(ctx, all, yield) {
 				return
 			}
 		}
 	}
 }
 
-// give completes rows and yields them; it returns false if no more are wanted.
-func (s *store) give(ctx context.Context, all []raw, yield func(audit.Row, error) bool) bool {
+// yieldRows completes rows and yields them; it returns false if no more are wanted.
+func (s *sqlStore) yieldRows(ctx context.Context, all []rawRow, yield func(audit.Row, error) bool) bool {
 	for i := range all {
-		if err := s.complete(ctx, &all[i]); err != nil {
-			yield(audit.Row{}, s.failed("store.read", err))
+		if err := s.resolveNames(ctx, &all[i]); err != nil {
+			yield(audit.Row{}, s.wrapError("store.read", err))
 			return false
 		}
 		if !yield(all[i].Row, nil) {
@@ -130,12 +130,12 @@ func (s *store) give(ctx context.Context, all []raw, yield func(audit.Row, error
 	return true
 }
 
-func (s *store) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, error] {
+func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, error] {
 	return func(yield func(audit.Row, error) bool) {
-		q, err := s.query(ctx, f)
+		q, err := s.translateFilter(ctx, f)
 		lead := -1
 		if err == nil && !q.none {
-			lead, err = s.lead(ctx, &q)
+			lead, err = s.leadCondition(ctx, &q)
 		}
 		left := f.Limit
 		if left <= 0 {
@@ -143,15 +143,15 @@ func (s *store) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, e
 		}
 		for before := f.Before; left > 0 && !q.none; {
 			n := min(left, rowsPerRead)
-			var all []raw
+			var all []rawRow
 			if err == nil {
-				all, err = s.page(ctx, &q, lead, before, n, f.Bare)
+				all, err = s.readPage(ctx, &q, lead, before, n, f.Bare)
 			}
 			if err != nil {
-				yield(audit.Row{}, s.failed("store.find", err))
+				yield(audit.Row{}, s.wrapError("store.find", err))
 				return
 			}
-			if !s.give(ctx, all, yield) || len(all) < n {
+			if !s.yieldRows(ctx, all, yield) || len(all) < n {
 				return
 			}
 			last := all[n-1]
@@ -161,14 +161,14 @@ func (s *store) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, e
 	}
 }
 
-// page reads the n newest rows that fit and are older than before.
-func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Place, n int, bare bool) (all []raw, err error) {
-	where, args := q.without(lead, s.unled)
+// readPage reads the n newest rows that fit and are older than before.
+func (s *sqlStore) readPage(ctx context.Context, q *filterQuery, lead int, before *audit.Place, n int, bare bool) (all []rawRow, err error) {
+	where, args := q.whereExcept(lead, s.unindexedColumn)
 	if before != nil {
-		older, place := s.before(*before)
+		older, place := s.beforeCondition(*before)
 		where, args = where+" AND "+older, append(args, place...)
 	}
-	c := condition{values: []any{nil}}
+	c := columnCondition{values: []any{nil}}
 	if lead >= 0 {
 		c = q.conditions[lead]
 	}
@@ -177,7 +177,7 @@ func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Plac
 		return nil, err
 	}
 	defer conn.Close()
-	p, err := conn.PrepareContext(ctx, s.bound(s.selection(selected(bare), c.column, where)))
+	p, err := conn.PrepareContext(ctx, s.bindParameters(s.selectStatement(selectedColumns(bare), c.column, where)))
 	if err != nil {
 		return nil, err
 	}
@@ -189,14 +189,14 @@ func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Plac
 		}
 		rows, err := p.QueryContext(ctx, given...)
 		if err == nil {
-			all, err = read(rows, all, bare)
+			all, err = readRawRows(rows, all, bare)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(c.values) > 1 {
-		slices.SortFunc(all, newer)
+		slices.SortFunc(all, compareNewest)
 		all = all[:min(n, len(all))]
 	}
 	return all, nil
@@ -205,16 +205,16 @@ func (s *store) page(ctx context.Context, q *query, lead int, before *audit.Plac
 // few is the number of rows up to which conditions are counted, to find the one with the fewest.
 const few = 4096
 
-// lead returns the condition that the fewest rows match, as far as that can be found quickly, or -1. Its index is
+// leadCondition returns the condition that the fewest rows match, as far as that can be found quickly, or -1. Its index is
 // read, and the other conditions are checked on the rows.
-func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
-	able := q.indexed()
+func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int, err error) {
+	able := q.moveIndexedFirst()
 	if able < 2 {
 		return able - 1, nil
 	}
 	least := int64(few)
 	for i, c := range q.conditions[:able] {
-		n, err := s.count(ctx, c, least)
+		n, err := s.countUpTo(ctx, c, least)
 		if err != nil {
 			return 0, err
 		}
@@ -225,15 +225,15 @@ func (s *store) lead(ctx context.Context, q *query) (lead int, err error) {
 	if least < few {
 		return lead, nil
 	}
-	return s.rarest(ctx, q.conditions[:able])
+	return s.rarestCondition(ctx, q.conditions[:able])
 }
 
-// rarest returns the condition that the fewest of some rows fit, which chance picks.
-func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error) {
+// rarestCondition returns the condition that the fewest of some rows fit, which chance picks.
+func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (lead int, err error) {
 	fits := make([]string, len(of))
 	var args []any
 	for i, c := range of {
-		where, given := c.where(c.column)
+		where, given := c.whereClause(c.column)
 		fits[i], args = "count(*) FILTER (WHERE "+where+")", append(args, given...)
 	}
 	counts := make([]int64, len(fits))
@@ -241,9 +241,9 @@ func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error
 	for i := range counts {
 		into[i] = &counts[i]
 	}
-	sample, given, err := s.sample(ctx, s.db)
+	sample, given, err := s.sampleTable(ctx, s.db)
 	if err == nil {
-		err = s.db.QueryRowContext(ctx, s.bound("SELECT "+strings.Join(fits, ", ")+" FROM "+sample), append(args, given...)...).Scan(into...)
+		err = s.db.QueryRowContext(ctx, s.bindParameters("SELECT "+strings.Join(fits, ", ")+" FROM "+sample), append(args, given...)...).Scan(into...)
 	}
 	for i, n := range counts {
 		if n < counts[lead] {
@@ -253,9 +253,9 @@ func (s *store) rarest(ctx context.Context, of []condition) (lead int, err error
 	return lead, err
 }
 
-// count returns how many rows fit a condition, but no more than limit.
-func (s *store) count(ctx context.Context, c condition, limit int64) (n int64, err error) {
-	statement := s.bound(s.counting(c.column))
+// countUpTo returns how many rows fit a condition, but no more than limit.
+func (s *sqlStore) countUpTo(ctx context.Context, c columnCondition, limit int64) (n int64, err error) {
+	statement := s.bindParameters(s.countColumn(c.column))
 	for _, v := range c.values {
 		var some int64
 		if err := s.db.QueryRowContext(ctx, statement, v, limit-n).Scan(&some); err != nil {
@@ -268,24 +268,24 @@ func (s *store) count(ctx context.Context, c condition, limit int64) (n int64, e
 	return n, nil
 }
 
-func (s *store) Groups(ctx context.Context, f audit.Filter) ([]audit.Group, error) {
-	groups, err := s.groups(ctx, f)
-	return groups, s.failed("store.groups", err)
+func (s *sqlStore) Groups(ctx context.Context, f audit.Filter) ([]audit.Group, error) {
+	groups, err := s.readGroups(ctx, f)
+	return groups, s.wrapError("store.groups", err)
 }
 
-func (s *store) groups(ctx context.Context, f audit.Filter) ([]audit.Group, error) {
-	q, err := s.query(ctx, f)
+func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.Group, error) {
+	q, err := s.translateFilter(ctx, f)
 	if err != nil || q.none {
 		return nil, err
 	}
-	where, args := q.without(-1, s.unled)
+	where, args := q.whereExcept(-1, s.unindexedColumn)
 	if f.Before != nil {
-		older, place := s.before(*f.Before)
+		older, place := s.beforeCondition(*f.Before)
 		where, args = where+" AND "+older, append(args, place...)
 	}
-	rows, err := s.db.QueryContext(ctx, s.bound(fmt.Sprintf(`SELECT at / %d, kind, server, tool, status, count(*), CAST(sum(micros) AS BIGINT),
+	rows, err := s.db.QueryContext(ctx, s.bindParameters(fmt.Sprintf(`SELECT at / %d, kind, server, tool, status, count(*), CAST(sum(micros) AS BIGINT),
 		CAST(sum(bytes) AS BIGINT), CAST(sum(returned) AS BIGINT), CAST(sum(avoided) AS BIGINT), max(risk)
-		FROM %s WHERE 1 = 1%s GROUP BY 1, 2, 3, 4, 5`, 24*time.Hour, s.table(&q), where)), args...)
+		FROM %s WHERE 1 = 1%s GROUP BY 1, 2, 3, 4, 5`, 24*time.Hour, s.groupTable(&q), where)), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func (s *store) groups(ctx context.Context, f audit.Filter) ([]audit.Group, erro
 	}
 	for i := range all {
 		for j, into := range []*string{&all[i].Kind, &all[i].Server, &all[i].Tool, &all[i].Status} {
-			if *into, err = s.named(ctx, names[i][j]); err != nil {
+			if *into, err = s.nameOf(ctx, names[i][j]); err != nil {
 				return nil, err
 			}
 		}
@@ -318,10 +318,10 @@ func (s *store) groups(ctx context.Context, f audit.Filter) ([]audit.Group, erro
 	return all, nil
 }
 
-func (s *store) Chains(ctx context.Context) ([]audit.Head, error) {
+func (s *sqlStore) Chains(ctx context.Context) ([]audit.Head, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT name, seq, hash, base, owner FROM chains ORDER BY name")
 	if err != nil {
-		return nil, s.failed("store.chains", err)
+		return nil, s.wrapError("store.chains", err)
 	}
 	defer rows.Close()
 	var all []audit.Head
@@ -329,10 +329,10 @@ func (s *store) Chains(ctx context.Context) ([]audit.Head, error) {
 		var h audit.Head
 		var chain int64
 		if err := rows.Scan(&chain, &h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
-			return nil, s.failed("store.chains", err)
+			return nil, s.wrapError("store.chains", err)
 		}
 		h.Chain = chainName(chain)
 		all = append(all, h)
 	}
-	return all, s.failed("store.chains", rows.Err())
+	return all, s.wrapError("store.chains", rows.Err())
 }

@@ -16,7 +16,7 @@ import (
 //go:embed schema/*.sql
 var schemas embed.FS
 
-func steps(dialect string) (all []string) {
+func migrationSteps(dialect string) (all []string) {
 	for n := 1; ; n++ {
 		step, err := schemas.ReadFile(fmt.Sprintf("schema/%s-%d.sql", dialect, n))
 		if err != nil {
@@ -26,8 +26,8 @@ func steps(dialect string) (all []string) {
 	}
 }
 
-// migrate brings a database to the newest schema, in a transaction that keeps other processes from doing the same.
-func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) error {
+// runMigrations brings a database to the newest schema, in a transaction that keeps other processes from doing the same.
+func runMigrations(ctx context.Context, c *sql.Conn, name string, steps []string) error {
 	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func migrate(ctx context.Context, c *sql.Conn, name string, steps []string) erro
 	if version == len(steps) {
 		return nil
 	}
-	if err := newest(name, version, len(steps)); err != nil && version > len(steps) {
+	if err := checkVersion(name, version, len(steps)); err != nil && version > len(steps) {
 		return err
 	}
 	for _, step := range steps[version:] {
@@ -62,8 +62,8 @@ func versionOf(ctx context.Context, c querier) (version int, err error) {
 	return version, err
 }
 
-// newest returns an error unless version is the newest.
-func newest(name string, version, newest int) error {
+// checkVersion returns an error unless version is the newest.
+func checkVersion(name string, version, newest int) error {
 	switch {
 	case version > newest:
 		return core.Errorf(core.KindInvalidArguments, "store.open", "%s was written by a newer version of Retort (its schema is %d, this one knows %d)", name, version, newest).
@@ -75,18 +75,18 @@ func newest(name string, version, newest int) error {
 	return nil
 }
 
-// current returns an error unless the database has the newest schema.
-func current(ctx context.Context, db *sql.DB, name, dialect string) error {
-	all := steps(dialect)
+// checkSchema returns an error unless the database has the newest schema.
+func checkSchema(ctx context.Context, db *sql.DB, name, dialect string) error {
+	all := migrationSteps(dialect)
 	version, err := versionOf(ctx, db)
 	if err != nil {
 		return err
 	}
-	return newest(name, version, len(all))
+	return checkVersion(name, version, len(all))
 }
 
-// within runs f in a transaction.
-func within(ctx context.Context, c *sql.Conn, begin string, f func() error) error {
+// inTransaction runs f in a transaction.
+func inTransaction(ctx context.Context, c *sql.Conn, begin string, f func() error) error {
 	_, err := c.ExecContext(ctx, begin)
 	if err != nil {
 		return err

@@ -30,9 +30,9 @@ const (
 	notDatabase = 26 // SQLITE_NOTADB
 )
 
-// sqlite represents one database file. Committed entries are in it or in PATH-wal, which SQLite moves into the file
+// sqliteEngine represents one database file. Committed entries are in it or in PATH-wal, which SQLite moves into the file
 // from time to time.
-type sqlite struct {
+type sqliteEngine struct {
 	path   string
 	owner  string
 	left   bool
@@ -50,17 +50,17 @@ func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Du
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%w", err)
 	}
-	e := &sqlite{path: path, owner: o.Owner, left: o.Left, fresh: o.Fresh, unlock: func() {}}
-	s := &store{engine: e, reads: o.ReadOnly, forgets: o.Forgets}
+	e := &sqliteEngine{path: path, owner: o.Owner, left: o.Left, fresh: o.Fresh, unlock: func() {}}
+	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets}
 	defer func() {
 		if err != nil {
-			err = s.failed("store.open", err)
+			err = s.wrapError("store.open", err)
 			_ = s.Close()
 		}
 	}()
-	address := e.address("mode", "ro")
+	address := e.fileURI("mode", "ro")
 	if o.ReadOnly && o.Forgets {
-		address = e.address("mode", "rw", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)", "_pragma", "trusted_schema(OFF)")
+		address = e.fileURI("mode", "rw", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)", "_pragma", "trusted_schema(OFF)")
 	}
 	if s.db, err = sql.Open("sqlite", address); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Du
 	return s, e.openForWriting(ctx, s, lockTimeout)
 }
 
-// address returns the file's URI with parameters, given as pairs of names and values.
-func (e *sqlite) address(parameters ...string) string {
+// fileURI returns the file's URI with parameters, given as pairs of names and values.
+func (e *sqliteEngine) fileURI(parameters ...string) string {
 	q := url.Values{"_busy_timeout": {"10000"}}
 	for i := 0; i < len(parameters); i += 2 {
 		q.Add(parameters[i], parameters[i+1])
@@ -84,18 +84,18 @@ func (e *sqlite) address(parameters ...string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-func (e *sqlite) openForWriting(ctx context.Context, s *store, lockTimeout time.Duration) (err error) {
+func (e *sqliteEngine) openForWriting(ctx context.Context, s *sqlStore, lockTimeout time.Duration) (err error) {
 	if err := e.checkRegular(); err != nil {
 		return err
 	}
-	if err := e.lock(lockTimeout); err != nil {
+	if err := e.lockFile(lockTimeout); err != nil {
 		return err
 	}
-	if err := e.create(ctx); err != nil {
+	if err := e.createFile(ctx); err != nil {
 		return err
 	}
 	_ = s.db.Close()
-	s.db, err = sql.Open("sqlite", e.address("mode", "rw", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)",
+	s.db, err = sql.Open("sqlite", e.fileURI("mode", "rw", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(FULL)", "_pragma", "secure_delete(ON)",
 		"_pragma", "journal_size_limit(33554432)", "_pragma", "wal_autocheckpoint(2000)", "_pragma", "cache_size(-16384)", "_pragma", "trusted_schema(OFF)"))
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store, lockTimeout time.
 	if e.file, err = os.Lstat(e.path); err != nil {
 		return err
 	}
-	if err := e.migrate(ctx, s.db); err != nil {
+	if err := e.migrateSchema(ctx, s.db); err != nil {
 		return err
 	}
 	if err := e.checkSchema(ctx, s.db); err != nil {
@@ -119,9 +119,9 @@ func (e *sqlite) openForWriting(ctx context.Context, s *store, lockTimeout time.
 	return s.ensureWriter(ctx)
 }
 
-// lock keeps other processes from writing the file. Its error names the process that holds the
+// lockFile keeps other processes from writing the file. Its error names the process that holds the
 // lock.
-func (e *sqlite) lock(lockTimeout time.Duration) error {
+func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 	name := e.path + ".lock"
 	unlock, err := seal.Lock(name, lockTimeout)
 	switch {
@@ -152,7 +152,7 @@ func writeLockHolder(name string) error {
 
 // checkRegular returns an error if one of the names that SQLite opens is not a regular file. SQLite
 // would wait for the other end of a named pipe.
-func (e *sqlite) checkRegular() error {
+func (e *sqliteEngine) checkRegular() error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
 		if err := seal.Regular(e.path + suffix); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, err).WithHint("move it away")
@@ -161,17 +161,17 @@ func (e *sqlite) checkRegular() error {
 	return nil
 }
 
-func (e *sqlite) migrate(ctx context.Context, db *sql.DB) error {
+func (e *sqliteEngine) migrateSchema(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	all := steps("sqlite")
-	return within(ctx, c, "BEGIN IMMEDIATE", func() error { return migrate(ctx, c, e.path, all) })
+	all := migrationSteps("sqlite")
+	return inTransaction(ctx, c, "BEGIN IMMEDIATE", func() error { return runMigrations(ctx, c, e.path, all) })
 }
 
-func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
+func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int64, err error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -199,33 +199,33 @@ func (e *sqlite) claim(ctx context.Context, db *sql.DB) (_ *sql.Conn, chain int6
 	return c, chain, err
 }
 
-func (e *sqlite) alive(*sql.Conn) bool { return true }
+func (e *sqliteEngine) isAlive(*sql.Conn) bool { return true }
 
-// free closes the prepared statements; until then the connection stays open.
-func (e *sqlite) free(*sql.Conn, bool) {
+// releaseConnection closes the prepared statements; until then the connection stays open.
+func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	for _, p := range e.put {
 		_ = p.Close()
 	}
 	e.of, e.put = nil, nil
 }
 
-// sound reports whether err came from Retort's own checks. After an error of the disk the
+// isReusable reports whether err came from Retort's own checks. After an error of the disk the
 // connection's view of the file is unknown.
-func (e *sqlite) sound(_ *sql.Conn, err error) bool {
+func (e *sqliteEngine) isReusable(_ *sql.Conn, err error) bool {
 	var ours *core.Error
 	return errors.As(err, &ours)
 }
 
-func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error {
+func (e *sqliteEngine) runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error {
 	if e.of != c {
 		e.of, e.put = c, map[string]*sql.Stmt{}
 	}
-	err := e.apply(ctx, c, change{statement: "BEGIN IMMEDIATE"})
+	err := e.applyChange(ctx, c, statementChange{statement: "BEGIN IMMEDIATE"})
 	if err != nil {
 		return err
 	}
-	for _, ch := range append(all, change{statement: "COMMIT"}) {
-		if err = e.apply(ctx, c, ch); err != nil {
+	for _, ch := range append(all, statementChange{statement: "COMMIT"}) {
+		if err = e.applyChange(ctx, c, ch); err != nil {
 			_, _ = c.ExecContext(ctx, "ROLLBACK")
 			return err
 		}
@@ -233,7 +233,7 @@ func (e *sqlite) transact(ctx context.Context, c *sql.Conn, all []change) error 
 	return nil
 }
 
-func (e *sqlite) apply(ctx context.Context, c *sql.Conn, ch change) (err error) {
+func (e *sqliteEngine) applyChange(ctx context.Context, c *sql.Conn, ch statementChange) (err error) {
 	p := e.put[ch.statement]
 	if p == nil {
 		if p, err = c.PrepareContext(ctx, ch.statement); err != nil {
@@ -251,11 +251,11 @@ func (e *sqlite) apply(ctx context.Context, c *sql.Conn, ch change) (err error) 
 	return nil
 }
 
-func (e *sqlite) wrote(context.Context, int) {}
+func (e *sqliteEngine) onWritten(context.Context, int) {}
 
-func (e *sqlite) bound(statement string) string { return statement }
+func (e *sqliteEngine) bindParameters(statement string) string { return statement }
 
-func (e *sqlite) selection(columns, lead, conditions string) string {
+func (e *sqliteEngine) selectStatement(columns, lead, conditions string) string {
 	index, equal := "by_at", "1 = 1"
 	if lead != "" {
 		index, equal = "by_"+lead, indexCondition(lead, "x''")
@@ -264,16 +264,16 @@ func (e *sqlite) selection(columns, lead, conditions string) string {
 		" ORDER BY at DESC, seq DESC LIMIT ?) ORDER BY at DESC, seq DESC"
 }
 
-func (e *sqlite) counting(column string) string {
+func (e *sqliteEngine) countColumn(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
 }
 
-// counted names the index of kinds, which has all columns that are added up.
-func (e *sqlite) counted() string { return "entries INDEXED BY by_kind" }
+// countTable names the index of kinds, which has all columns that are added up.
+func (e *sqliteEngine) countTable() string { return "entries INDEXED BY by_kind" }
 
-func (e *sqlite) unled(column string) string { return column }
+func (e *sqliteEngine) unindexedColumn(column string) string { return column }
 
-func (e *sqlite) sample(ctx context.Context, db *sql.DB) (table string, args []any, err error) {
+func (e *sqliteEngine) sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error) {
 	var base, seq int64
 	if err := db.QueryRowContext(ctx, "SELECT base, seq FROM chains").Scan(&base, &seq); err != nil {
 		return "", nil, err
@@ -285,7 +285,7 @@ func (e *sqlite) sample(ctx context.Context, db *sql.DB) (table string, args []a
 	return "entries WHERE seq IN (?" + strings.Repeat(", ?", some-1) + ")", args, nil
 }
 
-func (e *sqlite) before(p audit.Place) (condition string, args []any) {
+func (e *sqliteEngine) beforeCondition(p audit.Place) (condition string, args []any) {
 	own := chainName(e.chain)
 	switch {
 	case own < p.Chain:
@@ -296,14 +296,14 @@ func (e *sqlite) before(p audit.Place) (condition string, args []any) {
 	return "(at, seq) < (?, ?)", []any{p.At, p.Seq}
 }
 
-func (e *sqlite) holds(chain int64) (condition string, args []any, maybe bool) {
+func (e *sqliteEngine) chainCondition(chain int64) (condition string, args []any, maybe bool) {
 	return "", nil, chain == e.chain
 }
 
-// forget overwrites keys with zeros, then moves the write-ahead log, which has copies of them, into
+// forgetKeys overwrites keys with zeros, then moves the write-ahead log, which has copies of them, into
 // the file and empties it.
-func (e *sqlite) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
-	err = within(ctx, c, "BEGIN IMMEDIATE", func() error {
+func (e *sqliteEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
+	err = inTransaction(ctx, c, "BEGIN IMMEDIATE", func() error {
 		return eachPart(ids, func(list string, args []any) error {
 			r, err := c.ExecContext(ctx, "UPDATE keys SET live = 0, wrapped = zeroblob(length(wrapped)) WHERE live = 1 AND id IN "+list, args...)
 			if err != nil {
@@ -325,7 +325,7 @@ func (e *sqlite) forget(ctx context.Context, c *sql.Conn, ids []string) (n int, 
 	return n, err
 }
 
-func (e *sqlite) dropped(ctx context.Context, c *sql.Conn) error {
+func (e *sqliteEngine) reclaimSpace(ctx context.Context, c *sql.Conn) error {
 	rows, err := c.QueryContext(ctx, "PRAGMA incremental_vacuum")
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func (e *sqlite) dropped(ctx context.Context, c *sql.Conn) error {
 	return rows.Err()
 }
 
-func (e *sqlite) size(context.Context, *sql.DB) (n int64, err error) {
+func (e *sqliteEngine) storedBytes(context.Context, *sql.DB) (n int64, err error) {
 	for _, suffix := range []string{"", "-wal"} {
 		info, err := os.Stat(e.path + suffix)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -351,7 +351,7 @@ func (e *sqlite) size(context.Context, *sql.DB) (n int64, err error) {
 }
 
 // openForReading opens an existing file, also in a folder that this process cannot write.
-func (e *sqlite) openForReading(ctx context.Context, s *store) error {
+func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	info, err := os.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return core.Errorf(core.KindInvalidArguments, "store.open", "there is no record at %s", e.path).
@@ -367,7 +367,7 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 		return core.Errorf(core.KindInvalidArguments, "store.open", "the record %s is empty: %w", e.path, audit.ErrEmpty).
 			WithHint("a disk that was full may have left it, and it can be removed; the next engine that starts may use it, too")
 	}
-	if err = e.read(ctx, s.db); err == nil {
+	if err = e.checkAndOpen(ctx, s.db); err == nil {
 		return nil
 	}
 	// Beside a file SQLite needs one for what readers and a writer tell each other, and here it
@@ -377,21 +377,21 @@ func (e *sqlite) openForReading(ctx context.Context, s *store) error {
 		return err
 	}
 	_ = s.db.Close()
-	if s.db, err = sql.Open("sqlite", e.address("mode", "ro", "immutable", "1")); err != nil {
+	if s.db, err = sql.Open("sqlite", e.fileURI("mode", "ro", "immutable", "1")); err != nil {
 		return err
 	}
-	return e.read(ctx, s.db)
+	return e.checkAndOpen(ctx, s.db)
 }
 
-// read checks that the file is an audit log with the current schema, and reads its chain.
-func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
+// checkAndOpen checks that the file is an audit log with the current schema, and reads its chain.
+func (e *sqliteEngine) checkAndOpen(ctx context.Context, db *sql.DB) error {
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)
 	var mark int
-	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); code(err) == notDatabase || err == nil && mark != application {
-		return e.foreign()
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); sqliteCode(err) == notDatabase || err == nil && mark != application {
+		return e.foreignFileError()
 	}
-	if err := current(ctx, db, e.path, "sqlite"); err != nil {
+	if err := checkSchema(ctx, db, e.path, "sqlite"); err != nil {
 		return err
 	}
 	if err := e.checkSchema(ctx, db); err != nil {
@@ -404,8 +404,8 @@ func (e *sqlite) read(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// code returns the primary result code of SQLite, or 0 for another error.
-func code(err error) int {
+// sqliteCode returns the primary result code of SQLite, or 0 for another error.
+func sqliteCode(err error) int {
 	var known *sqlite3.Error
 	if !errors.As(err, &known) {
 		return 0
@@ -415,23 +415,23 @@ func code(err error) int {
 
 // cannotOpen reports whether SQLite may not open or write the file: SQLITE_PERM, SQLITE_READONLY or
 // SQLITE_CANTOPEN.
-func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, code(err)) }
+func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, sqliteCode(err)) }
 
 // noIndex reports whether SQLite could not make the index of the log: SQLITE_IOERR_SHMOPEN,
 // SHMSIZE, SHMLOCK or SHMMAP.
 func noIndex(err error) bool {
 	var known *sqlite3.Error
-	return errors.As(err, &known) && code(err) == 10 && slices.Contains([]int{18, 19, 20, 21}, known.Code()>>8)
+	return errors.As(err, &known) && sqliteCode(err) == 10 && slices.Contains([]int{18, 19, 20, 21}, known.Code()>>8)
 }
 
-func (e *sqlite) close() { e.unlock() }
+func (e *sqliteEngine) closeEngine() { e.unlock() }
 
-func (e *sqlite) explain(op string, err error) error {
+func (e *sqliteEngine) explainError(op string, err error) error {
 	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.path, err)
 	if cannotOpen(err) {
 		return said.WithHint("it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only")
 	}
-	switch code(err) {
+	switch sqliteCode(err) {
 	case 13: // SQLITE_FULL
 		return said.WithHint("its disk is full: make room; nothing runs that cannot be recorded")
 	case 10: // SQLITE_IOERR

@@ -54,7 +54,7 @@ func TestSecondWriter(t *testing.T) {
 
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
-	if files, err := Files(dir); len(files) > 0 || err != nil {
+	if files, err := ListFiles(dir); len(files) > 0 || err != nil {
 		t.Error(files, err)
 	}
 	first, second := open(t, dir+"/", Options{}), open(t, dir, Options{})
@@ -72,7 +72,7 @@ func TestFolder(t *testing.T) {
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "record-x.db"), nil, 0o600))
-	files, err := Files(dir)
+	files, err := ListFiles(dir)
 	if err != nil || len(files) != 10 || filepath.Base(files[1]) != "record-2.db" || filepath.Base(files[9]) != "record-10.db" {
 		t.Error(files, err)
 	}

@@ -95,7 +95,7 @@ func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
 
 // openLeft opens the first file of a folder that has a chain and that no process writes.
 func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
-	files, err := Files(dir)
+	files, err := ListFiles(dir)
 	if err != nil {
 		return nil, core.Errorf(core.KindInternal, "store.open", "%w", err)
 	}
@@ -115,9 +115,9 @@ func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
 	return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
 }
 
-// Files lists the files of a folder that OpenFolder has made, in the order of their numbers. A
+// ListFiles lists the files of a folder that OpenFolder has made, in the order of their numbers. A
 // missing folder has none.
-func Files(dir string) ([]string, error) {
+func ListFiles(dir string) ([]string, error) {
 	all, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -138,64 +138,64 @@ func Files(dir string) ([]string, error) {
 	return files, nil
 }
 
-// engine has the operations in which SQLite and PostgreSQL differ.
-type engine interface {
-	// bound returns a statement with its parameters, written as ?, in the engine's syntax.
-	bound(statement string) string
-	// selection returns the statement that selects up to ? entries that meet conditions, newest first.
+// databaseEngine has the operations in which SQLite and PostgreSQL differ.
+type databaseEngine interface {
+	// bindParameters returns a statement with its parameters, written as ?, in the engine's syntax.
+	bindParameters(statement string) string
+	// selectStatement returns the statement that selects up to ? entries that meet conditions, newest first.
 	// It uses the index of lead.
-	selection(columns, lead, conditions string) string
-	// counting returns the statement that counts up to ? entries whose column is ?.
-	counting(column string) string
-	// counted returns the table in which entries are added up.
-	counted() string
-	// unled returns a column written so that its index is not used.
-	unled(column string) string
-	// sample returns a table expression of some entries picked at random.
-	sample(ctx context.Context, db *sql.DB) (table string, args []any, err error)
-	// before returns the condition that an entry is older than p.
-	before(p audit.Place) (condition string, args []any)
-	// holds reports whether the store can have a chain. If only the database knows, condition asks it.
-	holds(chain int64) (condition string, args []any, maybe bool)
-	// claim returns a connection that may write the chain, and the chain's number. It creates the chain if the
+	selectStatement(columns, lead, conditions string) string
+	// countColumn returns the statement that counts up to ? entries whose column is ?.
+	countColumn(column string) string
+	// countTable returns the table in which entries are added up.
+	countTable() string
+	// unindexedColumn returns a column written so that its index is not used.
+	unindexedColumn(column string) string
+	// sampleTable returns a table expression of some entries picked at random.
+	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)
+	// beforeCondition returns the condition that an entry is older than p.
+	beforeCondition(p audit.Place) (condition string, args []any)
+	// chainCondition reports whether the store can have a chain. If only the database knows, condition asks it.
+	chainCondition(chain int64) (condition string, args []any, maybe bool)
+	// claimChain returns a connection that may write the chain, and the chain's number. It creates the chain if the
 	// store has none. The error may wrap ErrTaken or ErrNone.
-	claim(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
-	// alive reports whether the connection for writing is still open, as far as can be known without
+	claimChain(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
+	// isAlive reports whether the connection for writing is still open, as far as can be known without
 	// sending anything: a statement sent over a broken one might be executed or not.
-	alive(c *sql.Conn) bool
-	// free releases what claim acquired, before the connection is closed. After an error it does not
+	isAlive(c *sql.Conn) bool
+	// releaseConnection releases what claim acquired, before the connection is closed. After an error it does not
 	// use the connection.
-	free(c *sql.Conn, failed bool)
-	// sound reports whether the connection can go on after an error of transact.
-	sound(c *sql.Conn, err error) bool
-	// lost returns why nothing in the store's file can be relied on any more, given the error of a write,
+	releaseConnection(c *sql.Conn, failed bool)
+	// isReusable reports whether the connection can go on after an error of transact.
+	isReusable(c *sql.Conn, err error) bool
+	// lostFileError returns why nothing in the store's file can be relied on any more, given the error of a write,
 	// which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil otherwise.
-	lost(err error) error
-	// transact makes all changes or none, durably.
-	transact(ctx context.Context, c *sql.Conn, all []change) error
-	// wrote is called after each batch, with the lock for writing held.
-	wrote(ctx context.Context, rows int)
-	// forget deletes keys for good.
-	forget(ctx context.Context, c *sql.Conn, ids []string) (int, error)
-	// dropped gives the space of deleted rows back to the file system.
-	dropped(ctx context.Context, c *sql.Conn) error
-	// check returns a sentence for each fault in what is stored besides the entries.
-	check(ctx context.Context, c *sql.Conn) ([]string, error)
-	// indexes returns an error if the indexes are known not to match the entries.
-	indexes(ctx context.Context, c *sql.Conn) error
-	// snapshot returns the statement that begins a transaction with one view of the database.
-	snapshot() string
-	size(ctx context.Context, db *sql.DB) (int64, error)
-	// explain wraps an error of the database in a message with a hint.
-	explain(op string, err error) error
-	close()
+	lostFileError(err error) error
+	// runTransaction makes all changes or none, durably.
+	runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error
+	// onWritten is called after each batch, with the lock for writing held.
+	onWritten(ctx context.Context, rows int)
+	// forgetKeys deletes keys for good.
+	forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (int, error)
+	// reclaimSpace gives the space of deleted rows back to the file system.
+	reclaimSpace(ctx context.Context, c *sql.Conn) error
+	// checkIndexes returns a sentence for each fault in what is stored besides the entries.
+	checkIndexes(ctx context.Context, c *sql.Conn) ([]string, error)
+	// compareIndexes returns an error if the indexes are known not to match the entries.
+	compareIndexes(ctx context.Context, c *sql.Conn) error
+	// snapshotBegin returns the statement that begins a transaction with one view of the database.
+	snapshotBegin() string
+	storedBytes(ctx context.Context, db *sql.DB) (int64, error)
+	// explainError wraps an error of the database in a message with a hint.
+	explainError(op string, err error) error
+	closeEngine()
 }
 
-// store implements audit.Store over either engine.
-type store struct {
-	engine
+// sqlStore implements audit.Store over either engine.
+type sqlStore struct {
+	databaseEngine
 	db    *sql.DB
-	names names
+	names nameCache
 
 	reads   bool // only
 	forgets bool // nevertheless
@@ -206,33 +206,33 @@ type store struct {
 	gone  error // why nothing is written any more
 }
 
-var _ audit.Store = (*store)(nil)
+var _ audit.Store = (*sqlStore)(nil)
 
-func (s *store) Close() error {
+func (s *sqlStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.w != nil {
-		s.free(s.w, false)
+		s.releaseConnection(s.w, false)
 		_ = s.w.Close()
 		s.w = nil
 	}
 	err := s.db.Close()
-	s.engine.close()
+	s.databaseEngine.closeEngine()
 	return err
 }
 
-func (s *store) Size(ctx context.Context) (int64, error) {
-	n, err := s.size(ctx, s.db)
-	return n, s.failed("store.size", err)
+func (s *sqlStore) Size(ctx context.Context) (int64, error) {
+	n, err := s.storedBytes(ctx, s.db)
+	return n, s.wrapError("store.size", err)
 }
 
-// failed turns err into a *core.Error; nil stays nil.
-func (s *store) failed(op string, err error) error {
+// wrapError turns err into a *core.Error; nil stays nil.
+func (s *sqlStore) wrapError(op string, err error) error {
 	var known *core.Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return s.explain(op, err)
+	return s.explainError(op, err)
 }
 
 // newChain returns a random number of 63 bits, which no database reads as negative.

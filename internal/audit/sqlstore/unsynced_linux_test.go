@@ -74,8 +74,8 @@ func withoutSync(t *testing.T, dir string) {
 		Renew: func(ctx context.Context) (audit.Store, error) { return Open(ctx, dir, Options{Fresh: true}) },
 	})
 	must(t, err)
-	call := core.Event{Kind: core.EventCall, Execution: "x", Server: "crm", Tool: "delete", Body: json.RawMessage(`{"arguments":{}}`)}
-	if refused := log.Record(core.Event{Kind: core.EventRequest, Execution: "x"}, true); refused != nil {
+	call := core.AuditEvent{Kind: core.EventCall, Execution: "x", Server: "crm", Tool: "delete", Body: json.RawMessage(`{"arguments":{}}`)}
+	if refused := log.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "x"}, true); refused != nil {
 		t.Fatal(refused)
 	}
 	before := head(t, s)
@@ -91,7 +91,7 @@ func withoutSync(t *testing.T, dir string) {
 	if err := s.Append(background, audit.Batch{Rows: []audit.Row{{Chain: before.Chain, Seq: before.Seq + 1, Hash: []byte("h")}}}); !errors.Is(err, audit.ErrUnsynced) {
 		t.Errorf("the file is written again: %v", err)
 	}
-	if files, err := Files(dir); len(files) != 1 || err != nil {
+	if files, err := ListFiles(dir); len(files) != 1 || err != nil {
 		t.Errorf("files that could not be synced stay: %v, %v", files, err)
 	}
 	if left, _ := filepath.Glob(dir + "*.new*"); len(left) > 0 {

@@ -55,13 +55,13 @@ func BenchmarkUsage(b *testing.B) {
 			b.Fatal(err)
 		}
 		began := busy()
-		u, err := audit.Add(b.Context(), []audit.Store{s}, audit.Span{}, false)
+		u, err := audit.Add(b.Context(), []audit.Store{s}, audit.UsageSpan{}, false)
 		if err != nil || u.Entries < 1_000_000 {
 			b.Fatal(u.Entries, err)
 		}
 		b.ReportMetric((busy() - began).Seconds(), "groups-cpu-s")
 		began = busy()
-		if _, err := audit.Add(b.Context(), []audit.Store{s}, audit.Span{}, true); err != nil {
+		if _, err := audit.Add(b.Context(), []audit.Store{s}, audit.UsageSpan{}, true); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric((busy() - began).Seconds(), "all-cpu-s")
@@ -82,7 +82,7 @@ func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(e core.Event) {
+	add := func(e core.AuditEvent) {
 		if e.At.IsZero() {
 			e.At = at
 		}
@@ -95,13 +95,13 @@ func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
 	for i := range 200 {
 		at = at.Add(time.Second)
 		id := string(rune('a'+i%26)) + time.Duration(i).String()
-		add(core.Event{Kind: core.EventRequest, Execution: id})
-		add(core.Event{Kind: core.EventCall, Execution: id, Server: "crm", Tool: "get", Status: "ok", Duration: 2 * time.Millisecond, Bytes: 10})
+		add(core.AuditEvent{Kind: core.EventRequest, Execution: id})
+		add(core.AuditEvent{Kind: core.EventCall, Execution: id, Server: "crm", Tool: "get", Status: "ok", Duration: 2 * time.Millisecond, Bytes: 10})
 		if i%10 == 0 {
-			add(core.Event{Kind: core.EventCall, Execution: id, Server: "mail", Tool: "send"})
-			add(core.Event{Kind: core.EventAnswer, Execution: id, Server: "mail", Tool: "send", Status: "tool_error", Duration: 6 * time.Millisecond})
-			add(core.Event{Kind: core.EventRefusal, Execution: id, Server: "crm", Tool: "drop", Status: "policy"})
-			add(core.Event{Kind: core.EventDecision, Execution: id, Status: "approved"})
+			add(core.AuditEvent{Kind: core.EventCall, Execution: id, Server: "mail", Tool: "send"})
+			add(core.AuditEvent{Kind: core.EventAnswer, Execution: id, Server: "mail", Tool: "send", Status: "tool_error", Duration: 6 * time.Millisecond})
+			add(core.AuditEvent{Kind: core.EventRefusal, Execution: id, Server: "crm", Tool: "drop", Status: "policy"})
+			add(core.AuditEvent{Kind: core.EventDecision, Execution: id, Status: "approved"})
 		}
 		micros := r.Int64N(1e6)
 		took = append(took, micros)
@@ -109,9 +109,9 @@ func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
 		if i%4 == 0 {
 			status = core.StatusError
 		}
-		add(core.Event{Kind: core.EventEnd, Execution: id, Status: string(status), Duration: time.Duration(micros) * time.Microsecond, Tokens: &core.Tokens{Returned: 3, Avoided: 50}, Facts: map[string]any{"cache_hits": 2}})
+		add(core.AuditEvent{Kind: core.EventEnd, Execution: id, Status: string(status), Duration: time.Duration(micros) * time.Microsecond, Tokens: &core.TokenStats{Returned: 3, Avoided: 50}, Facts: map[string]any{"cache_hits": 2}})
 	}
-	add(core.Event{Kind: core.EventEnd, Execution: "lost", Status: string(core.StatusOutcomeUnknown)})
+	add(core.AuditEvent{Kind: core.EventEnd, Execution: "lost", Status: string(core.StatusOutcomeUnknown)})
 	return l, store, audit.Usage{
 		Executions: 201, ByStatus: map[string]int64{"ok": 150, "error": 50, "outcome_unknown": 1}, Calls: 220, Errors: 20, Refusals: 20, CacheHits: 400, Returned: 600, Avoided: 10_000,
 		Approvals: map[string]int64{"approved": 20}, Entries: 200*3 + 20*4 + 1,
@@ -125,7 +125,7 @@ func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
 func TestUsageOfAKnownHistory(t *testing.T) {
 	l, store, want, took := told(t)
 	defer l.Close()
-	got, err := audit.Add(t.Context(), []audit.Store{store}, audit.Span{}, true)
+	got, err := audit.Add(t.Context(), []audit.Store{store}, audit.UsageSpan{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +140,11 @@ func TestUsageOfAKnownHistory(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(audit.ToolUsage{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	some, err := audit.Add(t.Context(), []audit.Store{store}, audit.Span{From: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, false)
+	some, err := audit.Add(t.Context(), []audit.Store{store}, audit.UsageSpan{From: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, false)
 	if err != nil || some.Executions != 142 || some.Duration != nil || len(some.Days) != 1 {
 		t.Error(some, err)
 	}
-	twice, err := audit.Add(t.Context(), []audit.Store{store, store}, audit.Span{}, true)
+	twice, err := audit.Add(t.Context(), []audit.Store{store, store}, audit.UsageSpan{}, true)
 	if err != nil || twice.Executions != 402 || twice.CacheHits != 800 || twice.Tools[0].MeanMS != 2 {
 		t.Error(twice, err)
 	}

@@ -9,17 +9,17 @@ import (
 	"retort/internal/core"
 )
 
-// With returns a context that ends after d of active time: core.Pause stops its clock, and those
+// With returns a context that ends after d of active time: core.PauseClock stops its clock, and those
 // of the contexts around it. The cause is context.DeadlineExceeded then.
 func With(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithCancelCause(ctx)
-	c := &clock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
-	c.resume()
-	return core.WithPause(timed, c.pause), func() { c.stop(); cancel(context.Canceled) }
+	c := &runClock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
+	c.startClock()
+	return core.WithPause(timed, c.pauseClock), func() { c.stopClock(); cancel(context.Canceled) }
 }
 
-// clock ends something when it has run for some time in all.
-type clock struct {
+// runClock ends something when it has run for some time in all.
+type runClock struct {
 	outer context.Context
 	end   func()
 
@@ -30,7 +30,7 @@ type clock struct {
 	timer  *time.Timer
 }
 
-func (c *clock) resume() {
+func (c *runClock) startClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.paused = max(0, c.paused-1); c.paused == 0 && c.left > 0 {
@@ -38,17 +38,17 @@ func (c *clock) resume() {
 	}
 }
 
-func (c *clock) pause() (resume func()) {
+func (c *runClock) pauseClock() (resume func()) {
 	c.mu.Lock()
 	if c.paused++; c.paused == 1 && c.timer.Stop() {
 		c.left = max(c.left-time.Since(c.began), time.Millisecond)
 	}
 	c.mu.Unlock()
-	outer := core.Pause(c.outer)
-	return func() { c.resume(); outer() }
+	outer := core.PauseClock(c.outer)
+	return func() { c.startClock(); outer() }
 }
 
-func (c *clock) stop() {
+func (c *runClock) stopClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = 0

@@ -19,7 +19,7 @@ func TestWaitingIsNotCharged(t *testing.T) {
 		defer stop()
 		began := time.Now()
 		time.Sleep(time.Second)
-		first, second := core.Pause(ctx), core.Pause(ctx)
+		first, second := core.PauseClock(ctx), core.PauseClock(ctx)
 		time.Sleep(time.Hour)
 		first()
 		time.Sleep(time.Hour)
@@ -44,5 +44,5 @@ func TestEndedBefore(t *testing.T) {
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Error(context.Cause(ctx))
 	}
-	core.Pause(ctx)() // is late, and does nothing
+	core.PauseClock(ctx)() // is late, and does nothing
 }

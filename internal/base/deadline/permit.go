@@ -20,7 +20,7 @@ func WhilePermitted(ctx context.Context) (permitted context.Context, stop contex
 			every := time.NewTicker(recheck)
 			defer every.Stop()
 			for permitted.Err() == nil {
-				if refused := p.Refused(); refused != nil {
+				if refused := p.CheckValid(); refused != nil {
 					end(refused)
 					return
 				}

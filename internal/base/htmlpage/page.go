@@ -67,8 +67,8 @@ svg { display: block; width: 100%%; height: auto; margin: .6rem 0; } svg text { 
 func (p Page) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, html.EscapeString(p.Title))
-	element(&b, "h1", p.Title)
-	paragraphs(&b, p.Lead)
+	writeElement(&b, "h1", p.Title)
+	writeParagraphs(&b, p.Lead)
 	for _, s := range p.Sections {
 		s.write(&b)
 	}
@@ -77,26 +77,26 @@ func (p Page) Write(w io.Writer) error {
 	return err
 }
 
-func element(b *strings.Builder, name, text string) {
+func writeElement(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "<%s>%s</%s>\n", name, html.EscapeString(text), name)
 }
 
-func paragraphs(b *strings.Builder, texts []string) {
+func writeParagraphs(b *strings.Builder, texts []string) {
 	for _, t := range texts {
-		element(b, "p", t)
+		writeElement(b, "p", t)
 	}
 }
 
 func (s Section) write(b *strings.Builder) {
-	element(b, "h2", s.Title)
-	paragraphs(b, s.Text)
+	writeElement(b, "h2", s.Title)
+	writeParagraphs(b, s.Text)
 	if len(s.Bars) > 0 {
-		s.bars(b)
+		s.drawBars(b)
 	}
 	if len(s.Notes) > 0 {
 		b.WriteString("<ul>\n")
 		for _, n := range s.Notes {
-			element(b, "li", n)
+			writeElement(b, "li", n)
 		}
 		b.WriteString("</ul>\n")
 	}
@@ -108,14 +108,14 @@ func (t Table) write(b *strings.Builder) {
 		return
 	}
 	b.WriteString("<table>\n")
-	row(b, "th", t.Columns)
+	writeRow(b, "th", t.Columns)
 	for _, r := range t.Rows {
-		row(b, "td", r)
+		writeRow(b, "td", r)
 	}
 	b.WriteString("</table>\n")
 }
 
-func row(b *strings.Builder, cell string, texts []string) {
+func writeRow(b *strings.Builder, cell string, texts []string) {
 	b.WriteString("<tr>")
 	for _, t := range texts {
 		fmt.Fprintf(b, "<%s>%s</%s>", cell, html.EscapeString(t), cell)
@@ -133,44 +133,44 @@ const (
 
 var colours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
-// bars draws all bars on one scale, each followed by its sum.
-func (s Section) bars(b *strings.Builder) {
+// drawBars draws all bars on one scale, each followed by its sum.
+func (s Section) drawBars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {
-		longest = max(longest, bar.sum())
-		names = bar.extend(names)
+		longest = max(longest, bar.totalLength())
+		names = bar.appendNames(names)
 	}
 	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", totalWidth, (len(s.Bars)+1)*lineHeight, html.EscapeString(s.Title))
 	for i, bar := range s.Bars {
-		bar.draw(b, i*lineHeight, names, barsWidth/max(longest, 1), s.Unit)
+		bar.drawBar(b, i*lineHeight, names, barsWidth/max(longest, 1), s.Unit)
 	}
 	for i, name := range names {
 		x, y := nameWidth+i*150, len(s.Bars)*lineHeight
-		fmt.Fprintf(b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n", x, y+5, colour(i), x+18, y+15, html.EscapeString(name))
+		fmt.Fprintf(b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n", x, y+5, barColour(i), x+18, y+15, html.EscapeString(name))
 	}
 	b.WriteString("</svg>\n")
 }
 
-func colour(i int) string { return colours[i%len(colours)] }
+func barColour(i int) string { return colours[i%len(colours)] }
 
-func (bar Bar) sum() (sum float64) {
+func (bar Bar) totalLength() (sum float64) {
 	for _, p := range bar.Parts {
 		sum += p.Length
 	}
 	return sum
 }
 
-// extend appends the names of the bar's parts that names lacks.
-func (bar Bar) extend(names []string) []string {
+// appendNames appends the names of the bar's parts that names lacks.
+func (bar Bar) appendNames(names []string) []string {
 	for _, p := range bar.Parts {
-		if place(names, p.Name) < 0 {
+		if nameIndex(names, p.Name) < 0 {
 			names = append(names, p.Name)
 		}
 	}
 	return names
 }
 
-func place(names []string, name string) int {
+func nameIndex(names []string, name string) int {
 	for i, n := range names {
 		if n == name {
 			return i
@@ -179,14 +179,14 @@ func place(names []string, name string) int {
 	return -1
 }
 
-func (bar Bar) draw(b *strings.Builder, y int, names []string, scale float64, unit string) {
+func (bar Bar) drawBar(b *strings.Builder, y int, names []string, scale float64, unit string) {
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(bar.Name))
 	x := float64(nameWidth)
 	for _, p := range bar.Parts {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="18" fill="%s"><title>%s: %s</title></rect>`, x, y+3, p.Length*scale, colour(place(names, p.Name)), html.EscapeString(p.Name), Number(p.Length))
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="18" fill="%s"><title>%s: %s</title></rect>`, x, y+3, p.Length*scale, barColour(nameIndex(names, p.Name)), html.EscapeString(p.Name), Number(p.Length))
 		x += p.Length * scale
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, Number(bar.sum()), html.EscapeString(unit))
+	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, Number(bar.totalLength()), html.EscapeString(unit))
 }
 
 // Number formats f as a whole number with commas.

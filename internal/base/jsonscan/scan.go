@@ -34,12 +34,12 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.What, e.At) }
 
-type state uint8
+type scanState uint8
 
 const (
-	wantValue   state = iota
-	wantElement       // or the end of an array
-	wantMember        // or the end of an object
+	wantValue   scanState = iota
+	wantElement           // or the end of an array
+	wantMember            // or the end of an object
 	wantKey
 	wantColon
 	wantComma // or an end
@@ -48,13 +48,13 @@ const (
 // Scanner reads one JSON value with white space around it. The zero value is ready to use.
 type Scanner struct {
 	stack  []byte // of what is open: { and [
-	state  state
+	state  scanState
 	at     int64
-	quoted bool   // in a string
-	key    bool   // which is a key
-	escape int8   // in an escape: -1 behind the backslash, else digits to come
-	number number // in a number
-	word   string // what must follow of true, false, null
+	quoted bool        // in a string
+	key    bool        // which is a key
+	escape int8        // in an escape: -1 behind the backslash, else digits to come
+	number numberState // in a number
+	word   string      // what must follow of true, false, null
 	failed *Error
 }
 
@@ -78,7 +78,7 @@ func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	if s.failed != nil {
 		return 0, 0, s.failed
 	}
-	kind, n = s.next(p)
+	kind, n = s.nextPiece(p)
 	s.at += int64(n)
 	if s.failed != nil {
 		return kind, n, s.failed
@@ -88,8 +88,8 @@ func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 
 // End returns an error if the value is incomplete. Call it when there is no more input.
 func (s *Scanner) End() error {
-	if s.failed == nil && (s.quoted || s.word != "" || !s.number.whole() || len(s.stack) > 0 || s.state != wantComma) {
-		s.fail("the JSON ends in the middle")
+	if s.failed == nil && (s.quoted || s.word != "" || !s.number.isComplete() || len(s.stack) > 0 || s.state != wantComma) {
+		s.setError("the JSON ends in the middle")
 	}
 	if s.failed != nil {
 		return s.failed
@@ -97,16 +97,16 @@ func (s *Scanner) End() error {
 	return nil
 }
 
-func (s *Scanner) fail(format string, args ...any) {
+func (s *Scanner) setError(format string, args ...any) {
 	s.failed = &Error{At: s.at, What: fmt.Sprintf(format, args...)}
 }
 
-func (s *Scanner) next(p []byte) (Kind, int) {
+func (s *Scanner) nextPiece(p []byte) (Kind, int) {
 	if s.quoted {
-		return s.text(p, 0)
+		return s.readText(p, 0)
 	}
 	if s.word != "" || s.number != none {
-		if n := s.literal(p); n > 0 || s.failed != nil {
+		if n := s.readLiteral(p); n > 0 || s.failed != nil {
 			return Literal, n
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Scanner) next(p []byte) (Kind, int) {
 		return Space, n
 	case c == '"' && (s.state == wantMember || s.state == wantKey):
 		s.state, s.quoted, s.key = wantColon, true, true
-		return s.text(p, 1)
+		return s.readText(p, 1)
 	case c == ':' && s.state == wantColon:
 		s.state = wantValue
 		return Colon, 1
@@ -134,18 +134,18 @@ func (s *Scanner) next(p []byte) (Kind, int) {
 		s.stack, s.state = s.stack[:len(s.stack)-1], wantComma
 		return Close, 1
 	case s.state == wantValue || s.state == wantElement:
-		return s.value(p)
+		return s.readValue(p)
 	}
-	s.fail("unexpected %q", c)
+	s.setError("unexpected %q", c)
 	s.failed.Trailing = s.state == wantComma && len(s.stack) == 0
 	return Space, 0
 }
 
-func (s *Scanner) value(p []byte) (Kind, int) {
+func (s *Scanner) readValue(p []byte) (Kind, int) {
 	switch c := p[0]; {
 	case c == '{' || c == '[':
 		if len(s.stack) == MaxDepth {
-			s.fail("nested deeper than %d", MaxDepth)
+			s.setError("nested deeper than %d", MaxDepth)
 			return Open, 0
 		}
 		s.stack = append(s.stack, c)
@@ -155,7 +155,7 @@ func (s *Scanner) value(p []byte) (Kind, int) {
 		return Open, 1
 	case c == '"':
 		s.state, s.quoted, s.key = wantComma, true, false
-		return s.text(p, 1)
+		return s.readText(p, 1)
 	case c == 't':
 		s.word = "true"
 	case c == 'f':
@@ -165,15 +165,15 @@ func (s *Scanner) value(p []byte) (Kind, int) {
 	case c == '-' || '0' <= c && c <= '9':
 		s.number = begin
 	default:
-		s.fail("unexpected %q", c)
+		s.setError("unexpected %q", c)
 		return Space, 0
 	}
 	s.state = wantComma
-	return Literal, s.literal(p)
+	return Literal, s.readLiteral(p)
 }
 
-// text continues a string at p[i].
-func (s *Scanner) text(p []byte, i int) (Kind, int) {
+// readText continues a string at p[i].
+func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	kind := String
 	if s.key {
 		kind = Key
@@ -182,16 +182,16 @@ func (s *Scanner) text(p []byte, i int) (Kind, int) {
 		c := p[i]
 		switch {
 		case s.escape != 0:
-			s.escaped(c)
+			s.readEscaped(c)
 		case c == '"':
 			s.quoted = false
 			return kind, i + 1
 		case c == '\\':
 			s.escape = -1
 		case c < ' ':
-			s.fail("a string with an unescaped %q", c)
+			s.setError("a string with an unescaped %q", c)
 		default:
-			i += plain(p[i+1:])
+			i += plainLength(p[i+1:])
 		}
 		if s.failed != nil {
 			s.failed.At += int64(i)
@@ -202,8 +202,8 @@ func (s *Scanner) text(p []byte, i int) (Kind, int) {
 	return kind, len(p)
 }
 
-// plain returns how many bytes at the start of p neither end a string nor need a check.
-func plain(p []byte) int {
+// plainLength returns how many bytes at the start of p neither end a string nor need a check.
+func plainLength(p []byte) int {
 	for i, c := range p {
 		if c == '"' || c == '\\' || c < ' ' {
 			return i
@@ -212,7 +212,7 @@ func plain(p []byte) int {
 	return len(p)
 }
 
-func (s *Scanner) escaped(c byte) {
+func (s *Scanner) readEscaped(c byte) {
 	switch {
 	case s.escape > 0 && ('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'):
 		s.escape--
@@ -221,24 +221,24 @@ func (s *Scanner) escaped(c byte) {
 	case s.escape < 0 && bytes.IndexByte([]byte(`"\/bfnrt`), c) >= 0:
 		s.escape = 0
 	default:
-		s.fail("an escape that is none")
+		s.setError("an escape that is none")
 	}
 }
 
-// literal continues a number or a word; n is 0 if it ended before p.
-func (s *Scanner) literal(p []byte) (n int) {
+// readLiteral continues a number or a word; n is 0 if it ended before p.
+func (s *Scanner) readLiteral(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {
-			s.fail("a word that is none")
+			s.setError("a word that is none")
 			return n
 		}
 		s.word = s.word[1:]
 		n++
 	}
 	for ; n < len(p) && s.number != none; n++ {
-		next := s.number.then(p[n])
-		if next == none && !s.number.whole() {
-			s.fail("a number that is none")
+		next := s.number.nextState(p[n])
+		if next == none && !s.number.isComplete() {
+			s.setError("a number that is none")
 			return n
 		}
 		if s.number = next; next == none {
@@ -248,11 +248,11 @@ func (s *Scanner) literal(p []byte) (n int) {
 	return n
 }
 
-// number represents the state of reading a number.
-type number uint8
+// numberState represents the state of reading a number.
+type numberState uint8
 
 const (
-	none number = iota
+	none numberState = iota
 	begin
 	minus
 	zero
@@ -264,12 +264,12 @@ const (
 	power
 )
 
-func (n number) whole() bool {
+func (n numberState) isComplete() bool {
 	return n == none || n == zero || n == digits || n == fraction || n == power
 }
 
-// then returns the state after one more byte, or none if the byte is not part of the number.
-func (n number) then(c byte) number {
+// nextState returns the state after one more byte, or none if the byte is not part of the number.
+func (n numberState) nextState(c byte) numberState {
 	digit := '0' <= c && c <= '9'
 	switch {
 	case n == begin && c == '-':

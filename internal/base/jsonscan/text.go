@@ -11,9 +11,9 @@ import (
 
 // Text returns a reader that decodes the contents of a JSON string, which r yields without the
 // quotes. The string must be valid. Unpaired surrogates become U+FFFD.
-func Text(r io.Reader) io.Reader { return &text{in: r, raw: make([]byte, 0, 64<<10)} }
+func Text(r io.Reader) io.Reader { return &textReader{in: r, raw: make([]byte, 0, 64<<10)} }
 
-type text struct {
+type textReader struct {
 	in   io.Reader
 	raw  []byte // not yet decoded
 	out  []byte // decoded, not yet read
@@ -21,7 +21,7 @@ type text struct {
 	done error
 }
 
-func (t *text) Read(p []byte) (int, error) {
+func (t *textReader) Read(p []byte) (int, error) {
 	for len(t.out) == 0 {
 		if t.done != nil && len(t.raw) == 0 {
 			return 0, t.done
@@ -30,7 +30,7 @@ func (t *text) Read(p []byte) (int, error) {
 			n, err := t.in.Read(t.raw[len(t.raw):cap(t.raw)])
 			t.raw, t.done = t.raw[:len(t.raw)+n], err
 		}
-		if err := t.decode(); err != nil {
+		if err := t.decodeBuffered(); err != nil {
 			return 0, err
 		}
 	}
@@ -44,8 +44,8 @@ var errEscape = errors.New("an escape that is none")
 // longest is the length in bytes of the longest escape: a pair of surrogates.
 const longest = 12
 
-// decode decodes all complete characters of raw into buf.
-func (t *text) decode() error {
+// decodeBuffered decodes all complete characters of raw into buf.
+func (t *textReader) decodeBuffered() error {
 	t.buf = t.buf[:0]
 	raw := t.raw
 	for len(raw) > 0 {
@@ -58,7 +58,7 @@ func (t *text) decode() error {
 		if len(raw) < longest && t.done == nil {
 			break // the rest of the escape may be to come
 		}
-		n, err := t.escape(raw)
+		n, err := t.decodeEscape(raw)
 		if err != nil {
 			return err
 		}
@@ -69,8 +69,8 @@ func (t *text) decode() error {
 	return nil
 }
 
-// escape decodes the escape at the start of raw, and returns its length.
-func (t *text) escape(raw []byte) (int, error) {
+// decodeEscape decodes the escape at the start of raw, and returns its length.
+func (t *textReader) decodeEscape(raw []byte) (int, error) {
 	if len(raw) < 2 {
 		return 0, errEscape
 	}
@@ -78,13 +78,13 @@ func (t *text) escape(raw []byte) (int, error) {
 		t.buf = append(t.buf, "\"\\/\b\f\n\r\t"[i])
 		return 2, nil
 	}
-	r, ok := unit(raw)
+	r, ok := parseUnit(raw)
 	if !ok {
 		return 0, errEscape
 	}
 	n := 6
 	if utf16.IsSurrogate(r) {
-		low, _ := unit(raw[6:])
+		low, _ := parseUnit(raw[6:])
 		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
 			n = 12
 		}
@@ -93,8 +93,8 @@ func (t *text) escape(raw []byte) (int, error) {
 	return n, nil
 }
 
-// unit parses the escape \uXXXX at the start of p.
-func unit(p []byte) (r rune, ok bool) {
+// parseUnit parses the escape \uXXXX at the start of p.
+func parseUnit(p []byte) (r rune, ok bool) {
 	if len(p) < 6 || p[0] != '\\' || p[1] != 'u' {
 		return 0, false
 	}

@@ -1,16 +1,16 @@
 package jsonschema
 
-// applied checks the schemas that apply to the same value.
-func (e *evaluation) applied(r *appliedRules, v any, seen *evaluated) bool {
-	ok := r.dynamicRef == nil || e.here(e.resolve(r.dynamicRef), v, seen)
-	if r.not != nil && (ok || e.explaining) && e.silently(r.not, v, nil) && !e.exhausted {
-		ok = e.explaining && e.add(Violation{Keyword: Not})
+// checkApplied checks the schemas that apply to the same value.
+func (e *evaluation) checkApplied(r *appliedRules, v any, seen *evaluated) bool {
+	ok := r.dynamicRef == nil || e.applyHere(e.resolveDynamic(r.dynamicRef), v, seen)
+	if r.not != nil && (ok || e.explaining) && e.applySilently(r.not, v, nil) && !e.exhausted {
+		ok = e.explaining && e.addViolation(Violation{Keyword: Not})
 	}
 	for _, n := range r.allOf {
 		if !ok && !e.explaining {
 			return false
 		}
-		ok = e.here(n, v, seen) && ok
+		ok = e.applyHere(n, v, seen) && ok
 	}
 	if len(r.anyOf) > 0 && (ok || e.explaining) {
 		ok = e.anyOf(r.anyOf, v, seen) && ok
@@ -19,12 +19,12 @@ func (e *evaluation) applied(r *appliedRules, v any, seen *evaluated) bool {
 		ok = e.oneOf(r.oneOf, v, seen) && ok
 	}
 	if r.when != nil && (ok || e.explaining) {
-		ok = e.conditional(r, v, seen) && ok
+		ok = e.checkConditional(r, v, seen) && ok
 	}
 	return ok
 }
 
-func (e *evaluation) resolve(r *dynamicRef) *node {
+func (e *evaluation) resolveDynamic(r *dynamicRef) *schemaNode {
 	for _, outer := range e.scope {
 		if r.recursive && outer.recursive {
 			return outer.root
@@ -37,10 +37,10 @@ func (e *evaluation) resolve(r *dynamicRef) *node {
 }
 
 // anyOf drops the violations of failing branches once one branch fits.
-func (e *evaluation) anyOf(branches []*node, v any, seen *evaluated) bool {
+func (e *evaluation) anyOf(branches []*schemaNode, v any, seen *evaluated) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {
-		if !e.here(n, v, seen) {
+		if !e.applyHere(n, v, seen) {
 			continue
 		}
 		fits = true
@@ -53,23 +53,23 @@ func (e *evaluation) anyOf(branches []*node, v any, seen *evaluated) bool {
 		return true
 	}
 	if e.explaining && len(e.found) == said {
-		e.add(Violation{Keyword: AnyOf})
+		e.addViolation(Violation{Keyword: AnyOf})
 	}
 	return false
 }
 
-func (e *evaluation) oneOf(branches []*node, v any, seen *evaluated) bool {
+func (e *evaluation) oneOf(branches []*schemaNode, v any, seen *evaluated) bool {
 	said, first := len(e.found), -1
 	for i, n := range branches {
 		switch {
-		case first < 0 && e.here(n, v, seen):
+		case first < 0 && e.applyHere(n, v, seen):
 			first = i
-		case first >= 0 && e.silently(n, v, nil):
+		case first >= 0 && e.applySilently(n, v, nil):
 			if e.exhausted {
 				return true
 			}
 			e.found = e.found[:said]
-			return e.explaining && e.add(Violation{Keyword: OneOf, Got: [2]int{first, i}})
+			return e.explaining && e.addViolation(Violation{Keyword: OneOf, Got: [2]int{first, i}})
 		}
 	}
 	if first >= 0 {
@@ -77,30 +77,30 @@ func (e *evaluation) oneOf(branches []*node, v any, seen *evaluated) bool {
 		return true
 	}
 	if e.explaining && len(e.found) == said {
-		e.add(Violation{Keyword: OneOf})
+		e.addViolation(Violation{Keyword: OneOf})
 	}
 	return false
 }
 
-func (e *evaluation) conditional(r *appliedRules, v any, seen *evaluated) bool {
+func (e *evaluation) checkConditional(r *appliedRules, v any, seen *evaluated) bool {
 	n := r.no
-	if e.silently(r.when, v, seen) {
+	if e.applySilently(r.when, v, seen) {
 		n = r.yes
 	}
-	return n == nil || e.here(n, v, seen)
+	return n == nil || e.applyHere(n, v, seen)
 }
 
-// unevaluated checks the properties and items that no other schema has evaluated.
-func (e *evaluation) unevaluated(r *unevaluatedRules, v any, seen *evaluated) bool {
+// checkUnevaluated checks the properties and items that no other schema has evaluated.
+func (e *evaluation) checkUnevaluated(r *unevaluatedRules, v any, seen *evaluated) bool {
 	ok := true
 	switch v := v.(type) {
 	case map[string]any:
 		if r.properties == nil {
 			return true
 		}
-		for _, name := range e.sorted(v) {
+		for _, name := range e.sortedNames(v) {
 			if !seen.allProperties && !seen.properties[name] && (ok || e.explaining) {
-				ok = e.inside(r.properties, v[name], name) && ok
+				ok = e.applyInside(r.properties, v[name], name) && ok
 			}
 		}
 		seen.allProperties = true
@@ -108,7 +108,7 @@ func (e *evaluation) unevaluated(r *unevaluatedRules, v any, seen *evaluated) bo
 		if r.items == nil {
 			return true
 		}
-		e.spend(len(v))
+		e.spendSteps(len(v))
 		for i, item := range v {
 			if !seen.allItems && i >= seen.prefix && !seen.items[i] && (ok || e.explaining) {
 				ok = e.insideItem(r.items, item, i) && ok

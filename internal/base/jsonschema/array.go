@@ -11,29 +11,29 @@ import (
 func (e *evaluation) checkArray(r *arrayRules, items []any, seen *evaluated) bool {
 	ok := true
 	if len(items) < r.least {
-		ok = e.explaining && e.add(Violation{Keyword: MinItems, Want: r.least, Got: len(items)})
+		ok = e.explaining && e.addViolation(Violation{Keyword: MinItems, Want: r.least, Got: len(items)})
 	}
 	if len(items) > r.most {
-		ok = e.explaining && e.add(Violation{Keyword: MaxItems, Want: r.most, Got: len(items)})
+		ok = e.explaining && e.addViolation(Violation{Keyword: MaxItems, Want: r.most, Got: len(items)})
 	}
 	if !ok && !e.explaining {
 		return false
 	}
 	if r.unique && len(items) > 1 {
-		if i, j, same := e.duplicate(items); same {
-			ok = e.explaining && e.add(Violation{Keyword: UniqueItems, Got: [2]int{i, j}})
+		if i, j, same := e.findDuplicate(items); same {
+			ok = e.explaining && e.addViolation(Violation{Keyword: UniqueItems, Got: [2]int{i, j}})
 		}
 	}
 	if ok || e.explaining {
-		ok = e.items(r, items, seen) && ok
+		ok = e.checkItems(r, items, seen) && ok
 	}
 	if r.contains != nil && (ok || e.explaining) {
-		ok = e.contains(r, items, seen) && ok
+		ok = e.checkContains(r, items, seen) && ok
 	}
 	return ok
 }
 
-func (e *evaluation) items(r *arrayRules, items []any, seen *evaluated) bool {
+func (e *evaluation) checkItems(r *arrayRules, items []any, seen *evaluated) bool {
 	all := true
 	first := min(len(r.prefix), len(items))
 	for i, v := range items[:first] {
@@ -51,7 +51,7 @@ func (e *evaluation) items(r *arrayRules, items []any, seen *evaluated) bool {
 		return all
 	}
 	if r.rest == never && r.restKeyword == AdditionalItems {
-		return e.explaining && e.add(Violation{Keyword: AdditionalItems, Got: len(items) - first})
+		return e.explaining && e.addViolation(Violation{Keyword: AdditionalItems, Got: len(items) - first})
 	}
 	for i, v := range items[first:] {
 		if ok := e.insideItem(r.rest, v, first+i); !ok {
@@ -63,10 +63,10 @@ func (e *evaluation) items(r *arrayRules, items []any, seen *evaluated) bool {
 	return all
 }
 
-func (e *evaluation) contains(r *arrayRules, items []any, seen *evaluated) bool {
+func (e *evaluation) checkContains(r *arrayRules, items []any, seen *evaluated) bool {
 	n := 0
 	for i, v := range items {
-		if !e.silently(r.contains, v, nil) {
+		if !e.applySilently(r.contains, v, nil) {
 			continue
 		}
 		if n++; r.containEvals {
@@ -75,23 +75,23 @@ func (e *evaluation) contains(r *arrayRules, items []any, seen *evaluated) bool 
 	}
 	switch {
 	case n < r.leastContain && !r.countContain:
-		return e.explaining && e.add(Violation{Keyword: Contains})
+		return e.explaining && e.addViolation(Violation{Keyword: Contains})
 	case n < r.leastContain:
-		return e.explaining && e.add(Violation{Keyword: MinContains, Want: r.leastContain, Got: n})
+		return e.explaining && e.addViolation(Violation{Keyword: MinContains, Want: r.leastContain, Got: n})
 	case n > r.mostContain:
-		return e.explaining && e.add(Violation{Keyword: MaxContains, Want: r.mostContain, Got: n})
+		return e.explaining && e.addViolation(Violation{Keyword: MaxContains, Want: r.mostContain, Got: n})
 	}
 	return true
 }
 
-// duplicate finds two items that are equal.
-func (e *evaluation) duplicate(items []any) (i, j int, found bool) {
+// findDuplicate finds two items that are equal.
+func (e *evaluation) findDuplicate(items []any) (i, j int, found bool) {
 	if len(items) > 20 {
 		return e.duplicateOfMany(items)
 	}
 	for j := range items {
 		for i := range j {
-			if e.equal(items[i], items[j]) && !e.exhausted {
+			if e.equalValues(items[i], items[j]) && !e.exhausted {
 				return i, j, true
 			}
 		}
@@ -103,7 +103,7 @@ func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
 	at := make(map[string]int, len(items))
 	var key []byte
 	for j, v := range items {
-		if key = e.key(key[:0], v); e.exhausted {
+		if key = e.appendKey(key[:0], v); e.exhausted {
 			return 0, 0, false
 		}
 		if i, ok := at[string(key)]; ok {
@@ -114,9 +114,9 @@ func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// key appends bytes to b that are equal for equal values and different for others.
-func (e *evaluation) key(b []byte, v any) []byte {
-	if !e.spend(1) {
+// appendKey appends bytes to b that are equal for equal values and different for others.
+func (e *evaluation) appendKey(b []byte, v any) []byte {
+	if !e.spendSteps(1) {
 		return b
 	}
 	switch v := v.(type) {
@@ -134,12 +134,12 @@ func (e *evaluation) key(b []byte, v any) []byte {
 	case []any:
 		b = binary.AppendUvarint(append(b, 'a'), uint64(len(v)))
 		for _, item := range v {
-			b = e.key(b, item)
+			b = e.appendKey(b, item)
 		}
 	case map[string]any:
 		b = binary.AppendUvarint(append(b, 'o'), uint64(len(v)))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			b = e.key(appendText(b, name), v[name])
+			b = e.appendKey(appendText(b, name), v[name])
 		}
 	}
 	return b

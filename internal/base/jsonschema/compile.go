@@ -9,38 +9,38 @@ import (
 	"slices"
 )
 
-// compiler makes nodes of a decoded document. It first finds the possible targets of references,
+// schemaCompiler makes nodes of a decoded document. It first finds the possible targets of references,
 // then makes the nodes that the root reaches.
-type compiler struct {
+type schemaCompiler struct {
 	formats  Formats
-	origins  map[string]*origin  // by absolute URI
-	begins   map[uintptr]*origin // by the object where a resource begins
+	origins  map[string]*resourceOrigin  // by absolute URI
+	begins   map[uintptr]*resourceOrigin // by the object where a resource begins
 	located  int
-	nodes    map[uintptr]*node
+	nodes    map[uintptr]*schemaNode
 	made     int
-	pending  []pending
-	reached  map[*origin]bool
+	pending  []pendingRef
+	reached  map[*resourceOrigin]bool
 	dynamic  bool
 	patterns int // what is left for them
 }
 
-// pending represents a reference that is resolved when its schema is made.
-type pending struct {
+// pendingRef represents a reference that is resolved when its schema is made.
+type pendingRef struct {
 	ref  string
-	home *origin
-	set  func(to *node, anchor string)
+	home *resourceOrigin
+	set  func(to *schemaNode, anchor string)
 }
 
 var errTooMany = errors.New("the schema has too many subschemas, or too many in each other")
 
-func newCompiler(f Formats) *compiler {
-	return &compiler{
-		formats: f, origins: map[string]*origin{}, begins: map[uintptr]*origin{}, nodes: map[uintptr]*node{},
-		reached: map[*origin]bool{}, patterns: maxPatterns,
+func newCompiler(f Formats) *schemaCompiler {
+	return &schemaCompiler{
+		formats: f, origins: map[string]*resourceOrigin{}, begins: map[uintptr]*resourceOrigin{}, nodes: map[uintptr]*schemaNode{},
+		reached: map[*resourceOrigin]bool{}, patterns: maxPatterns,
 	}
 }
 
-func (c *compiler) compile(doc any) (*Schema, error) {
+func (c *schemaCompiler) compile(doc any) (*Schema, error) {
 	draft := 2020
 	switch doc := doc.(type) {
 	case map[string]any:
@@ -53,8 +53,8 @@ func (c *compiler) compile(doc any) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := c.begin(doc, base, draft)
-	if err := c.locate(doc, home, 0); err != nil {
+	home := c.beginResource(doc, base, draft)
+	if err := c.locateResources(doc, home, 0); err != nil {
 		return nil, err
 	}
 	root, err := c.node(doc, home, 0)
@@ -65,7 +65,7 @@ func (c *compiler) compile(doc any) (*Schema, error) {
 }
 
 // resolveAll makes the targets of references until none is pending.
-func (c *compiler) resolveAll() error {
+func (c *schemaCompiler) resolveAll() error {
 	for {
 		for len(c.pending) > 0 {
 			p := c.pending[len(c.pending)-1]
@@ -90,7 +90,7 @@ func (c *compiler) resolveAll() error {
 }
 
 // makeAnchors makes the possible targets of dynamic references.
-func (c *compiler) makeAnchors() (err error) {
+func (c *schemaCompiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
 		if r.recursive && r.root == nil {
@@ -112,7 +112,7 @@ func (c *compiler) makeAnchors() (err error) {
 
 // node returns the node of a subschema, which it makes once. A value that is not a schema allows
 // everything.
-func (c *compiler) node(doc any, home *origin, depth int) (*node, error) {
+func (c *schemaCompiler) node(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
 		if doc == false {
@@ -134,64 +134,64 @@ func (c *compiler) node(doc any, home *origin, depth int) (*node, error) {
 		return nil, errTooMany
 	}
 	c.reached[home] = true
-	n := &node{resource: home.resource}
+	n := &schemaNode{resource: home.resource}
 	c.nodes[id] = n
-	b := builder{compiler: c, obj: obj, home: home, depth: depth}
+	b := nodeBuilder{schemaCompiler: c, obj: obj, home: home, depth: depth}
 	b.build(n)
 	return n, b.err
 }
 
-// builder reads the keywords of one subschema. It keeps the first error.
-type builder struct {
-	*compiler
+// nodeBuilder reads the keywords of one subschema. It keeps the first error.
+type nodeBuilder struct {
+	*schemaCompiler
 	obj   map[string]any
-	home  *origin
+	home  *resourceOrigin
 	depth int
 	err   error
 }
 
-func (b *builder) build(n *node) {
-	if ref, ok := b.value("$ref").(string); ok {
+func (b *nodeBuilder) build(n *schemaNode) {
+	if ref, ok := b.keywordValue("$ref").(string); ok {
 		n.refAlone = b.home.draft < 2019
 		n.ref = always
-		b.refer(ref, func(to *node, _ string) { n.ref = to })
+		b.addReference(ref, func(to *schemaNode, _ string) { n.ref = to })
 		if n.refAlone {
 			return
 		}
 	}
-	n.types = b.types()
-	if v, ok := b.obj["const"]; ok && b.home.draft >= since("const") {
+	n.types = b.allowedTypes()
+	if v, ok := b.obj["const"]; ok && b.home.draft >= firstDraft("const") {
 		n.constant = &v
 	}
-	if values, ok := b.value("enum").([]any); ok {
+	if values, ok := b.keywordValue("enum").([]any); ok {
 		n.enum = newEnum(values)
 	}
-	b.groups(n)
-	if p, i := b.sub("unevaluatedProperties"), b.sub("unevaluatedItems"); p != nil || i != nil {
+	b.buildGroups(n)
+	if p, i := b.subschemaNode("unevaluatedProperties"), b.subschemaNode("unevaluatedItems"); p != nil || i != nil {
 		n.uneval = &unevaluatedRules{p, i}
 	}
 }
 
-// groups makes the rules of the keywords that occur.
-func (b *builder) groups(n *node) {
+// buildGroups makes the rules of the keywords that occur.
+func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	var there group
 	for k := range b.obj {
 		there |= groupOf(k)
 	}
 	if there&ofObjects != 0 {
-		n.object = b.object()
+		n.object = b.objectRules()
 	}
 	if there&ofArrays != 0 {
-		n.array = b.array()
+		n.array = b.arrayRules()
 	}
 	if there&ofText != 0 {
-		n.text = b.text()
+		n.text = b.textRules()
 	}
 	if there&ofNumbers != 0 {
-		n.number = b.number()
+		n.number = b.numberRules()
 	}
 	if there&ofAny != 0 {
-		n.applied = b.applied()
+		n.applied = b.appliedRules()
 	}
 }
 
@@ -223,15 +223,15 @@ func groupOf(keyword string) group {
 	return 0
 }
 
-func (b *builder) refer(ref string, set func(*node, string)) {
-	b.pending = append(b.pending, pending{ref: ref, home: b.home, set: set})
+func (b *nodeBuilder) addReference(ref string, set func(*schemaNode, string)) {
+	b.pending = append(b.pending, pendingRef{ref: ref, home: b.home, set: set})
 }
 
-// types returns the allowed types; 0, which means all, if a name is unknown.
-func (b *builder) types() types {
-	list, ok := b.value("type").([]any)
+// allowedTypes returns the allowed types; 0, which means all, if a name is unknown.
+func (b *nodeBuilder) allowedTypes() types {
+	list, ok := b.keywordValue("type").([]any)
 	if !ok {
-		list = []any{b.value("type")}
+		list = []any{b.keywordValue("type")}
 	}
 	var all types
 	for _, v := range list {
@@ -245,30 +245,30 @@ func (b *builder) types() types {
 	return all
 }
 
-func (b *builder) object() *objectRules {
-	r := &objectRules{least: b.count("minProperties", 0), most: b.count("maxProperties", math.MaxInt)}
-	r.required = stringsIn(b.value("required"))
-	r.properties = b.subs("properties")
+func (b *nodeBuilder) objectRules() *objectRules {
+	r := &objectRules{least: b.countOf("minProperties", 0), most: b.countOf("maxProperties", math.MaxInt)}
+	r.required = stringsIn(b.keywordValue("required"))
+	r.properties = b.nodesByName("properties")
 	r.names = slices.Sorted(maps.Keys(r.properties))
-	patterns := b.subs("patternProperties")
+	patterns := b.nodesByName("patternProperties")
 	for _, source := range sortedKeys(patterns) {
 		r.patterns = append(r.patterns, patternRule{b.pattern(source), patterns[source]})
 	}
-	r.additional = b.sub("additionalProperties")
-	r.propertyNames = b.sub("propertyNames")
+	r.additional = b.subschemaNode("additionalProperties")
+	r.propertyNames = b.subschemaNode("propertyNames")
 	r.dependents = b.dependents()
 	return r
 }
 
-func (b *builder) dependents() (list []dependent) {
+func (b *nodeBuilder) dependents() (list []dependent) {
 	for _, keyword := range []string{"dependencies", "dependentSchemas", "dependentRequired"} {
-		all, _ := b.value(keyword).(map[string]any)
+		all, _ := b.keywordValue(keyword).(map[string]any)
 		for _, name := range sortedKeys(all) {
 			d := dependent{name: name}
 			if names, ok := all[name].([]any); ok {
 				d.required = stringsIn(names)
 			} else if keyword != "dependentRequired" {
-				d.node = b.make(all[name])
+				d.node = b.makeNode(all[name])
 			}
 			list = append(list, d)
 		}
@@ -276,32 +276,32 @@ func (b *builder) dependents() (list []dependent) {
 	return list
 }
 
-func (b *builder) array() *arrayRules {
-	r := &arrayRules{least: b.count("minItems", 0), most: b.count("maxItems", math.MaxInt), restKeyword: "items"}
-	r.unique, _ = b.value("uniqueItems").(bool)
+func (b *nodeBuilder) arrayRules() *arrayRules {
+	r := &arrayRules{least: b.countOf("minItems", 0), most: b.countOf("maxItems", math.MaxInt), restKeyword: "items"}
+	r.unique, _ = b.keywordValue("uniqueItems").(bool)
 	if list, ok := b.obj["items"].([]any); ok { // also where the draft has prefixItems instead
-		r.prefix = b.list(list)
-		r.rest, r.restKeyword = b.sub("additionalItems"), AdditionalItems
+		r.prefix = b.makeNodes(list)
+		r.rest, r.restKeyword = b.subschemaNode("additionalItems"), AdditionalItems
 	} else {
-		r.rest = b.sub("items")
+		r.rest = b.subschemaNode("items")
 	}
-	if list, ok := b.value("prefixItems").([]any); ok {
-		r.prefix = b.list(list)
+	if list, ok := b.keywordValue("prefixItems").([]any); ok {
+		r.prefix = b.makeNodes(list)
 	}
-	if r.contains = b.sub("contains"); r.contains != nil {
-		r.leastContain, r.mostContain = b.count("minContains", 1), b.count("maxContains", math.MaxInt)
-		r.countContain = b.value("minContains") != nil
+	if r.contains = b.subschemaNode("contains"); r.contains != nil {
+		r.leastContain, r.mostContain = b.countOf("minContains", 1), b.countOf("maxContains", math.MaxInt)
+		r.countContain = b.keywordValue("minContains") != nil
 		r.containEvals = b.home.draft >= 2020
 	}
 	return r
 }
 
-func (b *builder) text() *textRules {
-	r := &textRules{least: b.count("minLength", 0), most: b.count("maxLength", math.MaxInt)}
-	if source, ok := b.value("pattern").(string); ok {
+func (b *nodeBuilder) textRules() *textRules {
+	r := &textRules{least: b.countOf("minLength", 0), most: b.countOf("maxLength", math.MaxInt)}
+	if source, ok := b.keywordValue("pattern").(string); ok {
 		r.pattern = b.pattern(source)
 	}
-	if name, ok := b.value("format").(string); ok {
+	if name, ok := b.keywordValue("format").(string); ok {
 		r.formatName, r.format = name, b.formats[name]
 	}
 	if r.least == 0 && r.most == math.MaxInt && r.pattern == nil && r.format == nil {
@@ -310,13 +310,13 @@ func (b *builder) text() *textRules {
 	return r
 }
 
-func (b *builder) pattern(source string) (p *pattern) {
+func (b *nodeBuilder) pattern(source string) (p *pattern) {
 	p, b.patterns = newPattern(source, b.patterns)
 	return p
 }
 
-// number reads the rules for numbers, including the boolean exclusive bounds of draft-04.
-func (b *builder) number() *numberRules {
+// numberRules reads the rules for numbers, including the boolean exclusive bounds of draft-04.
+func (b *nodeBuilder) numberRules() *numberRules {
 	r := &numberRules{
 		minimum: b.bound("minimum"), exclusiveMinimum: b.bound("exclusiveMinimum"),
 		maximum: b.bound("maximum"), exclusiveMaximum: b.bound("exclusiveMaximum"), multipleOf: b.bound("multipleOf"),
@@ -330,22 +330,22 @@ func (b *builder) number() *numberRules {
 	return r
 }
 
-func (b *builder) bound(keyword string) *bound {
-	n, ok := b.value(keyword).(json.Number)
+func (b *nodeBuilder) bound(keyword string) *bound {
+	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {
 		return nil
 	}
 	return &bound{n, parseDecimal(string(n))}
 }
 
-func (b *builder) applied() *appliedRules {
+func (b *nodeBuilder) appliedRules() *appliedRules {
 	r := &appliedRules{
-		not: b.sub("not"), when: b.sub("if"), yes: b.sub("then"), no: b.sub("else"),
-		allOf: b.all("allOf"), anyOf: b.all("anyOf"), oneOf: b.all("oneOf"),
+		not: b.subschemaNode("not"), when: b.subschemaNode("if"), yes: b.subschemaNode("then"), no: b.subschemaNode("else"),
+		allOf: b.nodesOf("allOf"), anyOf: b.nodesOf("anyOf"), oneOf: b.nodesOf("oneOf"),
 	}
-	if ref, ok := b.value("$dynamicRef").(string); ok {
+	if ref, ok := b.keywordValue("$dynamicRef").(string); ok {
 		r.dynamicRef = b.dynamicRef(ref)
-	} else if ref, ok := b.value("$recursiveRef").(string); ok && b.home.draft == 2019 {
+	} else if ref, ok := b.keywordValue("$recursiveRef").(string); ok && b.home.draft == 2019 {
 		r.dynamicRef = b.dynamicRef(ref)
 		r.dynamicRef.recursive = true
 	}
@@ -353,10 +353,10 @@ func (b *builder) applied() *appliedRules {
 }
 
 // dynamicRef reads a dynamic reference. It is dynamic only if its first target is a dynamic anchor.
-func (b *builder) dynamicRef(ref string) *dynamicRef {
-	b.compiler.dynamic = true
-	r, c := &dynamicRef{target: always}, b.compiler
-	b.refer(ref, func(to *node, anchor string) {
+func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
+	b.schemaCompiler.dynamic = true
+	r, c := &dynamicRef{target: always}, b.schemaCompiler
+	b.addReference(ref, func(to *schemaNode, anchor string) {
 		r.target = to
 		if to.resource == nil {
 			r.recursive = false
@@ -371,25 +371,25 @@ func (b *builder) dynamicRef(ref string) *dynamicRef {
 }
 
 // isAnchor reports whether n carries the dynamic anchor name.
-func (c *compiler) isAnchor(n *node, name string) bool {
+func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 	obj, ok := n.resource.anchors[name].doc.(map[string]any)
 	return ok && c.nodes[identity(obj)] == n && obj["$dynamicAnchor"] == name
 }
 
-// value returns the value of a keyword, nil if the draft does not have the keyword.
-func (b *builder) value(keyword string) any { return b.home.value(b.obj, keyword) }
+// keywordValue returns the value of a keyword, nil if the draft does not have the keyword.
+func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.value(b.obj, keyword) }
 
-// sub returns the node of a keyword that holds a schema, or nil.
-func (b *builder) sub(keyword string) *node {
-	v := b.value(keyword)
+// subschemaNode returns the node of a keyword that holds a schema, or nil.
+func (b *nodeBuilder) subschemaNode(keyword string) *schemaNode {
+	v := b.keywordValue(keyword)
 	switch v.(type) {
 	case bool, map[string]any:
-		return b.make(v)
+		return b.makeNode(v)
 	}
 	return nil
 }
 
-func (b *builder) make(doc any) *node {
+func (b *nodeBuilder) makeNode(doc any) *schemaNode {
 	n, err := b.node(doc, b.home, b.depth+1)
 	if err != nil && b.err == nil {
 		b.err = err
@@ -397,39 +397,39 @@ func (b *builder) make(doc any) *node {
 	return n
 }
 
-func (b *builder) all(keyword string) []*node {
-	list, _ := b.value(keyword).([]any)
-	return b.list(list)
+func (b *nodeBuilder) nodesOf(keyword string) []*schemaNode {
+	list, _ := b.keywordValue(keyword).([]any)
+	return b.makeNodes(list)
 }
 
-func (b *builder) list(docs []any) []*node {
-	var nodes []*node
+func (b *nodeBuilder) makeNodes(docs []any) []*schemaNode {
+	var nodes []*schemaNode
 	for _, doc := range docs {
-		nodes = append(nodes, b.make(doc))
+		nodes = append(nodes, b.makeNode(doc))
 	}
 	return nodes
 }
 
-func (b *builder) subs(keyword string) map[string]*node {
-	docs, ok := b.value(keyword).(map[string]any)
+func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
+	docs, ok := b.keywordValue(keyword).(map[string]any)
 	if !ok {
 		return nil
 	}
-	nodes := make(map[string]*node, len(docs))
+	nodes := make(map[string]*schemaNode, len(docs))
 	for _, name := range sortedKeys(docs) {
-		nodes[name] = b.make(docs[name])
+		nodes[name] = b.makeNode(docs[name])
 	}
 	return nodes
 }
 
-// count returns the whole number of a keyword; 2.0 counts as 2.
-func (b *builder) count(keyword string, otherwise int) int {
-	n, ok := b.value(keyword).(json.Number)
+// countOf returns the whole number of a keyword; 2.0 counts as 2.
+func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
+	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {
 		return otherwise
 	}
 	d := parseDecimal(string(n))
-	if d.negative || !d.integer() {
+	if d.negative || !d.isInteger() {
 		return otherwise
 	}
 	count := 0

@@ -59,7 +59,7 @@ func exponent(s string) int64 {
 	return min(max(n, -maxExp), maxExp)
 }
 
-func (d decimal) integer() bool { return d.digits == "" || d.exp >= 0 }
+func (d decimal) isInteger() bool { return d.digits == "" || d.exp >= 0 }
 
 // compare returns -1, 0 or 1.
 func (d decimal) compare(o decimal) int {
@@ -129,5 +129,5 @@ func isInteger(v any) bool {
 	if !strings.ContainsAny(s, ".eE") {
 		return true
 	}
-	return parseDecimal(s).integer()
+	return parseDecimal(s).isInteger()
 }

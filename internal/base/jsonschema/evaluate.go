@@ -23,16 +23,16 @@ type evaluation struct {
 // maxFound bounds the violations that are collected for one value.
 const maxFound = 1_000
 
-// spend counts steps and reports whether the limit is not yet exceeded.
-func (e *evaluation) spend(steps int) bool {
+// spendSteps counts steps and reports whether the limit is not yet exceeded.
+func (e *evaluation) spendSteps(steps int) bool {
 	if e.steps += steps; e.steps > maxSteps {
 		e.exhausted = true
 	}
 	return !e.exhausted
 }
 
-// add collects a violation. It returns false, as a failing check does.
-func (e *evaluation) add(v Violation) bool {
+// addViolation collects a violation. It returns false, as a failing check does.
+func (e *evaluation) addViolation(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)
 		e.found = append(e.found, v)
@@ -42,17 +42,17 @@ func (e *evaluation) add(v Violation) bool {
 
 // apply checks a value. It adds the properties and items that it evaluates to seen, unless seen is
 // nil.
-func (e *evaluation) apply(n *node, v any, seen *evaluated) bool {
+func (e *evaluation) apply(n *schemaNode, v any, seen *evaluated) bool {
 	if n.anyResult {
 		return true
 	}
 	if n.never {
-		return e.explaining && e.add(Violation{Keyword: False})
+		return e.explaining && e.addViolation(Violation{Keyword: False})
 	}
 	if e.depth >= maxDepth {
 		e.exhausted = true
 	}
-	if !e.spend(1) {
+	if !e.spendSteps(1) {
 		return true
 	}
 	e.depth++
@@ -68,9 +68,9 @@ func (e *evaluation) apply(n *node, v any, seen *evaluated) bool {
 	return ok
 }
 
-// here applies another schema to the same value. What that schema evaluates is added to seen only
+// applyHere applies another schema to the same value. What that schema evaluates is added to seen only
 // if the value fits.
-func (e *evaluation) here(n *node, v any, seen *evaluated) bool {
+func (e *evaluation) applyHere(n *schemaNode, v any, seen *evaluated) bool {
 	if seen == nil {
 		return e.apply(n, v, nil)
 	}
@@ -81,11 +81,11 @@ func (e *evaluation) here(n *node, v any, seen *evaluated) bool {
 	return seen.merge(e, sub)
 }
 
-func (e *evaluation) check(n *node, v any, seen *evaluated) bool {
+func (e *evaluation) check(n *schemaNode, v any, seen *evaluated) bool {
 	if n.refAlone {
-		return e.here(n.ref, v, seen)
+		return e.applyHere(n.ref, v, seen)
 	}
-	if !e.basic(n, v) {
+	if !e.checkBasic(n, v) {
 		return false
 	}
 	var own *evaluated
@@ -94,15 +94,15 @@ func (e *evaluation) check(n *node, v any, seen *evaluated) bool {
 	} else {
 		own = seen
 	}
-	ok := n.ref == nil || e.here(n.ref, v, own)
+	ok := n.ref == nil || e.applyHere(n.ref, v, own)
 	if ok || e.explaining {
 		ok = e.byType(n, v, own) && ok
 	}
 	if n.applied != nil && (ok || e.explaining) {
-		ok = e.applied(n.applied, v, own) && ok
+		ok = e.checkApplied(n.applied, v, own) && ok
 	}
 	if n.uneval != nil && (ok || e.explaining) {
-		ok = e.unevaluated(n.uneval, v, own) && ok
+		ok = e.checkUnevaluated(n.uneval, v, own) && ok
 		if seen != nil {
 			seen.merge(e, own)
 		}
@@ -110,21 +110,21 @@ func (e *evaluation) check(n *node, v any, seen *evaluated) bool {
 	return ok
 }
 
-// basic makes the checks whose failure ends the evaluation, because further violations would not
+// checkBasic makes the checks whose failure ends the evaluation, because further violations would not
 // help.
-func (e *evaluation) basic(n *node, v any) bool {
+func (e *evaluation) checkBasic(n *schemaNode, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.fit(v):
-		return e.explaining && e.add(Violation{Keyword: Type, Want: n.types.list(), Got: typeName(v)})
-	case n.constant != nil && !e.equal(v, *n.constant):
-		return e.explaining && e.add(Violation{Keyword: Const, Want: *n.constant, Got: v})
+		return e.explaining && e.addViolation(Violation{Keyword: Type, Want: n.types.list(), Got: typeName(v)})
+	case n.constant != nil && !e.equalValues(v, *n.constant):
+		return e.explaining && e.addViolation(Violation{Keyword: Const, Want: *n.constant, Got: v})
 	case n.enum != nil && !n.enum.has(e, v):
-		return e.explaining && e.add(Violation{Keyword: Enum, Want: n.enum.values, Got: v})
+		return e.explaining && e.addViolation(Violation{Keyword: Enum, Want: n.enum.values, Got: v})
 	}
 	return true
 }
 
-func (e *evaluation) byType(n *node, v any, seen *evaluated) bool {
+func (e *evaluation) byType(n *schemaNode, v any, seen *evaluated) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return n.object == nil || e.checkObject(n.object, v, seen)
@@ -140,29 +140,31 @@ func (e *evaluation) checkText(r *textRules, s string) bool {
 	ok := true
 	if r.format != nil {
 		if err := r.format(s); err != nil {
-			return e.explaining && e.add(Violation{Keyword: Format, Want: r.formatName, Got: s, Err: err})
+			return e.explaining && e.addViolation(Violation{Keyword: Format, Want: r.formatName, Got: s, Err: err})
 		}
 	}
 	if r.least > 0 || r.most < len(s) {
 		if n := utf8.RuneCountInString(s); n < r.least {
-			ok = e.explaining && e.add(Violation{Keyword: MinLength, Want: r.least, Got: n})
+			ok = e.explaining && e.addViolation(Violation{Keyword: MinLength, Want: r.least, Got: n})
 		} else if n > r.most {
-			ok = e.explaining && e.add(Violation{Keyword: MaxLength, Want: r.most, Got: n})
+			ok = e.explaining && e.addViolation(Violation{Keyword: MaxLength, Want: r.most, Got: n})
 		}
 	}
 	if r.pattern != nil && !r.pattern.match(e, s) {
-		ok = e.explaining && e.add(Violation{Keyword: Pattern, Want: r.pattern.source, Got: s})
+		ok = e.explaining && e.addViolation(Violation{Keyword: Pattern, Want: r.pattern.source, Got: s})
 	}
 	return ok
 }
 
 func (e *evaluation) checkNumber(r *numberRules, v any) bool {
 	s, isNumber := text(v)
-	if !isNumber || !e.spend(len(s)/16) {
+	if !isNumber || !e.spendSteps(len(s)/16) {
 		return true
 	}
 	d, ok := parseDecimal(s), true
-	fail := func(k Keyword, b *bound) { ok = e.explaining && e.add(Violation{Keyword: k, Want: b.text, Got: v}) }
+	fail := func(k Keyword, b *bound) {
+		ok = e.explaining && e.addViolation(Violation{Keyword: k, Want: b.text, Got: v})
+	}
 	if b := r.minimum; b != nil && d.compare(b.value) < 0 {
 		fail(Minimum, b)
 	}
@@ -175,15 +177,15 @@ func (e *evaluation) checkNumber(r *numberRules, v any) bool {
 	if b := r.exclusiveMaximum; b != nil && d.compare(b.value) >= 0 {
 		fail(ExclusiveMaximum, b)
 	}
-	if b := r.multipleOf; b != nil && e.spend(len(s)) && !d.multipleOf(b.value) {
+	if b := r.multipleOf; b != nil && e.spendSteps(len(s)) && !d.multipleOf(b.value) {
 		fail(MultipleOf, b)
 	}
 	return ok
 }
 
-// equal compares by value: 1 equals 1.0, and the order of properties does not matter.
-func (e *evaluation) equal(a, b any) bool {
-	if !e.spend(1) {
+// equalValues compares by value: 1 equals 1.0, and the order of properties does not matter.
+func (e *evaluation) equalValues(a, b any) bool {
+	if !e.spendSteps(1) {
 		return true
 	}
 	switch a := a.(type) {
@@ -193,19 +195,19 @@ func (e *evaluation) equal(a, b any) bool {
 			return false
 		}
 		for k, x := range a {
-			if y, ok := b[k]; !ok || !e.equal(x, y) {
+			if y, ok := b[k]; !ok || !e.equalValues(x, y) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, e.equal)
+		return ok && slices.EqualFunc(a, b, e.equalValues)
 	}
 	if typeOf(a) == numberType && typeOf(b) == numberType {
 		s, _ := text(a)
 		t, _ := text(b)
-		return s == t || e.spend((len(s)+len(t))/16) && parseDecimal(s) == parseDecimal(t)
+		return s == t || e.spendSteps((len(s)+len(t))/16) && parseDecimal(s) == parseDecimal(t)
 	}
 	return a == b
 }
@@ -241,7 +243,7 @@ func (s *evaluated) item(i int) {
 }
 
 func (s *evaluated) merge(e *evaluation, o *evaluated) bool {
-	e.spend(len(o.properties) + len(o.items))
+	e.spendSteps(len(o.properties) + len(o.items))
 	s.allProperties = s.allProperties || o.allProperties
 	s.allItems = s.allItems || o.allItems
 	s.prefix = max(s.prefix, o.prefix)
@@ -258,8 +260,8 @@ func (s *evaluated) merge(e *evaluation, o *evaluated) bool {
 	return true
 }
 
-// inside applies a schema to a property or an item.
-func (e *evaluation) inside(n *node, v any, name string) bool {
+// applyInside applies a schema to a property or an item.
+func (e *evaluation) applyInside(n *schemaNode, v any, name string) bool {
 	if !e.explaining {
 		return e.apply(n, v, nil)
 	}
@@ -269,18 +271,18 @@ func (e *evaluation) inside(n *node, v any, name string) bool {
 	return ok
 }
 
-func (e *evaluation) insideItem(n *node, v any, i int) bool {
+func (e *evaluation) insideItem(n *schemaNode, v any, i int) bool {
 	if !e.explaining {
 		return e.apply(n, v, nil)
 	}
-	return e.inside(n, v, strconv.Itoa(i))
+	return e.applyInside(n, v, strconv.Itoa(i))
 }
 
-// silently applies a schema without collecting violations.
-func (e *evaluation) silently(n *node, v any, seen *evaluated) bool {
+// applySilently applies a schema without collecting violations.
+func (e *evaluation) applySilently(n *schemaNode, v any, seen *evaluated) bool {
 	explaining := e.explaining
 	e.explaining = false
-	ok := e.here(n, v, seen)
+	ok := e.applyHere(n, v, seen)
 	e.explaining = explaining
 	return ok
 }

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// place represents a subschema in the document and the resource it belongs to.
-type place struct {
+// schemaPlace represents a subschema in the document and the resource it belongs to.
+type schemaPlace struct {
 	doc  any
-	home *origin
+	home *resourceOrigin
 }
 
-// origin represents the start of a resource, to which its references are relative.
-type origin struct {
+// resourceOrigin represents the start of a resource, to which its references are relative.
+type resourceOrigin struct {
 	base     *url.URL
 	draft    int
 	resource *resource
@@ -45,8 +45,8 @@ func draftOf(doc map[string]any, otherwise int) int {
 	return otherwise
 }
 
-// since returns the first draft that has a keyword. Earlier drafts ignore the keyword.
-func since(keyword string) int {
+// firstDraft returns the first draft that has a keyword. Earlier drafts ignore the keyword.
+func firstDraft(keyword string) int {
 	switch keyword {
 	case "const", "contains", "propertyNames":
 		return 6
@@ -61,16 +61,16 @@ func since(keyword string) int {
 	return 4
 }
 
-// shape describes where the subschemas of a keyword are.
-type shape uint8
+// keywordShape describes where the subschemas of a keyword are.
+type keywordShape uint8
 
 const (
-	single shape = 1 << iota // its value
-	listed                   // in its array
-	named                    // in its object
+	single keywordShape = 1 << iota // its value
+	listed                          // in its array
+	named                           // in its object
 )
 
-func shapeOf(keyword string) shape {
+func shapeOf(keyword string) keywordShape {
 	switch keyword {
 	case "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "not", "propertyNames",
 		"then", "unevaluatedItems", "unevaluatedProperties":
@@ -85,9 +85,9 @@ func shapeOf(keyword string) shape {
 	return 0
 }
 
-// locate finds the resources and anchors below doc. It only looks where a schema may stand: an $id
+// locateResources finds the resources and anchors below doc. It only looks where a schema may stand: an $id
 // within an enum does not count.
-func (c *compiler) locate(doc any, home *origin, depth int) error {
+func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth int) error {
 	obj, ok := doc.(map[string]any)
 	if !ok {
 		return nil
@@ -95,12 +95,12 @@ func (c *compiler) locate(doc any, home *origin, depth int) error {
 	if c.located++; depth > maxNesting || c.located > maxNodes {
 		return errTooMany
 	}
-	home, err := c.identify(obj, home)
+	home, err := c.identifyResource(obj, home)
 	if err != nil {
 		return err
 	}
 	for _, sub := range subschemas(obj) {
-		if err := c.locate(sub, home, depth+1); err != nil {
+		if err := c.locateResources(sub, home, depth+1); err != nil {
 			return err
 		}
 	}
@@ -136,8 +136,8 @@ func subschemas(obj map[string]any) (subs []any) {
 	return subs
 }
 
-// identify starts a resource if obj has an identifier, and stores its anchors.
-func (c *compiler) identify(obj map[string]any, home *origin) (*origin, error) {
+// identifyResource starts a resource if obj has an identifier, and stores its anchors.
+func (c *schemaCompiler) identifyResource(obj map[string]any, home *resourceOrigin) (*resourceOrigin, error) {
 	draft := draftOf(obj, home.draft)
 	keyword := "$id"
 	if draft == 4 {
@@ -151,11 +151,11 @@ func (c *compiler) identify(obj map[string]any, home *origin) (*origin, error) {
 	if name != "" {
 		u, err := home.base.Parse(name)
 		if err != nil {
-			return nil, fmt.Errorf("the identifier %s: %w", quote(id), err)
+			return nil, fmt.Errorf("the identifier %s: %w", quoteValue(id), err)
 		}
-		home = c.begin(obj, u, draft)
+		home = c.beginResource(obj, u, draft)
 	}
-	here := place{obj, home}
+	here := schemaPlace{obj, home}
 	if fragment != "" && home.draft < 2019 && !strings.HasPrefix(fragment, "/") {
 		home.resource.anchors[fragment] = here
 	}
@@ -169,9 +169,9 @@ func (c *compiler) identify(obj map[string]any, home *origin) (*origin, error) {
 	return home, nil
 }
 
-func (c *compiler) begin(doc any, base *url.URL, draft int) *origin {
-	o := &origin{base: base, draft: draft, resource: &resource{anchors: map[string]place{}, dynamic: map[string]*node{}}}
-	o.resource.place = place{doc, o}
+func (c *schemaCompiler) beginResource(doc any, base *url.URL, draft int) *resourceOrigin {
+	o := &resourceOrigin{base: base, draft: draft, resource: &resource{anchors: map[string]schemaPlace{}, dynamic: map[string]*schemaNode{}}}
+	o.resource.place = schemaPlace{doc, o}
 	if key := base.String(); c.origins[key] == nil {
 		c.origins[key] = o
 	}
@@ -183,8 +183,8 @@ func (c *compiler) begin(doc any, base *url.URL, draft int) *origin {
 }
 
 // value returns the value of a keyword, nil if the draft does not have the keyword.
-func (o *origin) value(obj map[string]any, keyword string) any {
-	if o.draft < since(keyword) {
+func (o *resourceOrigin) value(obj map[string]any, keyword string) any {
+	if o.draft < firstDraft(keyword) {
 		return nil
 	}
 	return obj[keyword]
@@ -194,22 +194,22 @@ func (o *origin) value(obj map[string]any, keyword string) any {
 func identity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
 // resolve returns the target of a reference, and the name of the anchor if it uses one.
-func (c *compiler) resolve(ref string, home *origin) (to place, anchor string, err error) {
+func (c *schemaCompiler) resolve(ref string, home *resourceOrigin) (to schemaPlace, anchor string, err error) {
 	u, err := home.base.Parse(ref)
 	if err != nil {
-		return place{}, "", fmt.Errorf("the reference %s: %w", quote(ref), err)
+		return schemaPlace{}, "", fmt.Errorf("the reference %s: %w", quoteValue(ref), err)
 	}
 	fragment := u.Fragment
 	u.Fragment, u.RawFragment = "", ""
 	o := c.origins[u.String()]
 	if o == nil {
-		return place{}, "", fmt.Errorf("%s is not loaded", u)
+		return schemaPlace{}, "", fmt.Errorf("%s is not loaded", u)
 	}
 	switch {
 	case fragment == "":
 		return o.resource.place, "", nil
 	case strings.HasPrefix(fragment, "/"):
-		to, err = c.follow(o.resource.place, fragment)
+		to, err = c.followPointer(o.resource.place, fragment)
 	default:
 		anchor = fragment
 		if to = o.resource.anchors[anchor]; to.home == nil {
@@ -217,13 +217,13 @@ func (c *compiler) resolve(ref string, home *origin) (to place, anchor string, e
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("the reference %s: %w", quote(ref), err)
+		err = fmt.Errorf("the reference %s: %w", quoteValue(ref), err)
 	}
 	return to, anchor, err
 }
 
-// follow follows a JSON pointer from a place.
-func (c *compiler) follow(from place, pointer string) (place, error) {
+// followPointer follows a JSON pointer from a place.
+func (c *schemaCompiler) followPointer(from schemaPlace, pointer string) (schemaPlace, error) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		token = unescape.Replace(token)
@@ -237,7 +237,7 @@ func (c *compiler) follow(from place, pointer string) (place, error) {
 			}
 		}
 		if !ok {
-			return place{}, fmt.Errorf("there is no %s", quote(token))
+			return schemaPlace{}, fmt.Errorf("there is no %s", quoteValue(token))
 		}
 		if obj, is := from.doc.(map[string]any); is && c.begins[identity(obj)] != nil {
 			from.home = c.begins[identity(obj)]

@@ -2,14 +2,14 @@ package jsonschema
 
 import "encoding/json"
 
-// node represents one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
+// schemaNode represents one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
 // else.
-type node struct {
+type schemaNode struct {
 	resource  *resource
 	never     bool  // the schema false
 	refAlone  bool  // before 2019-09 a reference makes its siblings void
 	types     types // 0: all
-	ref       *node
+	ref       *schemaNode
 	constant  *any
 	enum      *enum
 	object    *objectRules
@@ -23,40 +23,40 @@ type node struct {
 
 // The nodes of the schemas true and false.
 var (
-	always = &node{anyResult: true}
-	never  = &node{never: true}
+	always = &schemaNode{anyResult: true}
+	never  = &schemaNode{never: true}
 )
 
 type objectRules struct {
 	least, most   int
 	required      []string
-	properties    map[string]*node
+	properties    map[string]*schemaNode
 	names         []string // of properties, sorted
 	patterns      []patternRule
-	additional    *node // nil: anything
-	propertyNames *node
+	additional    *schemaNode // nil: anything
+	propertyNames *schemaNode
 	dependents    []dependent
 }
 
 type patternRule struct {
 	pattern *pattern
-	node    *node
+	node    *schemaNode
 }
 
 // dependent has the rules that apply if an object has the property name.
 type dependent struct {
 	name     string
 	required []string
-	node     *node // may be nil
+	node     *schemaNode // may be nil
 }
 
 type arrayRules struct {
 	least, most  int
 	unique       bool
-	prefix       []*node
-	rest         *node   // of the items behind prefix; nil: anything
-	restKeyword  Keyword // where rest was found
-	contains     *node
+	prefix       []*schemaNode
+	rest         *schemaNode // of the items behind prefix; nil: anything
+	restKeyword  Keyword     // where rest was found
+	contains     *schemaNode
 	leastContain int
 	mostContain  int
 	containEvals bool // items that contains matches count as evaluated
@@ -82,26 +82,26 @@ type bound struct {
 // appliedRules has the schemas that apply to the same value.
 type appliedRules struct {
 	dynamicRef          *dynamicRef
-	allOf, anyOf, oneOf []*node
-	not, when, yes, no  *node
+	allOf, anyOf, oneOf []*schemaNode
+	not, when, yes, no  *schemaNode
 }
 
 // dynamicRef refers to the outermost resource on the current path that has the anchor, or else to
 // the target.
 type dynamicRef struct {
-	target    *node
+	target    *schemaNode
 	anchor    string
 	recursive bool // $recursiveRef of 2019-09: to the root of that resource
 }
 
-type unevaluatedRules struct{ properties, items *node }
+type unevaluatedRules struct{ properties, items *schemaNode }
 
 // resource represents a part of the document with its own identifier.
 type resource struct {
-	place     place
-	anchors   map[string]place // names of both kinds of anchors
-	dynamic   map[string]*node
-	root      *node
+	place     schemaPlace
+	anchors   map[string]schemaPlace // names of both kinds of anchors
+	dynamic   map[string]*schemaNode
+	root      *schemaNode
 	recursive bool
 }
 
@@ -133,7 +133,7 @@ func (n *enum) has(e *evaluation, v any) bool {
 		return ok && n.strings[s]
 	}
 	for _, want := range n.values {
-		if e.equal(v, want) {
+		if e.equalValues(v, want) {
 			return true
 		}
 	}

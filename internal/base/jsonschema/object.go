@@ -6,7 +6,7 @@ import (
 )
 
 func (e *evaluation) checkObject(r *objectRules, obj map[string]any, seen *evaluated) bool {
-	ok := e.sizes(r, obj)
+	ok := e.checkSizes(r, obj)
 	if !ok && !e.explaining {
 		return false
 	}
@@ -14,34 +14,34 @@ func (e *evaluation) checkObject(r *objectRules, obj map[string]any, seen *evalu
 		ok = e.properties(r, obj, seen) && ok
 	}
 	if r.propertyNames != nil && (ok || e.explaining) {
-		ok = e.names(r.propertyNames, obj) && ok
+		ok = e.checkNames(r.propertyNames, obj) && ok
 	}
 	for i := range r.dependents {
 		if !ok && !e.explaining {
 			return false
 		}
-		ok = e.dependent(&r.dependents[i], obj, seen) && ok
+		ok = e.checkDependent(&r.dependents[i], obj, seen) && ok
 	}
 	return ok
 }
 
-func (e *evaluation) sizes(r *objectRules, obj map[string]any) bool {
+func (e *evaluation) checkSizes(r *objectRules, obj map[string]any) bool {
 	ok := true
 	if len(obj) < r.least {
-		ok = e.explaining && e.add(Violation{Keyword: MinProperties, Want: r.least, Got: len(obj)})
+		ok = e.explaining && e.addViolation(Violation{Keyword: MinProperties, Want: r.least, Got: len(obj)})
 	}
 	if len(obj) > r.most {
-		ok = e.explaining && e.add(Violation{Keyword: MaxProperties, Want: r.most, Got: len(obj)})
+		ok = e.explaining && e.addViolation(Violation{Keyword: MaxProperties, Want: r.most, Got: len(obj)})
 	}
-	if missing, any := e.missing(obj, r.required); any {
-		ok = e.explaining && e.add(Violation{Keyword: Required, Missing: missing})
+	if missing, any := e.missingNames(obj, r.required); any {
+		ok = e.explaining && e.addViolation(Violation{Keyword: Required, Missing: missing})
 	}
 	return ok
 }
 
-// missing lists the required names that an object lacks, or only reports that there are some.
-func (e *evaluation) missing(obj map[string]any, names []string) (missing []string, any bool) {
-	e.spend(len(names))
+// missingNames lists the required names that an object lacks, or only reports that there are some.
+func (e *evaluation) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
+	e.spendSteps(len(names))
 	for _, name := range names {
 		if _, has := obj[name]; has {
 			continue
@@ -65,7 +65,7 @@ func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evalua
 	}
 	all := true
 	var unknown []string
-	for _, name := range e.sorted(obj) {
+	for _, name := range e.sortedNames(obj) {
 		ok, known := e.property(r, name, obj[name], seen)
 		if !known {
 			unknown = append(unknown, name)
@@ -73,7 +73,7 @@ func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evalua
 		all = all && ok
 	}
 	if unknown != nil {
-		e.add(Violation{Keyword: AdditionalProperties, Unknown: unknown})
+		e.addViolation(Violation{Keyword: AdditionalProperties, Unknown: unknown})
 	}
 	return all
 }
@@ -83,16 +83,16 @@ func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluate
 	ok = true
 	if n, is := r.properties[name]; is {
 		known = true
-		ok = e.inside(n, v, name)
+		ok = e.applyInside(n, v, name)
 	}
 	for i := range r.patterns {
 		p := &r.patterns[i]
-		if !e.spend(1) || !p.pattern.match(e, name) {
+		if !e.spendSteps(1) || !p.pattern.match(e, name) {
 			continue
 		}
 		known = true
 		if p.pattern.re != nil && (ok || e.explaining) {
-			ok = e.inside(p.node, v, name) && ok
+			ok = e.applyInside(p.node, v, name) && ok
 		}
 	}
 	if !known && r.additional != nil {
@@ -100,7 +100,7 @@ func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluate
 			return false, false
 		}
 		known = true
-		ok = e.inside(r.additional, v, name)
+		ok = e.applyInside(r.additional, v, name)
 	}
 	if known {
 		seen.property(name)
@@ -108,7 +108,7 @@ func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluate
 	return ok, true
 }
 
-func (e *evaluation) names(n *node, obj map[string]any) bool {
+func (e *evaluation) checkNames(n *schemaNode, obj map[string]any) bool {
 	if !e.explaining {
 		for name := range obj {
 			if !e.apply(n, name, nil) {
@@ -118,25 +118,25 @@ func (e *evaluation) names(n *node, obj map[string]any) bool {
 		return true
 	}
 	ok := true
-	for _, name := range e.sorted(obj) {
-		if !e.silently(n, name, nil) {
-			ok = e.add(Violation{Keyword: PropertyNames, Unknown: []string{name}})
+	for _, name := range e.sortedNames(obj) {
+		if !e.applySilently(n, name, nil) {
+			ok = e.addViolation(Violation{Keyword: PropertyNames, Unknown: []string{name}})
 		}
 	}
 	return ok
 }
 
-func (e *evaluation) dependent(d *dependent, obj map[string]any, seen *evaluated) bool {
+func (e *evaluation) checkDependent(d *dependent, obj map[string]any, seen *evaluated) bool {
 	if _, has := obj[d.name]; !has {
 		return true
 	}
-	if missing, any := e.missing(obj, d.required); any {
-		return e.explaining && e.add(Violation{Keyword: DependentRequired, Missing: missing, Got: d.name})
+	if missing, any := e.missingNames(obj, d.required); any {
+		return e.explaining && e.addViolation(Violation{Keyword: DependentRequired, Missing: missing, Got: d.name})
 	}
-	return d.node == nil || e.here(d.node, obj, seen)
+	return d.node == nil || e.applyHere(d.node, obj, seen)
 }
 
-func (e *evaluation) sorted(obj map[string]any) []string {
-	e.spend(len(obj))
+func (e *evaluation) sortedNames(obj map[string]any) []string {
+	e.spendSteps(len(obj))
 	return slices.Sorted(maps.Keys(obj))
 }

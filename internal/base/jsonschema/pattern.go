@@ -47,5 +47,5 @@ func (p *pattern) match(e *evaluation, s string) bool {
 	if p.re == nil {
 		return true
 	}
-	return !e.spend(1+len(s)*p.size/32) || p.re.MatchString(s)
+	return !e.spendSteps(1+len(s)*p.size/32) || p.re.MatchString(s)
 }

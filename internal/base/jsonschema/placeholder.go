@@ -27,23 +27,23 @@ func Placeholder(raw []byte) json.RawMessage {
 	if err != nil {
 		return json.RawMessage("{}")
 	}
-	m := maker{root: doc}
+	m := placeholderMaker{root: doc}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(m.value(doc, 0)) != nil {
+	if enc.Encode(m.makeValue(doc, 0)) != nil {
 		return json.RawMessage("{}")
 	}
 	return bytes.TrimSpace(b.Bytes())
 }
 
-type maker struct {
+type placeholderMaker struct {
 	root any
 	made int
 }
 
-// value returns a value that fits s, or null where it would become too large.
-func (m *maker) value(s any, depth int) any {
+// makeValue returns a value that fits s, or null where it would become too large.
+func (m *placeholderMaker) makeValue(s any, depth int) any {
 	if m.made++; m.made > placeholderValues || depth > placeholderDepth {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (m *maker) value(s any, depth int) any {
 	if !ok || len(o) == 0 {
 		return map[string]any{}
 	}
-	if o = m.whole(o); o == nil {
+	if o = m.joinSchema(o); o == nil {
 		return nil
 	}
 	if v, ok := o["const"]; ok {
@@ -62,9 +62,9 @@ func (m *maker) value(s any, depth int) any {
 	}
 	switch kindOf(o) {
 	case "object":
-		return m.object(o, depth)
+		return m.makeObject(o, depth)
 	case "array":
-		return m.array(o, depth)
+		return m.makeArray(o, depth)
 	case "string":
 		return textFor(o)
 	case "integer", "number":
@@ -75,18 +75,18 @@ func (m *maker) value(s any, depth int) any {
 	return nil
 }
 
-// whole joins a schema with what it refers to and with the first of its choices.
-func (m *maker) whole(o map[string]any) map[string]any {
+// joinSchema joins a schema with what it refers to and with the first of its choices.
+func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	for range placeholderDepth {
 		var more []any
 		if ref, ok := o["$ref"].(string); ok {
-			more = append(more, m.follow(ref))
+			more = append(more, m.followRef(ref))
 		}
 		all, _ := o["allOf"].([]any)
 		more = append(more, all...)
 		for _, choice := range []string{"anyOf", "oneOf"} {
 			if of, ok := o[choice].([]any); ok {
-				more = append(more, first(of))
+				more = append(more, firstChoice(of))
 			}
 		}
 		if len(more) == 0 {
@@ -97,17 +97,17 @@ func (m *maker) whole(o map[string]any) map[string]any {
 			delete(o, key)
 		}
 		for _, s := range more {
-			if m.made += 1 + members(s)/64; m.made > placeholderValues {
+			if m.made += 1 + propertyCount(s)/64; m.made > placeholderValues {
 				return nil // to join much, again and again, takes long too
 			}
-			merge(o, s)
+			mergeSchema(o, s)
 		}
 	}
 	return nil // it leads in a circle
 }
 
-// first returns the first choice that is more than null.
-func first(of []any) any {
+// firstChoice returns the first choice that is more than null.
+func firstChoice(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
 			return s
@@ -116,15 +116,15 @@ func first(of []any) any {
 	return nil
 }
 
-// members returns how many properties s adds.
-func members(s any) int {
+// propertyCount returns how many properties s adds.
+func propertyCount(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)
 	return len(o) + len(properties)
 }
 
-// merge adds what s says to o, where o says nothing; properties of both count.
-func merge(o map[string]any, s any) {
+// mergeSchema adds what s says to o, where o says nothing; properties of both count.
+func mergeSchema(o map[string]any, s any) {
 	more, _ := s.(map[string]any)
 	for key, v := range more {
 		have, there := o[key]
@@ -141,8 +141,8 @@ func merge(o map[string]any, s any) {
 	}
 }
 
-// follow finds what a reference within the document leads to: a path, or an anchor.
-func (m *maker) follow(ref string) any {
+// followRef finds what a reference within the document leads to: a path, or an anchor.
+func (m *placeholderMaker) followRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if path, err := url.PathUnescape(path); ok && err == nil {
 		at := m.root
@@ -193,12 +193,12 @@ func kindOf(o map[string]any) string {
 	return "object"
 }
 
-func (m *maker) object(o map[string]any, depth int) any {
+func (m *placeholderMaker) makeObject(o map[string]any, depth int) any {
 	made := map[string]any{}
 	properties, _ := o["properties"].(map[string]any)
 	required, _ := o["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		v := m.value(properties[name], depth+1)
+		v := m.makeValue(properties[name], depth+1)
 		if v == nil && !slices.Contains(required, any(name)) {
 			continue
 		}
@@ -206,19 +206,19 @@ func (m *maker) object(o map[string]any, depth int) any {
 	}
 	for _, r := range required {
 		if name, ok := r.(string); ok && properties[name] == nil {
-			made[name] = m.value(o["additionalProperties"], depth+1)
+			made[name] = m.makeValue(o["additionalProperties"], depth+1)
 		}
 	}
 	return made
 }
 
-func (m *maker) array(o map[string]any, depth int) any {
+func (m *placeholderMaker) makeArray(o map[string]any, depth int) any {
 	made := []any{}
 	items := o["items"]
 	for _, key := range []string{"prefixItems", "items"} {
 		if list, ok := o[key].([]any); ok {
 			for _, s := range list {
-				made = append(made, m.value(s, depth+1))
+				made = append(made, m.makeValue(s, depth+1))
 			}
 			items = nil
 		}
@@ -228,7 +228,7 @@ func (m *maker) array(o map[string]any, depth int) any {
 	}
 	least, _ := limitOf(o["minItems"])
 	for len(made) < max(1, int(least)) && m.made < placeholderValues {
-		v := m.value(items, depth+1)
+		v := m.makeValue(items, depth+1)
 		if v == nil && least == 0 {
 			break
 		}

@@ -31,7 +31,7 @@ const (
 
 // Schema represents a compiled schema. It never changes, so anybody may use it at once.
 type Schema struct {
-	root    *node
+	root    *schemaNode
 	dynamic bool // there is a reference that depends on how it was reached
 }
 

@@ -83,13 +83,13 @@ func (v *Violation) String() string {
 	case Enum, Const:
 		return v.oneOfValues()
 	case Required, DependentRequired, AdditionalProperties, PropertyNames:
-		return v.names()
+		return v.joinNames()
 	case Pattern:
-		return fmt.Sprintf("%s does not match pattern %s", quote(v.Got), quote(v.Want))
+		return fmt.Sprintf("%s does not match pattern %s", quoteValue(v.Got), quoteValue(v.Want))
 	case Format:
-		return fmt.Sprintf("%s is not valid %s: %v", quote(v.Got), v.Want, v.Err)
+		return fmt.Sprintf("%s is not valid %s: %v", quoteValue(v.Got), v.Want, v.Err)
 	case UniqueItems, OneOf:
-		return v.indexes()
+		return v.joinIndexes()
 	case AdditionalItems:
 		return fmt.Sprintf("last %d additionalItem(s) not allowed", v.Got)
 	case Contains:
@@ -101,7 +101,7 @@ func (v *Violation) String() string {
 	case False:
 		return "false schema"
 	}
-	return fmt.Sprintf("%s: got %s, want %s", v.Keyword, number(v.Got), number(v.Want))
+	return fmt.Sprintf("%s: got %s, want %s", v.Keyword, formatNumber(v.Got), formatNumber(v.Want))
 }
 
 func (v *Violation) oneOfValues() string {
@@ -115,7 +115,7 @@ func (v *Violation) oneOfValues() string {
 		case arrayType, objectType:
 			return fmt.Sprintf("'%s' failed", v.Keyword)
 		}
-		words[i] = quote(x)
+		words[i] = quoteValue(x)
 	}
 	if len(words) == 1 {
 		return "value must be " + words[0]
@@ -123,14 +123,14 @@ func (v *Violation) oneOfValues() string {
 	return "value must be one of " + strings.Join(words, ", ")
 }
 
-func (v *Violation) names() string {
+func (v *Violation) joinNames() string {
 	switch v.Keyword {
 	case PropertyNames:
 		return "invalid propertyName " + quoteAll(v.Unknown)
 	case AdditionalProperties:
 		return "additional properties " + quoteAll(v.Unknown) + " not allowed"
 	case DependentRequired:
-		return fmt.Sprintf("properties %s required, if %s exists", quoteAll(v.Missing), quote(v.Got))
+		return fmt.Sprintf("properties %s required, if %s exists", quoteAll(v.Missing), quoteValue(v.Got))
 	}
 	if len(v.Missing) == 1 {
 		return "missing property " + quoteAll(v.Missing)
@@ -138,7 +138,7 @@ func (v *Violation) names() string {
 	return "missing properties " + quoteAll(v.Missing)
 }
 
-func (v *Violation) indexes() string {
+func (v *Violation) joinIndexes() string {
 	two, ok := v.Got.([2]int)
 	switch {
 	case !ok:
@@ -149,8 +149,8 @@ func (v *Violation) indexes() string {
 	return fmt.Sprintf("items at %d and %d are equal", two[0], two[1])
 }
 
-// quote puts strings between ' and leaves other values as they are.
-func quote(v any) string {
+// quoteValue puts strings between ' and leaves other values as they are.
+func quoteValue(v any) string {
 	s, ok := v.(string)
 	if !ok {
 		return fmt.Sprint(v)
@@ -163,13 +163,13 @@ func quote(v any) string {
 func quoteAll(names []string) string {
 	q := make([]string, len(names))
 	for i, n := range names {
-		q[i] = quote(n)
+		q[i] = quoteValue(n)
 	}
 	return strings.Join(q, ", ")
 }
 
-// number shows 5000.0 as 5,000.
-func number(v any) string {
+// formatNumber shows 5000.0 as 5,000.
+func formatNumber(v any) string {
 	s := fmt.Sprint(v)
 	if n, ok := v.(json.Number); ok {
 		s = string(n)

@@ -49,20 +49,20 @@ func New(limit int64) *Budget {
 	room := max(limit-own, least)
 	b := &Budget{
 		limit:   limit,
-		fresh:   share(min(room/8, mostFresh)),
-		values:  share(room * 3 / 8),
-		work:    share(room / 2),
+		fresh:   newSharedPool(min(room/8, mostFresh)),
+		values:  newSharedPool(room * 3 / 8),
+		work:    newSharedPool(room / 2),
 		turns:   NewPool(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
 		reclaim: giveBack,
 	}
 	for _, p := range []*Pool{b.fresh, b.values, b.work} {
-		p.drained = b.drained
+		p.drained = b.scheduleRelease
 	}
 	return b
 }
 
-// share returns a pool of which each owner has a quarter.
-func share(total int64) *Pool { return NewPool(total, total/4) }
+// newSharedPool returns a pool of which each owner has a quarter.
+func newSharedPool(total int64) *Pool { return NewPool(total, total/4) }
 
 // Limit returns what the engine may take, in bytes.
 func (b *Budget) Limit() int64 { return b.limit }
@@ -85,28 +85,28 @@ func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error
 
 // Admit waits until an answer of n bytes from server can be transformed for the holder of claim,
 // which holds from then on what that takes. A nil claim holds nothing.
-func (b *Budget) Admit(ctx context.Context, claim *core.Claim, server string, n int64) error {
+func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
 	if n <= Small {
 		return nil
 	}
-	value, err := b.values.Take(ctx, claim.Holder(), n+n/4)
+	value, err := b.values.Take(ctx, claim.HolderName(), n+n/4)
 	if err != nil {
 		return err
 	}
-	work, err := b.transform(ctx, server, expansion*n, n >= heavy)
+	work, err := b.startTransform(ctx, server, expansion*n, n >= heavy)
 	if err != nil {
 		value.Free()
 		return err
 	}
-	claim.Keep(work, value)
+	claim.HoldTransformation(work, value)
 	return nil
 }
 
 // AdmitPiecewise is Admit for an answer that is never in memory as a whole.
-func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.Claim, server string) error {
-	work, err := b.transform(ctx, server, piecewise, true)
+func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, server string) error {
+	work, err := b.startTransform(ctx, server, piecewise, true)
 	if err == nil {
-		claim.Keep(work, nil)
+		claim.HoldTransformation(work, nil)
 	}
 	return err
 }
@@ -114,44 +114,44 @@ func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.Claim, server s
 // Receive waits until a result of n bytes of claim's execution can be received. The result counts
 // against another share than the answers to the calls of the execution: a program that has ended does
 // not read them any more.
-func (b *Budget) Receive(ctx context.Context, claim *core.Claim, n int64) error {
+func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
 	}
-	value, err := b.values.Take(ctx, claim.Holder()+"\x00result", n)
+	value, err := b.values.Take(ctx, claim.HolderName()+"\x00result", n)
 	if err == nil {
-		claim.Keep(nil, value)
+		claim.HoldTransformation(nil, value)
 	}
 	return err
 }
 
 // Report waits until a result of n bytes can be made ready for the model.
-func (b *Budget) Report(ctx context.Context, claim *core.Claim, n int64) error {
+func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
 	}
-	work, err := b.transform(ctx, claim.Holder(), expansion*n, n >= heavy)
+	work, err := b.startTransform(ctx, claim.HolderName(), expansion*n, n >= heavy)
 	if err == nil {
-		claim.Keep(work, nil)
+		claim.HoldTransformation(work, nil)
 	}
 	return err
 }
 
 // Load waits until a message of n bytes from server can be read into memory that nobody has asked for.
-func (b *Budget) Load(ctx context.Context, server string, n int64) (core.Held, error) {
+func (b *Budget) Load(ctx context.Context, server string, n int64) (core.HeldMemory, error) {
 	if n <= Small {
 		return nil, nil
 	}
 	return b.work.Take(ctx, server, 2*n)
 }
 
-// transform takes what a transformation needs: bytes, and a turn if it is a long one.
-func (b *Budget) transform(ctx context.Context, owner string, n int64, long bool) (*work, error) {
+// startTransform takes what a transformation needs: bytes, and a turn if it is a long one.
+func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
 	bytes, err := b.work.Take(ctx, owner, n)
 	if err != nil {
 		return nil, err
 	}
-	w := &work{bytes: bytes, owner: owner}
+	w := &transformWork{bytes: bytes, owner: owner}
 	if !long {
 		return w, nil
 	}
@@ -163,8 +163,8 @@ func (b *Budget) transform(ctx context.Context, owner string, n int64, long bool
 	return w, nil
 }
 
-// work describes what a transformation holds.
-type work struct {
+// transformWork describes what a transformation holds.
+type transformWork struct {
 	bytes *Hold
 	owner string
 	turns *Pool // nil: it needs no turn
@@ -175,7 +175,7 @@ type work struct {
 }
 
 // Free ends the transformation.
-func (w *work) Free() {
+func (w *transformWork) Free() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
@@ -184,10 +184,10 @@ func (w *work) Free() {
 }
 
 // Shrink is Free: a transformation leaves nothing.
-func (w *work) Shrink(int64) { w.Free() }
+func (w *transformWork) Shrink(int64) { w.Free() }
 
 // Yield gives the turn to those that wait for one, and waits for the next.
-func (w *work) Yield(ctx context.Context) error {
+func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.Waits() {
 		return nil
 	}
@@ -220,8 +220,8 @@ const (
 	betweenReclaims = 5 * time.Second
 )
 
-// drained plans to give memory back to the system, after a pool that had much in use has little.
-func (b *Budget) drained() {
+// scheduleRelease plans to give memory back to the system, after a pool that had much in use has little.
+func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timer == nil && !b.closed {

@@ -17,11 +17,11 @@ func Auto() int64 {
 		text, _ := os.ReadFile(name)
 		return string(text)
 	}
-	return auto(read)
+	return autoLimit(read)
 }
 
-func auto(read func(name string) string) int64 {
-	machine := total(read("/proc/meminfo"))
+func autoLimit(read func(name string) string) int64 {
+	machine := totalMemory(read("/proc/meminfo"))
 	group := groupLimit(read)
 	switch {
 	case group > 0 && (machine == 0 || group < machine):
@@ -32,8 +32,8 @@ func auto(read func(name string) string) int64 {
 	return unknown
 }
 
-// total reads the machine's memory from /proc/meminfo, 0 if it is not there.
-func total(meminfo string) int64 {
+// totalMemory reads the machine's memory from /proc/meminfo, 0 if it is not there.
+func totalMemory(meminfo string) int64 {
 	_, rest, _ := strings.Cut(meminfo, "MemTotal:")
 	kib, _ := strconv.ParseInt(firstField(rest), 10, 64)
 	return kib << 10
@@ -60,18 +60,18 @@ func groupLimit(read func(name string) string) (least int64) {
 			file = "memory.limit_in_bytes"
 		}
 		if parts[1] == "" || hasWord(parts[1], "memory") {
-			least = smaller(least, along(mountOf(mounts, parts[1] != ""), parts[2], file, read))
+			least = smallerLimit(least, leastLimit(mountOf(mounts, parts[1] != ""), parts[2], file, read))
 		}
 	}
 	return least
 }
 
-// mount describes where a hierarchy of control groups is, and which group is its root there.
-type mount struct{ root, at string }
+// cgroupMount describes where a hierarchy of control groups is, and which group is its root there.
+type cgroupMount struct{ root, at string }
 
 // mountOf finds the hierarchy of the memory controller of version 1, or that of version 2, in
 // /proc/self/mountinfo.
-func mountOf(mounts string, first bool) mount {
+func mountOf(mounts string, first bool) cgroupMount {
 	for _, line := range strings.Split(mounts, "\n") {
 		before, after, _ := strings.Cut(line, " - ")
 		where, kind := strings.Fields(before), strings.Fields(after)
@@ -79,10 +79,10 @@ func mountOf(mounts string, first bool) mount {
 			continue
 		}
 		if first && kind[0] == "cgroup" && hasWord(kind[2], "memory") || !first && kind[0] == "cgroup2" {
-			return mount{root: where[3], at: where[4]}
+			return cgroupMount{root: where[3], at: where[4]}
 		}
 	}
-	return mount{}
+	return cgroupMount{}
 }
 
 func hasWord(list, word string) bool {
@@ -94,8 +94,8 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// along returns the smallest limit of a group and of those that it is in, as far as they are mounted.
-func along(m mount, group, file string, read func(name string) string) (least int64) {
+// leastLimit returns the smallest limit of a group and of those that it is in, as far as they are mounted.
+func leastLimit(m cgroupMount, group, file string, read func(name string) string) (least int64) {
 	if m.at == "" {
 		return 0
 	}
@@ -103,7 +103,7 @@ func along(m mount, group, file string, read func(name string) string) (least in
 	for dir := path.Join("/", below); ; dir = path.Dir(dir) {
 		n, err := strconv.ParseInt(strings.TrimSpace(read(path.Join(m.at, dir, file))), 10, 64)
 		if err == nil { // "max" is no number
-			least = smaller(least, n)
+			least = smallerLimit(least, n)
 		}
 		if dir == "/" {
 			return least
@@ -111,8 +111,8 @@ func along(m mount, group, file string, read func(name string) string) (least in
 	}
 }
 
-// smaller returns the smaller one of two limits, of which 0 is none.
-func smaller(a, b int64) int64 {
+// smallerLimit returns the smaller one of two limits, of which 0 is none.
+func smallerLimit(a, b int64) int64 {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}

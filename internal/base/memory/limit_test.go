@@ -32,7 +32,7 @@ func TestAuto(t *testing.T) {
 		"nonsense":                  {files("3:memory\n::\nx", "a - b\n - \n", "/memory.max", "1"), 4 << 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := auto(func(name string) string { return tt.files[name] }); got != tt.want {
+			if got := autoLimit(func(name string) string { return tt.files[name] }); got != tt.want {
 				t.Errorf("%d, want %d", got, tt.want)
 			}
 		})

@@ -15,10 +15,10 @@ type Pool struct {
 
 	mu     sync.Mutex
 	used   int64
-	owners map[string]int64     // what each holds
-	queues map[string][]*waiter // what each waits for; no empty ones
-	turns  []string             // the owners that wait, the next one first
-	peak   int64                // the most that was in use since it was last little
+	owners map[string]int64         // what each holds
+	queues map[string][]*poolWaiter // what each waits for; no empty ones
+	turns  []string                 // the owners that wait, the next one first
+	peak   int64                    // the most that was in use since it was last little
 
 	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
 }
@@ -29,7 +29,7 @@ const (
 	little = 1 << 20
 )
 
-type waiter struct {
+type poolWaiter struct {
 	n       int64
 	granted chan struct{}
 }
@@ -37,7 +37,7 @@ type waiter struct {
 // NewPool returns a pool of total, of which one owner may hold share.
 func NewPool(total, share int64) *Pool {
 	total = max(total, 1)
-	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*waiter{}}
+	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
 }
 
 // Hold represents a part of a Pool. A nil Hold is a part of nothing.
@@ -51,35 +51,35 @@ type Hold struct {
 func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
-	if len(p.turns) == 0 && p.fits(owner, n) {
-		h := p.hold(owner, n)
+	if len(p.turns) == 0 && p.hasRoom(owner, n) {
+		h := p.newHold(owner, n)
 		p.mu.Unlock()
 		return h, nil
 	}
-	w := &waiter{n: n, granted: make(chan struct{})}
+	w := &poolWaiter{n: n, granted: make(chan struct{})}
 	if len(p.queues[owner]) == 0 {
 		p.turns = append(p.turns, owner)
 	}
 	p.queues[owner] = append(p.queues[owner], w)
-	p.grant()
+	p.grantWaiting()
 	p.mu.Unlock()
 	select {
 	case <-w.granted:
 		return &Hold{pool: p, owner: owner, n: n}, nil
 	case <-ctx.Done():
-		return nil, p.leave(owner, w, ctx)
+		return nil, p.removeWaiter(owner, w, ctx)
 	}
 }
 
-// leave takes a waiter out of its queue, or gives back what it was granted just now.
-func (p *Pool) leave(owner string, w *waiter, ctx context.Context) error {
+// removeWaiter takes a waiter out of its queue, or gives back what it was granted just now.
+func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.queues[owner], w); i >= 0 {
-		p.dequeue(owner, i)
-		p.grant()
+		p.removeRequest(owner, i)
+		p.grantWaiting()
 	} else {
-		p.release(owner, w.n)
+		p.releaseAmount(owner, w.n)
 	}
 	return context.Cause(ctx)
 }
@@ -88,17 +88,17 @@ func (p *Pool) leave(owner string, w *waiter, ctx context.Context) error {
 func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.turns) > 0 || !p.fits(owner, n) {
+	if len(p.turns) > 0 || !p.hasRoom(owner, n) {
 		return nil, false
 	}
-	return p.hold(owner, n), true
+	return p.newHold(owner, n), true
 }
 
 // Force takes n for owner, though the pool may have less. It counts what is held already.
 func (p *Pool) Force(owner string, n int64) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hold(owner, n)
+	return p.newHold(owner, n)
 }
 
 // Used returns what is held at the moment.
@@ -115,43 +115,43 @@ func (p *Pool) Waits() bool {
 	return len(p.turns) > 0
 }
 
-func (p *Pool) fits(owner string, n int64) bool {
-	return p.used+n <= p.total && p.allows(owner, n)
+func (p *Pool) hasRoom(owner string, n int64) bool {
+	return p.used+n <= p.total && p.isAllowed(owner, n)
 }
 
-func (p *Pool) allows(owner string, n int64) bool {
+func (p *Pool) isAllowed(owner string, n int64) bool {
 	held := p.owners[owner]
 	return held == 0 || held+n <= p.share
 }
 
-// hold counts n as held by owner. The caller holds mu.
-func (p *Pool) hold(owner string, n int64) *Hold {
-	p.count(owner, n)
+// newHold counts n as held by owner. The caller holds mu.
+func (p *Pool) newHold(owner string, n int64) *Hold {
+	p.addUsed(owner, n)
 	return &Hold{pool: p, owner: owner, n: n}
 }
 
-func (p *Pool) count(owner string, n int64) {
+func (p *Pool) addUsed(owner string, n int64) {
 	p.used += n
 	p.owners[owner] += n
 	p.peak = max(p.peak, p.used)
 }
 
-// grant serves those that wait, as far as there is enough. Owners that hold their share are passed
+// grantWaiting serves those that wait, as far as there is enough. Owners that hold their share are passed
 // over; one for which the pool is too full ends the round. The caller holds mu.
-func (p *Pool) grant() {
+func (p *Pool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]
 		w := p.queues[owner][0]
-		if !p.allows(owner, w.n) {
+		if !p.isAllowed(owner, w.n) {
 			i++
 			continue
 		}
 		if p.used+w.n > p.total {
 			return
 		}
-		p.count(owner, w.n)
+		p.addUsed(owner, w.n)
 		close(w.granted)
-		p.dequeue(owner, 0)
+		p.removeRequest(owner, 0)
 		if len(p.queues[owner]) > 0 { // its next request comes after those of the others
 			p.turns = append(slices.Delete(p.turns, i, i+1), owner)
 		}
@@ -159,8 +159,8 @@ func (p *Pool) grant() {
 	}
 }
 
-// dequeue takes out one request of an owner. The caller holds mu.
-func (p *Pool) dequeue(owner string, i int) {
+// removeRequest takes out one request of an owner. The caller holds mu.
+func (p *Pool) removeRequest(owner string, i int) {
 	p.queues[owner] = slices.Delete(p.queues[owner], i, i+1)
 	if len(p.queues[owner]) == 0 {
 		delete(p.queues, owner)
@@ -168,13 +168,13 @@ func (p *Pool) dequeue(owner string, i int) {
 	}
 }
 
-// release gives n of an owner back. The caller holds mu.
-func (p *Pool) release(owner string, n int64) {
+// releaseAmount gives n of an owner back. The caller holds mu.
+func (p *Pool) releaseAmount(owner string, n int64) {
 	p.used -= n
 	if p.owners[owner] -= n; p.owners[owner] <= 0 {
 		delete(p.owners, owner)
 	}
-	p.grant()
+	p.grantWaiting()
 	if p.peak >= much && p.used <= little {
 		p.peak = p.used
 		if p.drained != nil {
@@ -187,21 +187,21 @@ func (p *Pool) release(owner string, n int64) {
 func (h *Hold) Grow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
-	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extend(n)
+	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
 // Extend adds n if there is as much, whoever waits for it and whatever the owner's share is.
 func (h *Hold) Extend(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
-	return h.extend(n)
+	return h.extendBy(n)
 }
 
-func (h *Hold) extend(n int64) bool {
+func (h *Hold) extendBy(n int64) bool {
 	if h.pool.used+n > h.pool.total {
 		return false
 	}
-	h.pool.count(h.owner, n)
+	h.pool.addUsed(h.owner, n)
 	h.n += n
 	return true
 }
@@ -215,7 +215,7 @@ func (h *Hold) Shrink(n int64) {
 	defer h.pool.mu.Unlock()
 	if back := h.n - max(n, 0); back > 0 {
 		h.n -= back
-		h.pool.release(h.owner, back)
+		h.pool.releaseAmount(h.owner, back)
 	}
 }
 

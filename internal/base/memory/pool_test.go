@@ -157,7 +157,7 @@ func TestNothingDeadlocks(t *testing.T) {
 						return
 					}
 					time.Sleep(time.Duration(call) * 10 * time.Millisecond) // transforms
-					claim.Transformed(n)
+					claim.FinishTransformation(n)
 					time.Sleep(time.Duration(program) * 100 * time.Millisecond) // the program does not read
 					if claim.Free(); b.Receive(ctx, claim, n) == nil {
 						_ = b.Report(ctx, claim, n)
@@ -183,14 +183,14 @@ func TestClaims(t *testing.T) {
 	if err := b.Admit(inner, core.ClaimOf(inner), "s", n); err != nil {
 		t.Fatal(err)
 	}
-	if b.work.Used() != expansion*n || b.values.Used() < n || b.turns.Used() != 1 || !call.Holds() {
+	if b.work.Used() != expansion*n || b.values.Used() < n || b.turns.Used() != 1 || !call.IsHolding() {
 		t.Errorf("%d for work, %d for the value, %d turns", b.work.Used(), b.values.Used(), b.turns.Used())
 	}
-	call.Transformed(10)
+	call.FinishTransformation(10)
 	if b.work.Used() != 0 || b.values.Used() != 10 || b.turns.Used() != 0 {
 		t.Errorf("transformed: %d for work, %d for the value, %d turns", b.work.Used(), b.values.Used(), b.turns.Used())
 	}
-	call.Also().Free()
+	call.AddHolder().Free()
 	if b.values.Used() != 10 {
 		t.Error("it was freed while somebody else has the value")
 	}

@@ -34,15 +34,15 @@ func living(dir string) (pids []int) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		if at, err := os.Readlink(link); err == nil && at == dir && !ended(pid) {
+		if at, err := os.Readlink(link); err == nil && at == dir && !isClosed(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// ended reports whether a process is a zombie or gone.
-func ended(pid int) bool {
+// isClosed reports whether a process is a zombie or gone.
+func isClosed(pid int) bool {
 	s, err := reaper.ReadStat(pid)
 	return err != nil || s.State == 'Z' || s.State == 'X'
 }
@@ -194,7 +194,7 @@ func TestKilledKeeper(t *testing.T) {
 				t.Fatal(err)
 			}
 			assertNobody(t, dir, engine.Process.Pid)
-			if ended(engine.Process.Pid) {
+			if isClosed(engine.Process.Pid) {
 				t.Error("the engine ended too")
 			}
 		})

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// direct represents a child of this process with its group: on Unix the process group that it leads, on Windows its
+// directChild represents a child of this process with its group: on Unix the process group that it leads, on Windows its
 // job.
-type direct struct {
+type directChild struct {
 	cmd   *exec.Cmd
-	group group
+	group processGroup
 
 	exited chan struct{} // closed when the child itself has ended
 
@@ -19,48 +19,48 @@ type direct struct {
 }
 
 // newDirect makes the tree of cmd, which runs. If it fails, it kills cmd.
-func newDirect(cmd *exec.Cmd) (*direct, error) {
+func newDirect(cmd *exec.Cmd) (*directChild, error) {
 	g, err := newGroup(cmd)
 	if err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return nil, err
 	}
-	return &direct{cmd: cmd, group: g, exited: make(chan struct{})}, nil
+	return &directChild{cmd: cmd, group: g, exited: make(chan struct{})}, nil
 }
 
-func (d *direct) pid() int { return d.cmd.Process.Pid }
+func (d *directChild) processID() int { return d.cmd.Process.Pid }
 
-func (d *direct) stop(grace time.Duration) {
+func (d *directChild) stopTree(grace time.Duration) {
 	d.mu.Lock()
 	d.deadline = time.Now().Add(grace)
 	d.mu.Unlock()
 	if grace > 0 {
-		d.group.terminate()
-		wait(d.exited, grace)
+		d.group.terminateAll()
+		waitFor(d.exited, grace)
 	}
-	if !ended(d.exited) {
-		d.group.kill()
+	if !isClosed(d.exited) {
+		d.group.killAll()
 	}
 }
 
-// await returns when the child has ended and its group is gone. A child that ends by
+// awaitEnd returns when the child has ended and its group is gone. A child that ends by
 // itself takes its group with it at once; one that is being stopped leaves the others
 // the time that stop granted.
 //
 // The child stays unreaped until then, so that its process id, which is the name of
 // the group, cannot come to mean somebody else.
-func (d *direct) await() string {
+func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)
 	close(d.exited)
 	d.mu.Lock()
 	deadline := d.deadline
 	d.mu.Unlock()
-	for d.group.alive() && time.Now().Before(deadline) {
+	for d.group.isAlive() && time.Now().Before(deadline) {
 		time.Sleep(5 * time.Millisecond)
 	}
-	d.group.kill()
+	d.group.killAll()
 	_ = d.cmd.Wait() // how it ended is in ProcessState; not all systems can wait without reaping
-	d.group.close()
+	d.group.closeGroup()
 	return d.cmd.ProcessState.String()
 }

@@ -17,9 +17,9 @@ import (
 // among its descendants.
 func AdoptOrphans() error { return nil }
 
-// system starts children of this process, whose groups the helper process kills when
+// systemStarter starts children of this process, whose groups the helper process kills when
 // this process is gone.
-type system struct {
+type systemStarter struct {
 	argv []string // starts the helper; empty means none
 
 	mu      sync.Mutex
@@ -28,10 +28,12 @@ type system struct {
 	cmd     *exec.Cmd
 }
 
-func newSystem(argv []string) *system { return &system{argv: argv, watched: map[int]string{}} }
+func newSystem(argv []string) *systemStarter {
+	return &systemStarter{argv: argv, watched: map[int]string{}}
+}
 
-func (s *system) start(cmd *exec.Cmd) (tree, error) {
-	prepare(cmd)
+func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
+	prepareCommand(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -42,9 +44,9 @@ func (s *system) start(cmd *exec.Cmd) (tree, error) {
 	if len(s.argv) == 0 {
 		return d, nil
 	}
-	if err := s.watch(d.pid()); err != nil {
-		d.group.kill()
-		_ = d.await()
+	if err := s.watchGroup(d.processID()); err != nil {
+		d.group.killAll()
+		_ = d.awaitEnd()
 		return nil, fmt.Errorf("the process that watches over servers can't be started: %w", err)
 	}
 	return watchedTree{d, s}, nil
@@ -52,52 +54,52 @@ func (s *system) start(cmd *exec.Cmd) (tree, error) {
 
 // watchedTree represents a child whose group the helper watches.
 type watchedTree struct {
-	*direct
-	system *system
+	*directChild
+	system *systemStarter
 }
 
-func (w watchedTree) await() string {
-	state := w.direct.await()
-	w.system.release(w.pid())
+func (w watchedTree) awaitEnd() string {
+	state := w.directChild.awaitEnd()
+	w.system.releaseGroup(w.processID())
 	return state
 }
 
-// watch has the helper kill the process group led by pid if this process dies before
+// watchGroup has the helper kill the process group led by pid if this process dies before
 // release is called. The pipe to the helper is the whole protocol: a line "+pid start"
 // says that a group is to be watched, "-pid" that it is gone, the end of the pipe that
 // this process is.
-func (s *system) watch(pid int) error {
+func (s *systemStarter) watchGroup(pid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watched[pid] = startTime(pid)
-	if s.tell("+%d %s\n", pid, s.watched[pid]) == nil {
+	if s.sendHelper("+%d %s\n", pid, s.watched[pid]) == nil {
 		return nil
 	}
-	s.end() // somebody killed the helper: a new one has to know them all
-	if err := s.launch(); err != nil {
+	s.endHelper() // somebody killed the helper: a new one has to know them all
+	if err := s.launchHelper(); err != nil {
 		delete(s.watched, pid)
 		return err
 	}
 	for pid, start := range s.watched {
-		_ = s.tell("+%d %s\n", pid, start)
+		_ = s.sendHelper("+%d %s\n", pid, start)
 	}
 	return nil
 }
 
-func (s *system) release(pid int) {
+func (s *systemStarter) releaseGroup(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.watched, pid)
-	_ = s.tell("-%d\n", pid)
+	_ = s.sendHelper("-%d\n", pid)
 }
 
-func (s *system) close() {
+func (s *systemStarter) closeStarter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.end()
+	s.endHelper()
 }
 
-func (s *system) tell(format string, args ...any) error {
+func (s *systemStarter) sendHelper(format string, args ...any) error {
 	if s.pipe == nil {
 		return io.ErrClosedPipe
 	}
@@ -105,14 +107,14 @@ func (s *system) tell(format string, args ...any) error {
 	return err
 }
 
-// launch starts the helper in a session of its own, so that neither a signal from the
+// launchHelper starts the helper in a session of its own, so that neither a signal from the
 // terminal nor one to this process's group reaches it. It inherits neither environment
 // nor descriptors.
-func (s *system) launch() error {
+func (s *systemStarter) launchHelper() error {
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	cmd.Env = []string{}
 	cmd.Dir = rootDir
-	detach(cmd)
+	detachHelper(cmd)
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (s *system) launch() error {
 	return nil
 }
 
-func (s *system) end() {
+func (s *systemStarter) endHelper() {
 	if s.pipe == nil {
 		return
 	}
@@ -143,15 +145,15 @@ func Serve() {
 	watched := map[int]string{}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		note(watched, lines.Text())
+		applyLine(watched, lines.Text())
 	}
 	for pid, start := range watched {
 		killGroup(pid, start)
 	}
 }
 
-// note takes down one line of the protocol; it ignores what is no such line.
-func note(watched map[int]string, line string) {
+// applyLine takes down one line of the protocol; it ignores what is no such line.
+func applyLine(watched map[int]string, line string) {
 	if len(line) == 0 {
 		return
 	}

@@ -23,8 +23,8 @@ const (
 	stopPatience = 10 * time.Second
 )
 
-// kept represents a child behind a keeper.
-type kept struct {
+// keptChild represents a child behind a keeper.
+type keptChild struct {
 	keeper *exec.Cmd
 	engine *os.File // this end of the socket to the keeper
 	in     *json.Decoder
@@ -36,12 +36,12 @@ type kept struct {
 }
 
 // startKept starts a keeper, which starts cmd.
-func (s *system) startKept(cmd *exec.Cmd) (tree, error) {
+func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("the process that keeps watch over the server can't be started: %v", err) //nolint:errorlint // wrapped, it would say that the server's program is missing
 	}
-	first, err := k.begin(cmd)
+	first, err := k.beginChild(cmd)
 	if err == nil && first.Errno == 0 && first.PID > 0 {
 		k.leader = first.PID
 		go k.awaitKeeper()
@@ -59,13 +59,13 @@ func (s *system) startKept(cmd *exec.Cmd) (tree, error) {
 // startKeeper starts a keeper with the standard streams of cmd, in a session of its own, so
 // that neither a signal from the terminal nor one to this process's group reaches it. It
 // inherits no environment.
-func (s *system) startKeeper(cmd *exec.Cmd) (*kept, error) {
+func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	k := &kept{engine: ours, in: json.NewDecoder(ours), over: make(chan struct{})}
+	k := &keptChild{engine: ours, in: json.NewDecoder(ours), over: make(chan struct{})}
 	k.keeper = exec.Command(ownProgram(s.argv[0]), s.argv[1:]...)
 	k.keeper.Args[0] = s.argv[0]
 	k.keeper.Env = []string{}
@@ -73,7 +73,7 @@ func (s *system) startKeeper(cmd *exec.Cmd) (*kept, error) {
 	k.keeper.ExtraFiles = []*os.File{theirs} // engineFD
 	// If something has stopped the keeper, the death of this process lets it go on.
 	k.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
-	if err := s.spawner.start(k.keeper); err != nil {
+	if err := s.spawner.startCommand(k.keeper); err != nil {
 		_ = ours.Close()
 		return nil, err
 	}
@@ -83,53 +83,53 @@ func (s *system) startKeeper(cmd *exec.Cmd) (*kept, error) {
 	return k, nil
 }
 
-// begin tells the keeper what to start, and returns its answer.
-func (k *kept) begin(cmd *exec.Cmd) (first report, err error) {
+// beginChild tells the keeper what to start, and returns its answer.
+func (k *keptChild) beginChild(cmd *exec.Cmd) (first keeperReport, err error) {
 	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
 	defer func() { _ = k.engine.SetDeadline(time.Time{}) }()
-	o := order{Engine: os.Getpid(), Path: []byte(cmd.Path), Dir: []byte(cmd.Dir), Args: bytesOf(cmd.Args), Env: bytesOf(cmd.Environ())}
+	o := startOrder{Engine: os.Getpid(), Path: []byte(cmd.Path), Dir: []byte(cmd.Dir), Args: bytesOf(cmd.Args), Env: bytesOf(cmd.Environ())}
 	if err := json.NewEncoder(k.engine).Encode(o); err != nil {
 		return first, err
 	}
 	return first, k.in.Decode(&first)
 }
 
-func (k *kept) pid() int { return k.leader }
+func (k *keptChild) processID() int { return k.leader }
 
-func (k *kept) stop(grace time.Duration) {
-	k.ask(grace)
+func (k *keptChild) stopTree(grace time.Duration) {
+	k.requestStop(grace)
 	_ = k.keeper.Process.Signal(syscall.SIGCONT)
-	if wait(k.over, max(grace, 0)+stopPatience) {
+	if waitFor(k.over, max(grace, 0)+stopPatience) {
 		return
 	}
 	_ = k.keeper.Process.Kill()
 }
 
-func (k *kept) ask(grace time.Duration) {
+func (k *keptChild) requestStop(grace time.Duration) {
 	k.sending.Lock()
 	defer k.sending.Unlock()
 	_ = k.engine.SetWriteDeadline(time.Now().Add(stopPatience))
-	_ = json.NewEncoder(k.engine).Encode(request{Stop: grace})
+	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
 // awaitKeeper waits for the end of the keeper. What it has sent can still be read after that, but
 // not forever, in case another process holds its end of the socket.
-func (k *kept) awaitKeeper() {
+func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
 	close(k.over)
 }
 
-func (k *kept) await() string {
-	var last report
+func (k *keptChild) awaitEnd() string {
+	var last keeperReport
 	state := "signal: killed, as was the process that kept watch over it"
 	for !last.Gone {
-		last = report{}
+		last = keeperReport{}
 		if k.in.Decode(&last) != nil {
 			break
 		}
 		if last.Ended != nil {
-			state = describe(*last.Ended)
+			state = describeStatus(*last.Ended)
 		}
 	}
 	<-k.over
@@ -140,8 +140,8 @@ func (k *kept) await() string {
 	return state
 }
 
-// describe says of a status what os.ProcessState says.
-func describe(status syscall.WaitStatus) string {
+// describeStatus says of a status what os.ProcessState says.
+func describeStatus(status syscall.WaitStatus) string {
 	switch {
 	case status.Exited():
 		return fmt.Sprintf("exit status %d", status.ExitStatus())

@@ -12,8 +12,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// group lists the living processes of a process group.
-func group(pgid int) (pids []int) {
+// processGroup lists the living processes of a process group.
+func processGroup(pgid int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		data, _ := os.ReadFile(path)
@@ -30,11 +30,11 @@ func group(pgid int) (pids []int) {
 func assertGone(t *testing.T, pgid int) {
 	t.Helper()
 	defer func() {
-		for _, pid := range group(pgid) { // none, unless the test fails
+		for _, pid := range processGroup(pgid) { // none, unless the test fails
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}()
-	testenv.WaitUntil(t, fmt.Sprintf("group %d is gone", pgid), func() bool { return len(group(pgid)) == 0 })
+	testenv.WaitUntil(t, fmt.Sprintf("group %d is gone", pgid), func() bool { return len(processGroup(pgid)) == 0 })
 }
 
 func TestNothingOutlivesSIGKILL(t *testing.T) {

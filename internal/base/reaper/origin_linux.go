@@ -14,7 +14,7 @@ var (
 // CheckOrigin returns an error if a process was started by this process or by another
 // engine, through however many others, or if nobody can tell.
 func CheckOrigin(pid int) error {
-	before, err := lineage(pid)
+	before, err := processLineage(pid)
 	if err != nil {
 		return err
 	}
@@ -25,16 +25,16 @@ func CheckOrigin(pid int) error {
 		}
 	}
 	// Whoever is still there is who was looked at.
-	after, err := lineage(pid)
+	after, err := processLineage(pid)
 	if err != nil || !slices.EqualFunc(before, after, func(a, b Stat) bool { return a.PID == b.PID && a.Start == b.Start }) {
 		return errLineage
 	}
 	return nil
 }
 
-// lineage returns a process, its parent, and so on, up to the first process that is seen
+// processLineage returns a process, its parent, and so on, up to the first process that is seen
 // from here.
-func lineage(pid int) (all []Stat, err error) {
+func processLineage(pid int) (all []Stat, err error) {
 	const deepest = 1000
 	for len(all) < deepest {
 		s, err := withParent(pid)

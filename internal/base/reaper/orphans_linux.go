@@ -20,16 +20,16 @@ import (
 // with os/exec: a Reaper reaps the others.
 func AdoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-func adopts() bool {
+func adoptsOrphans() bool {
 	var set int32
 	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
 	return err == nil && set != 0
 }
 
-// adopted returns the children of this process that it has not started. For each child that
+// adoptedChildren returns the children of this process that it has not started. For each child that
 // it has started and not waited for, os/exec holds a descriptor of the process. It returns none
 // if this system has no such descriptors.
-func adopted() (children []Stat) {
+func adoptedChildren() (children []Stat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later
 		held, ok := heldProcesses()
@@ -71,13 +71,13 @@ func heldProcesses() (held map[int]bool, ok bool) {
 // started at begun. A process that is in this process's own session is none of them: the
 // child of a keeper is in another session, and nobody can enter a session.
 func killOrphans(begun uint64) {
-	if !adopts() || begun == 0 {
+	if !adoptsOrphans() || begun == 0 {
 		return
 	}
 	own, _ := unix.Getsid(0)
 	for end := time.Now().Add(stopPatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		left := 0
-		children := adopted()
+		children := adoptedChildren()
 		for _, s := range children {
 			if s.Session == own || s.Start < begun {
 				continue
@@ -96,16 +96,16 @@ func killOrphans(begun uint64) {
 // sweepInterval sets how often zombies are looked for that nobody waits for.
 const sweepInterval = 10 * time.Second
 
-// sweep begins to reap adopted children, if this process adopts orphans.
-func (s *system) sweep() {
-	if !adopts() {
+// startSweep begins to reap adopted children, if this process adopts orphans.
+func (s *systemStarter) startSweep() {
+	if !adoptsOrphans() {
 		return
 	}
 	s.quit, s.swept = make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(s.swept)
 		dead := map[string]bool{} // in the last round
-		for !wait(s.quit, sweepInterval) {
+		for !waitFor(s.quit, sweepInterval) {
 			dead = reapDead(dead)
 		}
 	}()
@@ -115,11 +115,11 @@ func (s *system) sweep() {
 // those that are dead now.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
-	children := adopted()
+	children := adoptedChildren()
 	for _, s := range children {
 		id := fmt.Sprint(s.PID, " ", s.Start)
 		switch {
-		case !s.dead():
+		case !s.isDead():
 		case before[id]:
 			_, _ = syscall.Wait4(s.PID, nil, unix.WNOHANG|unix.WALL, nil)
 		default:

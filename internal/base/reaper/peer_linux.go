@@ -16,7 +16,7 @@ var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process th
 // Peer represents the process at the other end of a socket.
 type Peer struct {
 	UID int // its effective user
-	handle
+	processHandle
 	start uint64
 }
 
@@ -26,16 +26,16 @@ func PeerOf(c *net.UnixConn) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{handle: handle{fd: -1}}
+	p := &Peer{processHandle: processHandle{fd: -1}}
 	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = p.identify(int(fd)) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { failed = p.identifySocket(int(fd)) }); err != nil {
 		return nil, err
 	}
 	if failed != nil {
 		return nil, failed
 	}
 	s, err := ReadStat(p.pid)
-	if err != nil || s.dead() {
+	if err != nil || s.isDead() {
 		p.Close()
 		return nil, errLineage
 	}
@@ -43,10 +43,10 @@ func PeerOf(c *net.UnixConn) (*Peer, error) {
 	return p, nil
 }
 
-// identify asks a socket for its peer. Since Linux 6.5 the descriptor that it gives is of the
+// identifySocket asks a socket for its peer. Since Linux 6.5 the descriptor that it gives is of the
 // process that connected, even if that has ended meanwhile. Before, the number of one that ended
 // can be another process's by now.
-func (p *Peer) identify(socket int) error {
+func (p *Peer) identifySocket(socket int) error {
 	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (p *Peer) identify(socket int) error {
 }
 
 // Close ends the use of p.
-func (p *Peer) Close() { p.close() }
+func (p *Peer) Close() { p.closeHandle() }
 
 // CheckOrigin returns an error if the peer was started by an engine, if it is in a container of
 // its own, or if nobody can tell.
@@ -79,18 +79,18 @@ func (p *Peer) CheckOrigin() error {
 	if err := CheckOrigin(p.pid); err != nil {
 		return err
 	}
-	own, err := namespaces(os.Getpid())
+	own, err := countNamespaces(os.Getpid())
 	if err != nil {
 		return err
 	}
-	its, err := namespaces(p.pid)
+	its, err := countNamespaces(p.pid)
 	if err != nil {
 		return err
 	}
 	if its != own {
 		return errors.New("what is in a container can't answer")
 	}
-	return p.alive()
+	return p.checkAlive()
 }
 
 // CheckTerminal returns ErrNoTerminal unless the peer has a controlling terminal and is in its
@@ -111,22 +111,22 @@ func (p *Peer) CheckTerminal() error {
 	if err := CheckOrigin(leader.PID); err != nil {
 		return err
 	}
-	return p.alive()
+	return p.checkAlive()
 }
 
-// alive returns an error if the peer has ended: what was read of its number may be of another
+// checkAlive returns an error if the peer has ended: what was read of its number may be of another
 // process then.
-func (p *Peer) alive() error {
+func (p *Peer) checkAlive() error {
 	s, err := ReadStat(p.pid)
-	if err != nil || s.dead() || s.Start != p.start || p.signal(0) == unix.ESRCH {
+	if err != nil || s.isDead() || s.Start != p.start || p.sendSignal(0) == unix.ESRCH {
 		return errLineage
 	}
 	return nil
 }
 
-// namespaces counts the namespaces of process ids that a process is in, as far as they are seen
+// countNamespaces counts the namespaces of process ids that a process is in, as far as they are seen
 // from here.
-func namespaces(pid int) (int, error) {
+func countNamespaces(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, errLineage

@@ -24,7 +24,7 @@ type Stat struct {
 // TicksPerSecond is the unit of Stat.Start, which counts from the boot of the machine.
 const TicksPerSecond = 100
 
-func (s Stat) dead() bool { return s.State == 'Z' || s.State == 'X' }
+func (s Stat) isDead() bool { return s.State == 'Z' || s.State == 'X' }
 
 // ReadStat reads the Stat of a process. The error says that there is no such process.
 func ReadStat(pid int) (Stat, error) {
@@ -74,7 +74,7 @@ func childrenOf(pid int) (children []int) {
 	if len(lists) > 0 {
 		return children
 	}
-	for _, other := range processes() { // a kernel without CONFIG_PROC_CHILDREN
+	for _, other := range processIDs() { // a kernel without CONFIG_PROC_CHILDREN
 		if s, err := ReadStat(other); err == nil && s.Parent == pid {
 			children = append(children, other)
 		}
@@ -82,13 +82,13 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// handle names a process for signals. It can't come to mean another process that gets the
+// processHandle names a process for signals. It can't come to mean another process that gets the
 // same number.
-type handle struct{ fd, pid int }
+type processHandle struct{ fd, pid int }
 
 // openChild returns a handle of a process if it is a child of parent.
-func openChild(parent, pid int) (handle, error) {
-	h := handle{-1, pid}
+func openChild(parent, pid int) (processHandle, error) {
+	h := processHandle{-1, pid}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == nil {
 		h.fd = fd
@@ -96,27 +96,27 @@ func openChild(parent, pid int) (handle, error) {
 		return h, err
 	}
 	if s, err := ReadStat(pid); err != nil || s.Parent != parent {
-		h.close()
+		h.closeHandle()
 		return h, unix.ESRCH
 	}
 	return h, nil
 }
 
-func (h handle) signal(signal unix.Signal) error {
+func (h processHandle) sendSignal(signal unix.Signal) error {
 	if h.fd < 0 {
 		return unix.Kill(h.pid, signal)
 	}
 	return unix.PidfdSendSignal(h.fd, signal, nil, 0)
 }
 
-func (h handle) close() {
+func (h processHandle) closeHandle() {
 	if h.fd >= 0 {
 		_ = unix.Close(h.fd)
 	}
 }
 
 // openBelow returns handles of all descendants of a process, parents before their children.
-func openBelow(parent int) (all []handle) {
+func openBelow(parent int) (all []processHandle) {
 	for _, pid := range childrenOf(parent) {
 		if h, err := openChild(parent, pid); err == nil {
 			all = append(append(all, h), openBelow(pid)...)

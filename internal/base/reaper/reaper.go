@@ -27,7 +27,7 @@ var ErrClosed = errors.New("reaper: closed")
 // Reaper starts processes and keeps watch over them. It is safe for use by
 // several goroutines.
 type Reaper struct {
-	system *system
+	system *systemStarter
 
 	mu       sync.Mutex
 	closed   bool
@@ -58,7 +58,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	r.starting.Add(1)
 	r.mu.Unlock()
 	defer r.starting.Done()
-	t, err := r.system.start(cmd)
+	t, err := r.system.startTree(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	r.live[p] = struct{}{}
 	r.mu.Unlock()
 	go func() {
-		p.state = t.await()
+		p.state = t.awaitEnd()
 		r.mu.Lock()
 		delete(r.live, p)
 		r.mu.Unlock()
@@ -84,14 +84,14 @@ func (r *Reaper) Close(grace time.Duration) {
 	r.mu.Unlock()
 	r.starting.Wait()
 	var wg sync.WaitGroup
-	for _, p := range r.processes() {
+	for _, p := range r.runningProcesses() {
 		wg.Go(func() { p.Stop(grace) })
 	}
 	wg.Wait()
-	r.system.close()
+	r.system.closeStarter()
 }
 
-func (r *Reaper) processes() []*Process {
+func (r *Reaper) runningProcesses() []*Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	live := make([]*Process, 0, len(r.live))
@@ -103,24 +103,24 @@ func (r *Reaper) processes() []*Process {
 
 // Process represents a running child with everything that it has started.
 type Process struct {
-	tree  tree
+	tree  processTree
 	done  chan struct{} // closed when nothing is left
 	state string
 }
 
-// tree represents a child and what descends from it, as far as the system can tell.
-type tree interface {
-	pid() int
-	// stop asks all of it to end, and has what is left killed after grace. It may return
+// processTree represents a child and what descends from it, as far as the system can tell.
+type processTree interface {
+	processID() int
+	// stopTree asks all of it to end, and has what is left killed after grace. It may return
 	// before that.
-	stop(grace time.Duration)
-	// await returns when nothing is left, and says how the child ended. What the child leaves
+	stopTree(grace time.Duration)
+	// awaitEnd returns when nothing is left, and says how the child ended. What the child leaves
 	// behind is killed.
-	await() (state string)
+	awaitEnd() (state string)
 }
 
 // PID returns the process id of the child.
-func (p *Process) PID() int { return p.tree.pid() }
+func (p *Process) PID() int { return p.tree.processID() }
 
 // Done returns a channel that is closed when the child has ended and nothing is left of
 // what it has started.
@@ -129,7 +129,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // State returns how the child ended: "exit status 3", "signal: killed". It is empty
 // until Done is closed.
 func (p *Process) State() string {
-	if !ended(p.done) {
+	if !isClosed(p.done) {
 		return ""
 	}
 	return p.state
@@ -138,13 +138,13 @@ func (p *Process) State() string {
 // Stop asks the child and all that it has started to end, kills what is left after
 // grace, and returns when nothing is left. It may be called at any time and repeatedly.
 func (p *Process) Stop(grace time.Duration) {
-	if !ended(p.done) {
-		p.tree.stop(grace)
+	if !isClosed(p.done) {
+		p.tree.stopTree(grace)
 	}
 	<-p.done
 }
 
-func ended(c <-chan struct{}) bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -153,8 +153,8 @@ func ended(c <-chan struct{}) bool {
 	}
 }
 
-// wait waits until c is closed, at most for d. It reports whether c is closed.
-func wait(c <-chan struct{}, d time.Duration) bool {
+// waitFor waits until c is closed, at most for d. It reports whether c is closed.
+func waitFor(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

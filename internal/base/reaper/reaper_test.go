@@ -234,7 +234,7 @@ func runEngine(t *testing.T, part, script string, members int) (pid int) {
 	if _, err := fmt.Sscanf(strings.TrimSpace(line), "started %d", &pid); err != nil {
 		t.Fatalf("engine said %q", line)
 	}
-	testenv.WaitUntil(t, fmt.Sprintf("%d processes are there", members), func() bool { return len(group(pid)) >= members })
+	testenv.WaitUntil(t, fmt.Sprintf("%d processes are there", members), func() bool { return len(processGroup(pid)) >= members })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	return pid

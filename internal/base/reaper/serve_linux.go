@@ -17,21 +17,21 @@ import (
 // engineFD is the descriptor of the keeper's socket to the engine.
 const engineFD = 3
 
-// order represents the first message to a keeper: what to start. The fields are bytes because paths, arguments and
+// startOrder represents the first message to a keeper: what to start. The fields are bytes because paths, arguments and
 // variables need not be UTF-8.
-type order struct {
+type startOrder struct {
 	Engine    int // the process id of the engine
 	Path, Dir []byte
 	Args, Env [][]byte
 }
 
-// request represents every later message to a keeper.
-type request struct {
+// keeperRequest represents every later message to a keeper.
+type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// report represents a message from a keeper.
-type report struct {
+// keeperReport represents a message from a keeper.
+type keeperReport struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be
 	Ended *syscall.WaitStatus // how the child ended
@@ -49,18 +49,18 @@ func Serve() {
 	syscall.CloseOnExec(engineFD)
 	engine := os.NewFile(engineFD, "engine")
 	in, out := json.NewDecoder(engine), json.NewEncoder(engine)
-	var o order
+	var o startOrder
 	if in.Decode(&o) != nil {
 		return
 	}
 	k := &keeper{ended: make(chan syscall.WaitStatus, 1), empty: make(chan struct{})}
-	errno := k.begin(o)
-	_ = out.Encode(report{PID: k.leader, Errno: errno})
+	errno := k.startChild(o)
+	_ = out.Encode(keeperReport{PID: k.leader, Errno: errno})
 	if errno != 0 {
 		return
 	}
-	k.keep(requests(in), engineGone(o.Engine), out)
-	_ = out.Encode(report{Gone: true})
+	k.serveRequests(readRequests(in), engineGone(o.Engine), out)
+	_ = out.Encode(keeperReport{Gone: true})
 }
 
 // keeper represents the parent of one child and of all its orphans.
@@ -71,15 +71,15 @@ type keeper struct {
 	empty   chan struct{}           // closed when no descendant is left
 }
 
-// begin starts the child. The process becomes a subreaper before, and nobody can open
+// startChild starts the child. The process becomes a subreaper before, and nobody can open
 // its descriptors or trace it: it is not dumpable.
-func (k *keeper) begin(o order) syscall.Errno {
+func (k *keeper) startChild(o startOrder) syscall.Errno {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errnoOf(err)
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	pid, err := syscall.ForkExec(string(o.Path), texts(o.Args), &syscall.ProcAttr{
-		Dir: string(o.Dir), Env: texts(o.Env), Files: []uintptr{0, 1, 2},
+	pid, err := syscall.ForkExec(string(o.Path), toStrings(o.Args), &syscall.ProcAttr{
+		Dir: string(o.Dir), Env: toStrings(o.Env), Files: []uintptr{0, 1, 2},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (k *keeper) begin(o order) syscall.Errno {
 	}
 	k.leader = pid
 	letGo()
-	go k.reap()
+	go k.reapChildren()
 	return 0
 }
 
@@ -106,9 +106,9 @@ func letGo() {
 	_ = os.Chdir("/")
 }
 
-// reap collects the exit statuses of all children, those adopted too. As orphans are
+// reapChildren collects the exit statuses of all children, those adopted too. As orphans are
 // adopted before their parent can be reaped, no children means no descendants.
-func (k *keeper) reap() {
+func (k *keeper) reapChildren() {
 	defer close(k.empty)
 	for {
 		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
@@ -128,8 +128,8 @@ func (k *keeper) reap() {
 	}
 }
 
-// keep returns when nothing is left, or nothing that it may kill.
-func (k *keeper) keep(requests <-chan request, gone <-chan struct{}, out *json.Encoder) {
+// serveRequests returns when nothing is left, or nothing that it may kill.
+func (k *keeper) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false
 	for {
@@ -137,63 +137,63 @@ func (k *keeper) keep(requests <-chan request, gone <-chan struct{}, out *json.E
 		case <-k.empty:
 			select {
 			case status := <-k.ended:
-				_ = out.Encode(report{Ended: &status})
+				_ = out.Encode(keeperReport{Ended: &status})
 			default:
 			}
 			return
 		case status := <-k.ended:
-			_ = out.Encode(report{Ended: &status})
+			_ = out.Encode(keeperReport{Ended: &status})
 			if !stopping {
-				k.end(out)
+				k.killAll(out)
 				return
 			}
 		case r, ok := <-requests:
 			if !ok || r.Stop <= 0 {
-				k.end(out)
+				k.killAll(out)
 				return
 			}
 			stopping, deadline = true, time.After(r.Stop)
 			terminateBelow(os.Getpid())
 		case <-deadline:
-			k.end(out)
+			k.killAll(out)
 			return
 		case <-gone:
-			k.end(out)
+			k.killAll(out)
 			return
 		}
 	}
 }
 
-// end kills until nothing is left. A process that forks all the time can't outrun it for
+// killAll kills until nothing is left. A process that forks all the time can't outrun it for
 // long: its children stay descendants, whatever they do. It gives up when all that is left
 // belongs to other users.
-func (k *keeper) end(out *json.Encoder) {
+func (k *keeper) killAll(out *json.Encoder) {
 	defer func() {
 		select {
 		case status := <-k.ended:
-			_ = out.Encode(report{Ended: &status})
+			_ = out.Encode(keeperReport{Ended: &status})
 		default:
 		}
 	}()
 	const patience = 200 // rounds in which nothing could be killed
 	pause := 100 * time.Microsecond
 	for powerless := 0; powerless < patience; {
-		if k.strike() {
+		if k.killOnce() {
 			powerless++
 		} else {
 			powerless = 0
 		}
-		if wait(k.empty, pause) {
+		if waitFor(k.empty, pause) {
 			return
 		}
 		pause = min(2*pause, 5*time.Millisecond)
 	}
 }
 
-// strike sends SIGKILL to all children and to the process groups that they are in. Those
+// killOnce sends SIGKILL to all children and to the process groups that they are in. Those
 // groups are in sessions that the child or its descendants began, so nobody else is in
 // them. It reports whether there are children and none may be killed.
-func (k *keeper) strike() (powerless bool) {
+func (k *keeper) killOnce() (powerless bool) {
 	k.reaping.Lock()
 	defer k.reaping.Unlock()
 	self := os.Getpid()
@@ -215,8 +215,8 @@ func (k *keeper) strike() (powerless bool) {
 // killBelow kills the descendants of a process that may itself not be killed, as sudo.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
-		_ = h.signal(unix.SIGKILL)
-		h.close()
+		_ = h.sendSignal(unix.SIGKILL)
+		h.closeHandle()
 	}
 }
 
@@ -224,19 +224,19 @@ func killBelow(parent int) {
 // the first: a descendant whose parent ends is adopted.
 func terminateBelow(parent int) {
 	for _, h := range openBelow(parent) {
-		_ = h.signal(unix.SIGTERM)
-		h.close()
+		_ = h.sendSignal(unix.SIGTERM)
+		h.closeHandle()
 	}
 }
 
-// requests returns a channel of what the engine asks for. It is closed when the engine
+// readRequests returns a channel of what the engine asks for. It is closed when the engine
 // has closed its end of the socket.
-func requests(in *json.Decoder) <-chan request {
-	c := make(chan request)
+func readRequests(in *json.Decoder) <-chan keeperRequest {
+	c := make(chan keeperRequest)
 	go func() {
 		defer close(c)
 		for {
-			var r request
+			var r keeperRequest
 			if in.Decode(&r) != nil {
 				return
 			}
@@ -270,7 +270,7 @@ func engineGone(pid int) <-chan struct{} {
 	return gone
 }
 
-func texts(all [][]byte) (list []string) {
+func toStrings(all [][]byte) (list []string) {
 	for _, b := range all {
 		list = append(list, string(b))
 	}

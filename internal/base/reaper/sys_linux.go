@@ -11,26 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system starts children: through keepers if argv says how to start one, else directly.
-type system struct {
+// systemStarter starts children: through keepers if argv says how to start one, else directly.
+type systemStarter struct {
 	argv    []string
 	spawner spawner
 
-	once  sync.Once     // of sweep
-	end   sync.Once     // of close
-	quit  chan struct{} // closed to end the sweeper, nil if there is none
-	swept chan struct{} // closed when the sweeper has ended
+	once      sync.Once     // of sweep
+	endHelper sync.Once     // of close
+	quit      chan struct{} // closed to end the sweeper, nil if there is none
+	swept     chan struct{} // closed when the sweeper has ended
 }
 
-func newSystem(argv []string) *system { return &system{argv: argv} }
+func newSystem(argv []string) *systemStarter { return &systemStarter{argv: argv} }
 
-func (s *system) start(cmd *exec.Cmd) (tree, error) {
+func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 	if len(s.argv) > 0 {
-		s.once.Do(s.sweep)
+		s.once.Do(s.startSweep)
 		return s.startKept(cmd)
 	}
-	prepare(cmd)
-	if err := s.spawner.start(cmd); err != nil {
+	prepareCommand(cmd)
+	if err := s.spawner.startCommand(cmd); err != nil {
 		return nil, err
 	}
 	d, err := newDirect(cmd)
@@ -40,9 +40,9 @@ func (s *system) start(cmd *exec.Cmd) (tree, error) {
 	return d, nil
 }
 
-func (s *system) close() {
-	s.end.Do(func() {
-		s.spawner.close()
+func (s *systemStarter) closeStarter() {
+	s.endHelper.Do(func() {
+		s.spawner.closeSpawner()
 		s.once.Do(func() {}) // nothing sweeps from now on
 		if s.quit != nil {
 			close(s.quit)
@@ -51,9 +51,9 @@ func (s *system) close() {
 	})
 }
 
-// prepare makes cmd the leader of a session that the kernel kills when the
+// prepareCommand makes cmd the leader of a session that the kernel kills when the
 // thread that starts it ends.
-func prepare(cmd *exec.Cmd) {
+func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -81,7 +81,7 @@ type spawner struct {
 	tasks chan func()
 }
 
-func (s *spawner) start(cmd *exec.Cmd) error {
+func (s *spawner) startCommand(cmd *exec.Cmd) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tasks == nil {
@@ -114,7 +114,7 @@ func serveThread(tasks <-chan func()) {
 	}
 }
 
-func (s *spawner) close() {
+func (s *spawner) closeSpawner() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tasks != nil {
@@ -124,7 +124,7 @@ func (s *spawner) close() {
 }
 
 // awaitLeader returns when the leader has ended, without reaping it.
-func (g group) awaitLeader(*exec.Cmd) {
+func (g processGroup) awaitLeader(*exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, g.pgid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
@@ -133,18 +133,18 @@ func (g group) awaitLeader(*exec.Cmd) {
 	}
 }
 
-// alive reports whether a process of the group is running; a zombie is not.
-func (g group) alive() bool {
-	for _, pid := range processes() {
-		if s, err := ReadStat(pid); err == nil && s.Group == g.pgid && !s.dead() {
+// isAlive reports whether a process of the group is running; a zombie is not.
+func (g processGroup) isAlive() bool {
+	for _, pid := range processIDs() {
+		if s, err := ReadStat(pid); err == nil && s.Group == g.pgid && !s.isDead() {
 			return true
 		}
 	}
 	return false
 }
 
-// processes returns the ids of all processes.
-func processes() (pids []int) {
+// processIDs returns the ids of all processes.
+func processIDs() (pids []int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 
 const rootDir = "/"
 
-// prepare makes cmd the leader of a session.
-func prepare(cmd *exec.Cmd) {
+// prepareCommand makes cmd the leader of a session.
+func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -20,12 +20,12 @@ func prepare(cmd *exec.Cmd) {
 
 // awaitLeader returns when the leader has ended. It reaps it: the systems that
 // this file is for have no portable way to wait without.
-func (g group) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
+func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-func (g group) alive() bool { return syscall.Kill(-g.pgid, 0) == nil }
+func (g processGroup) isAlive() bool { return syscall.Kill(-g.pgid, 0) == nil }
 
-// detach puts the helper into a session of its own.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// detachHelper puts the helper into a session of its own.
+func detachHelper(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 func ignoreSignals() { signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }
 

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// group represents the process group that a child leads.
-type group struct{ pgid int }
+// processGroup represents the process group that a child leads.
+type processGroup struct{ pgid int }
 
-func newGroup(cmd *exec.Cmd) (group, error) { return group{cmd.Process.Pid}, nil }
+func newGroup(cmd *exec.Cmd) (processGroup, error) { return processGroup{cmd.Process.Pid}, nil }
 
-func (g group) terminate() { _ = syscall.Kill(-g.pgid, syscall.SIGTERM) }
-func (g group) kill()      { _ = syscall.Kill(-g.pgid, syscall.SIGKILL) }
-func (g group) close()     {}
+func (g processGroup) terminateAll() { _ = syscall.Kill(-g.pgid, syscall.SIGTERM) }
+func (g processGroup) killAll()      { _ = syscall.Kill(-g.pgid, syscall.SIGKILL) }
+func (g processGroup) closeGroup()   {}

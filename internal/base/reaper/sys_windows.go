@@ -11,7 +11,7 @@ import (
 
 const rootDir = `C:\`
 
-func prepare(cmd *exec.Cmd) {
+func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -19,48 +19,48 @@ func prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr.HideWindow = true
 }
 
-// group represents the job that a child belongs to with all that it starts. The system ends the job when its last
+// processGroup represents the job that a child belongs to with all that it starts. The system ends the job when its last
 // handle is closed, which the death of this process does too.
-type group struct{ job windows.Handle }
+type processGroup struct{ job windows.Handle }
 
-func newGroup(cmd *exec.Cmd) (group, error) {
+func newGroup(cmd *exec.Cmd) (processGroup, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
-		return group{}, err
+		return processGroup{}, err
 	}
-	g := group{job}
+	g := processGroup{job}
 	var info windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
-		g.close()
-		return group{}, err
+		g.closeGroup()
+		return processGroup{}, err
 	}
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(cmd.Process.Pid))
 	if err != nil {
-		g.close()
-		return group{}, err
+		g.closeGroup()
+		return processGroup{}, err
 	}
 	defer windows.CloseHandle(process)
 	if err := windows.AssignProcessToJobObject(job, process); err != nil {
-		g.close()
-		return group{}, err
+		g.closeGroup()
+		return processGroup{}, err
 	}
 	return g, nil
 }
 
-func (g group) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
+func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// terminate does nothing: a console program without a window can't be asked. The
+// terminateAll does nothing: a console program without a window can't be asked. The
 // end of its standard input is what a server listens to.
-func (g group) terminate() {}
-func (g group) kill()      { _ = windows.TerminateJobObject(g.job, 1) }
-func (g group) alive() bool {
+func (g processGroup) terminateAll() {}
+func (g processGroup) killAll()      { _ = windows.TerminateJobObject(g.job, 1) }
+func (g processGroup) isAlive() bool {
 	return false // ended with the leader: kill does it
 }
-func (g group) close() { _ = windows.CloseHandle(g.job) }
+func (g processGroup) closeGroup() { _ = windows.CloseHandle(g.job) }
 
-func detach(cmd *exec.Cmd) {
+func detachHelper(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 

@@ -20,5 +20,5 @@ func UnlockFile(*os.File) error { return nil }
 // write at once, the last one counts.
 func Lock(string, time.Duration) (unlock func(), err error) { return func() {}, nil }
 
-// Share does nothing either.
-func Share(string, time.Duration) (unlock func(), err error) { return func() {}, nil }
+// LockShared does nothing either.
+func LockShared(string, time.Duration) (unlock func(), err error) { return func() {}, nil }

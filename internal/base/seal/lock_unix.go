@@ -13,15 +13,15 @@ import (
 // Lock waits, at most for patience, until no other process has the lock of this
 // name. The lock ends with the process that has it.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
-	return lock(path, syscall.LOCK_EX, patience)
+	return lockFile(path, syscall.LOCK_EX, patience)
 }
 
-// Share returns Lock for those who may have the lock together, but not beside one of Lock.
-func Share(path string, patience time.Duration) (unlock func(), err error) {
-	return lock(path, syscall.LOCK_SH, patience)
+// LockShared returns Lock for those who may have the lock together, but not beside one of Lock.
+func LockShared(path string, patience time.Duration) (unlock func(), err error) {
+	return lockFile(path, syscall.LOCK_SH, patience)
 }
 
-func lock(path string, how int, patience time.Duration) (unlock func(), err error) {
+func lockFile(path string, how int, patience time.Duration) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func lock(path string, how int, patience time.Duration) (unlock func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f, how, patience); err != nil {
+	if err := flockWithin(f, how, patience); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -41,12 +41,14 @@ const Locks = true
 
 // LockFile waits, at most for patience, until nobody else has the lock of a file. UnlockFile gives it
 // back, and so does the end of the process.
-func LockFile(f *os.File, patience time.Duration) error { return flock(f, syscall.LOCK_EX, patience) }
+func LockFile(f *os.File, patience time.Duration) error {
+	return flockWithin(f, syscall.LOCK_EX, patience)
+}
 
 // UnlockFile gives the lock of a file back.
 func UnlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-func flock(f *os.File, how int, patience time.Duration) error {
+func flockWithin(f *os.File, how int, patience time.Duration) error {
 	var late time.Time
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)

@@ -20,15 +20,15 @@ const MaxFile = 64 << 20
 // of the data directory are opened this way.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, irregular(path, info)
+		return nil, irregularError(path, info)
 	}
-	f, err := open(path, flag, perm)
+	f, err := openFile(path, flag, perm)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = irregular(path, info)
+		err = irregularError(path, info)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -58,7 +58,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 // nothing, and no file at all is no error.
 func Regular(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return irregular(path, info)
+		return irregularError(path, info)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, e
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = irregular(name, info)
+		err = irregularError(name, info)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -105,7 +105,7 @@ func SyncDir(path string) error {
 	return syncDir(dir)
 }
 
-func irregular(path string, info fs.FileInfo) error {
+func irregularError(path string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, %w", kindOf(info.Mode()), ErrIrregular)}
 }
 

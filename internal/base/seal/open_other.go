@@ -9,8 +9,8 @@ import (
 
 const nonBlocking = 0
 
-// open opens a file whose kind was looked at just before.
-func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
+// openFile opens a file whose kind was looked at just before.
+func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
 }
 

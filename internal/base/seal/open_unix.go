@@ -12,8 +12,8 @@ import (
 // nonBlocking has a named pipe opened without the other end.
 const nonBlocking = syscall.O_NONBLOCK
 
-// open opens without waiting for anybody, and follows no symbolic link.
-func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
+// openFile opens without waiting for anybody, and follows no symbolic link.
+func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	for {
 		fd, err := syscall.Open(path, flag|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, uint32(perm.Perm()))
 		if errors.Is(err, syscall.EINTR) {

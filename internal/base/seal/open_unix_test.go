@@ -42,7 +42,7 @@ func TestOdd(t *testing.T) {
 			"change": func() error { _, err := OpenFile(at(kind), os.O_RDWR|os.O_TRUNC, 0); return err },
 			"look":   func() error { return Regular(at(kind)) },
 			"lock":   func() error { _, err := Lock(at(kind), time.Second); return err },
-			"key":    func() error { _, err := Key(at(kind)); return err },
+			"key":    func() error { _, err := LoadOrCreateKey(at(kind)); return err },
 		} {
 			done := make(chan error, 1)
 			go func() { done <- open() }()

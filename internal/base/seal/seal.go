@@ -25,14 +25,14 @@ func ReadKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// Key returns the key that is there, or a new one. Of several processes that make one at once, all get the same.
-func Key(path string) ([]byte, error) {
+// LoadOrCreateKey returns the key that is there, or a new one. Of several processes that make one at once, all get the same.
+func LoadOrCreateKey(path string) ([]byte, error) {
 	if key, err := ReadKey(path); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
 	}
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
-	made, err := write(path, key)
+	made, err := writeTemp(path, key)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func Key(path string) ([]byte, error) {
 	return ReadKey(path)
 }
 
-// Code returns what parts are sealed with.
-func Code(key []byte, parts ...[]byte) []byte {
+// ComputeMAC returns what parts are sealed with.
+func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {
 		var size [8]byte
@@ -55,13 +55,15 @@ func Code(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// Holds reports whether code is that of the parts.
-func Holds(key, code []byte, parts ...[]byte) bool { return hmac.Equal(code, Code(key, parts...)) }
+// VerifyMAC reports whether code is that of the parts.
+func VerifyMAC(key, code []byte, parts ...[]byte) bool {
+	return hmac.Equal(code, ComputeMAC(key, parts...))
+}
 
 // Replace writes a file that only its owner can read, whole or not at all. After a
 // crash there is the old one or the new one.
 func Replace(path string, data []byte) error {
-	made, err := write(path, data)
+	made, err := writeTemp(path, data)
 	if err != nil {
 		return err
 	}
@@ -73,8 +75,8 @@ func Replace(path string, data []byte) error {
 	return nil
 }
 
-// write makes a file beside path and returns its name.
-func write(path string, data []byte) (string, error) {
+// writeTemp makes a file beside path and returns its name.
+func writeTemp(path string, data []byte) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ func TestOneKey(t *testing.T) {
 	keys := make([][]byte, 32)
 	var all sync.WaitGroup
 	for i := range keys {
-		all.Go(func() { keys[i], _ = Key(path) })
+		all.Go(func() { keys[i], _ = LoadOrCreateKey(path) })
 	}
 	all.Wait()
 	for _, key := range keys {
@@ -32,19 +32,19 @@ func TestBadKey(t *testing.T) {
 	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := Key(path); err == nil {
+	if key, err := LoadOrCreateKey(path); err == nil {
 		t.Errorf("%q is a key", key)
 	}
 }
 
 func TestCode(t *testing.T) {
 	key := bytes.Repeat([]byte{1}, keySize)
-	code := Code(key, []byte("a"), []byte("bc"))
-	if !Holds(key, code, []byte("a"), []byte("bc")) {
+	code := ComputeMAC(key, []byte("a"), []byte("bc"))
+	if !VerifyMAC(key, code, []byte("a"), []byte("bc")) {
 		t.Error("it does not hold")
 	}
 	for _, parts := range [][][]byte{{[]byte("ab"), []byte("c")}, {[]byte("abc")}, {[]byte("a"), []byte("bd")}, {}} {
-		if Holds(key, code, parts...) {
+		if VerifyMAC(key, code, parts...) {
 			t.Errorf("it holds for %q", parts)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 type Queue struct {
 	to       *Endpoint
 	log      *slog.Logger
-	messages chan message
+	messages chan queuedMessage
 	cancel   context.CancelFunc
 	close    func()
 	ended    chan struct{}
 }
 
-type message struct {
+type queuedMessage struct {
 	id   string
 	body []byte
 }
@@ -34,16 +34,16 @@ const (
 // NewQueue returns a queue whose goroutine delivers messages until Close.
 func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
 	ctx, cancel := context.WithCancel(context.Background())
-	messages := make(chan message, maxQueued)
+	messages := make(chan queuedMessage, maxQueued)
 	q := &Queue{to, log, messages, cancel, sync.OnceFunc(func() { close(messages) }), make(chan struct{})}
-	go q.work(ctx)
+	go q.deliverLoop(ctx)
 	return q
 }
 
 // Put queues a message. It never waits, and reports false if there is no room.
 func (q *Queue) Put(id string, body []byte) bool {
 	select {
-	case q.messages <- message{id, body}:
+	case q.messages <- queuedMessage{id, body}:
 		return true
 	default:
 		return false
@@ -61,17 +61,17 @@ func (q *Queue) Close() error {
 	return nil
 }
 
-func (q *Queue) work(ctx context.Context) {
+func (q *Queue) deliverLoop(ctx context.Context) {
 	defer close(q.ended)
 	for m := range q.messages {
-		if err := q.bring(ctx, m); err != nil {
+		if err := q.deliverMessage(ctx, m); err != nil {
 			q.log.Warn("a message could not be brought to its webhook", "id", m.id, "error", err.Error())
 		}
 	}
 }
 
-// bring sends a message until it is accepted, is refused for good, or the tries are used up.
-func (q *Queue) bring(ctx context.Context, m message) (err error) {
+// deliverMessage sends a message until it is accepted, is refused for good, or the tries are used up.
+func (q *Queue) deliverMessage(ctx context.Context, m queuedMessage) (err error) {
 	pause := first
 	for range tries {
 		var r Response

@@ -46,7 +46,7 @@ type Response struct {
 // "whsec_" followed by base64, or the bytes themselves.
 func New(address, secret string) (*Endpoint, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
 		return nil, errors.New("url must be an https address, or an http address of this machine")
 	}
 	key := []byte(secret)
@@ -64,7 +64,7 @@ func New(address, secret string) (*Endpoint, error) {
 	}}, nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -80,7 +80,7 @@ func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, 
 	request.Header.Set("User-Agent", "retort")
 	request.Header.Set("Webhook-Id", id)
 	request.Header.Set("Webhook-Timestamp", at)
-	request.Header.Set("Webhook-Signature", e.sign(id, at, body))
+	request.Header.Set("Webhook-Signature", e.signMessage(id, at, body))
 	response, err := e.client.Do(request)
 	if err != nil {
 		var u *url.Error
@@ -94,7 +94,7 @@ func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, 
 	return Response{response.StatusCode, response.Header, answer}, err
 }
 
-func (e *Endpoint) sign(id, at string, body []byte) string {
+func (e *Endpoint) signMessage(id, at string, body []byte) string {
 	h := hmac.New(sha256.New, e.secret)
 	fmt.Fprintf(h, "%s.%s.", id, at)
 	h.Write(body)
@@ -108,7 +108,7 @@ func (e *Endpoint) Verify(id string, r Response) error {
 	if off := time.Since(time.Unix(seconds, 0)).Abs(); err != nil || off > skew {
 		return errors.New("its answer has no timestamp of now")
 	}
-	want := e.sign(id, at, r.Body)
+	want := e.signMessage(id, at, r.Body)
 	for signature := range strings.FieldsSeq(r.Header.Get("Webhook-Signature")) {
 		if r.Header.Get("Webhook-Id") == id && hmac.Equal([]byte(signature), []byte(want)) {
 			return nil

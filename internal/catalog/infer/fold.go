@@ -10,18 +10,18 @@ const (
 	manyCells = 12 // plain values of one kind that no two objects have in common
 )
 
-// folded returns s with the keys of its tables removed.
-func folded(s *Shape) *Shape {
-	f := folder{left: mostFolded}
-	return f.fold(s)
+// foldTables returns s with the keys of its tables removed.
+func foldTables(s *Shape) *Shape {
+	f := tableFolder{left: mostFolded}
+	return f.foldShape(s)
 }
 
 // mostFolded bounds the work, because tables within tables are examined repeatedly.
 const mostFolded = 100_000
 
-type folder struct{ left int }
+type tableFolder struct{ left int }
 
-func (w *folder) fold(s *Shape) *Shape {
+func (w *tableFolder) foldShape(s *Shape) *Shape {
 	if s == nil {
 		return nil
 	}
@@ -29,36 +29,36 @@ func (w *folder) fold(s *Shape) *Shape {
 		return &Shape{kinds: s.kinds, formats: s.formats, cut: true}
 	}
 	out := *s
-	out.others, out.items, out.fields = w.fold(s.others), w.fold(s.items), nil
+	out.others, out.items, out.fields = w.foldShape(s.others), w.foldShape(s.items), nil
 	for _, f := range s.fields {
-		f.of = w.fold(f.of)
+		f.of = w.foldShape(f.of)
 		out.fields = append(out.fields, f)
 	}
 	if whole := isTable(out.fields); whole || out.others != nil {
-		w.move(&out, whole)
+		w.moveKeys(&out, whole)
 	}
 	return &out
 }
 
-// move moves fields that are keys of a table to the table's rows: all fields, or those that only some objects have.
+// moveKeys moves fields that are keys of a table to the table's rows: all fields, or those that only some objects have.
 // Joined rows may contain tables, so they are examined again.
-func (w *folder) move(s *Shape, all bool) {
-	var kept []field
+func (w *tableFolder) moveKeys(s *Shape, all bool) {
+	var kept []shapeField
 	for _, f := range s.fields {
 		if f.always && !all {
 			kept = append(kept, f)
 		} else {
-			s.others, s.plain = join(s.others, f.of), true
+			s.others, s.plain = joinShapes(s.others, f.of), true
 		}
 	}
 	if len(kept) < len(s.fields) {
-		s.others = w.fold(s.others)
+		s.others = w.foldShape(s.others)
 	}
 	s.fields = kept
 }
 
 // isTable reports whether keys that each look like a name belong to a table, judged by their values.
-func isTable(fields []field) bool {
+func isTable(fields []shapeField) bool {
 	if len(fields) < fewRows {
 		return false
 	}
@@ -66,13 +66,13 @@ func isTable(fields []field) bool {
 	if row == nil {
 		return areCells(fields)
 	}
-	shared, all := names(row), names(row)
+	shared, all := fieldNames(row), fieldNames(row)
 	for _, f := range fields[1:] {
 		next := rowOf(f.of)
 		if next == nil {
 			return false
 		}
-		has := names(next)
+		has := fieldNames(next)
 		shared = slices.DeleteFunc(shared, func(n string) bool { return !slices.Contains(has, n) })
 		for _, n := range has {
 			if !slices.Contains(all, n) {
@@ -97,7 +97,7 @@ func rowOf(s *Shape) *Shape {
 	return s
 }
 
-func names(s *Shape) []string {
+func fieldNames(s *Shape) []string {
 	out := make([]string, len(s.fields))
 	for i, f := range s.fields {
 		out[i] = f.name
@@ -105,11 +105,11 @@ func names(s *Shape) []string {
 	return out
 }
 
-func areCells(fields []field) bool {
+func areCells(fields []shapeField) bool {
 	if len(fields) < manyCells {
 		return false
 	}
-	return !slices.ContainsFunc(fields, func(f field) bool {
+	return !slices.ContainsFunc(fields, func(f shapeField) bool {
 		return f.always || f.of.kinds&(object|array) != 0 || f.of.kinds&^null != fields[0].of.kinds&^null
 	})
 }

@@ -26,8 +26,8 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 
-// counted lists words whose number belongs to the name, as in sha256.
-var counted = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
+// numberedWords lists words whose number belongs to the name, as in sha256.
+var numberedWords = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
 
 // fewDigits rejects keys with numbers that identify something: three digits or more, except in names like sha256, or
 // two digits after a separator, as in user_12. A single digit counts as part of the name.
@@ -49,7 +49,7 @@ func fewDigits(key string) bool {
 	}
 	first := strings.IndexAny(key, "0123456789")
 	stem := strings.ToLower(key[:first])
-	for _, word := range counted {
+	for _, word := range numberedWords {
 		if digits <= 3 && numbers == 1 && (stem == word || strings.HasSuffix(stem, "_"+word)) {
 			return true
 		}

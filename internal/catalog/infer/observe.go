@@ -16,73 +16,73 @@ const (
 	mostItems   = 200       // until there are so many
 )
 
-// Observe returns the shape of one document, or nil if it is not JSON or too large. private reports whether a key
+// ObserveDocument returns the shape of one document, or nil if it is not JSON or too large. private reports whether a key
 // must not be stored even though it looks like a name. If private is nil, all such keys are stored.
-func Observe(document []byte, private func(key string) bool) *Shape {
+func ObserveDocument(document []byte, private func(key string) bool) *Shape {
 	if len(document) > maxDocument {
 		return nil
 	}
-	w := walker{document: document, private: private, names: map[string]bool{}}
+	w := documentWalker{document: document, private: private, names: map[string]bool{}}
 	root := newPlace()
-	if !w.value(root, 0) {
+	if !w.walkValue(root, 0) {
 		return nil
 	}
-	if w.space(); w.at < len(document) {
+	if w.skipSpace(); w.at < len(document) {
 		return nil
 	}
-	return bounded(folded(root.shape()))
+	return boundNodes(foldTables(root.buildShape()))
 }
 
-// special matches characters that no identifier contains. A key with one is never written after a dot.
-var special = regexp.MustCompile(Special)
+// specialPattern matches characters that no identifier contains. A key with one is never written after a dot.
+var specialPattern = regexp.MustCompile(Special)
 
-// place collects the values at one place of a document.
-type place struct {
-	kinds   kind
-	formats format
+// valueCollector collects the values at one place of a document.
+type valueCollector struct {
+	kinds   kindSet
+	formats formatSet
 	objects int // that were looked into
-	fields  map[string]*member
-	others  *place
+	fields  map[string]*memberCollector
+	others  *valueCollector
 	plain   bool
-	items   *place
+	items   *valueCollector
 	cut     bool
 }
 
-type member struct {
-	of    *place
+type memberCollector struct {
+	of    *valueCollector
 	count int // of objects that have it
 	last  int // of them
 }
 
-func newPlace() *place { return &place{formats: formats} }
+func newPlace() *valueCollector { return &valueCollector{formats: allFormats} }
 
-func (p *place) shape() *Shape {
+func (p *valueCollector) buildShape() *Shape {
 	if p == nil {
 		return nil
 	}
-	s := &Shape{kinds: p.kinds, formats: p.formats, others: p.others.shape(), items: p.items.shape(), plain: p.plain, cut: p.cut}
+	s := &Shape{kinds: p.kinds, formats: p.formats, others: p.others.buildShape(), items: p.items.buildShape(), plain: p.plain, cut: p.cut}
 	for _, name := range slices.Sorted(maps.Keys(p.fields)) {
 		m := p.fields[name]
-		s.fields = append(s.fields, field{name, m.count == p.objects, m.of.shape()})
+		s.fields = append(s.fields, shapeField{name, m.count == p.objects, m.of.buildShape()})
 	}
 	return s
 }
 
-// member returns the place that collects the values of a key.
-func (p *place) member(key []byte, isName bool) *place {
+// collectMember returns the place that collects the values of a key.
+func (p *valueCollector) collectMember(key []byte, isName bool) *valueCollector {
 	if !isName {
 		if p.others == nil {
 			p.others = newPlace()
 		}
-		p.plain = p.plain || !special.Match(key)
+		p.plain = p.plain || !specialPattern.Match(key)
 		return p.others
 	}
 	m := p.fields[string(key)]
 	if m == nil {
 		if p.fields == nil {
-			p.fields = map[string]*member{}
+			p.fields = map[string]*memberCollector{}
 		}
-		m = &member{of: newPlace()}
+		m = &memberCollector{of: newPlace()}
 		p.fields[string(key)] = m
 	}
 	if m.last != p.objects {
@@ -92,31 +92,31 @@ func (p *place) member(key []byte, isName bool) *place {
 	return m.of
 }
 
-// walker walks a document once.
-type walker struct {
+// documentWalker walks a document once.
+type documentWalker struct {
 	document []byte
 	at       int
 	private  func(string) bool
 	names    map[string]bool
 }
 
-// value reads one value. It returns false if it is not JSON.
-func (w *walker) value(p *place, depth int) bool {
-	w.space()
-	c := w.peek()
+// walkValue reads one value. It returns false if it is not JSON.
+func (w *documentWalker) walkValue(p *valueCollector, depth int) bool {
+	w.skipSpace()
+	c := w.peekByte()
 	switch {
 	case c == '{' || c == '[':
-		return w.container(p, c, depth)
+		return w.walkContainer(p, c, depth)
 	case c == '"':
-		return w.string(p)
+		return w.readString(p)
 	case c == '-' || isDigit(c):
-		w.number(p)
+		w.readNumber(p)
 		return true
 	}
 	switch {
-	case w.literal("true"), w.literal("false"):
+	case w.readLiteral("true"), w.readLiteral("false"):
 		p.kinds |= boolean
-	case w.literal("null"):
+	case w.readLiteral("null"):
 		p.kinds |= null
 	default:
 		return false
@@ -124,7 +124,7 @@ func (w *walker) value(p *place, depth int) bool {
 	return true
 }
 
-func (w *walker) container(p *place, c byte, depth int) bool {
+func (w *documentWalker) walkContainer(p *valueCollector, c byte, depth int) bool {
 	if c == '{' {
 		p.kinds |= object
 	} else {
@@ -132,32 +132,32 @@ func (w *walker) container(p *place, c byte, depth int) bool {
 	}
 	if depth >= MaxDepth || w.at >= maxLooked {
 		p.cut = true
-		return w.skip()
+		return w.skipValue()
 	}
 	w.at++
 	if c == '{' {
-		return w.object(p, depth)
+		return w.walkObject(p, depth)
 	}
-	return w.array(p, depth)
+	return w.walkArray(p, depth)
 }
 
-func (w *walker) object(p *place, depth int) bool {
+func (w *documentWalker) walkObject(p *valueCollector, depth int) bool {
 	p.objects++
 	for first := true; ; first = false {
-		if done, ok := w.next('}', first); done || !ok {
+		if done, ok := w.nextMember('}', first); done || !ok {
 			return ok
 		}
-		key, ok := w.key()
-		if !ok || !w.value(p.member(key, w.isName(key)), depth+1) {
+		key, ok := w.readKey()
+		if !ok || !w.walkValue(p.collectMember(key, w.isName(key)), depth+1) {
 			return false
 		}
 	}
 }
 
-func (w *walker) array(p *place, depth int) bool {
+func (w *documentWalker) walkArray(p *valueCollector, depth int) bool {
 	looked := 0
 	for i := 0; ; i++ {
-		if done, ok := w.next(']', i == 0); done || !ok {
+		if done, ok := w.nextMember(']', i == 0); done || !ok {
 			return ok
 		}
 		if p.items == nil {
@@ -166,49 +166,49 @@ func (w *walker) array(p *place, depth int) bool {
 		switch {
 		case looked >= mostItems || w.at >= maxLooked:
 			p.items.cut = p.items.cut || looked == 0
-			return w.rest()
+			return w.skipRest()
 		case i < firstItems || i%everyItem == 0:
 			looked++
-			if !w.value(p.items, depth+1) {
+			if !w.walkValue(p.items, depth+1) {
 				return false
 			}
-		case !w.skip():
+		case !w.skipValue():
 			return false
 		}
 	}
 }
 
-// next moves to the next member of an array or object, or past its end.
-func (w *walker) next(end byte, first bool) (done, ok bool) {
-	w.space()
-	if w.peek() == end {
+// nextMember moves to the next member of an array or object, or past its end.
+func (w *documentWalker) nextMember(end byte, first bool) (done, ok bool) {
+	w.skipSpace()
+	if w.peekByte() == end {
 		w.at++
 		return true, true
 	}
 	if first {
 		return false, true
 	}
-	if w.peek() != ',' {
+	if w.peekByte() != ',' {
 		return false, false
 	}
 	w.at++
 	return false, true
 }
 
-func (w *walker) key() ([]byte, bool) {
-	w.space()
-	if w.peek() != '"' {
+func (w *documentWalker) readKey() ([]byte, bool) {
+	w.skipSpace()
+	if w.peekByte() != '"' {
 		return nil, false
 	}
-	key, ok := w.quoted()
-	if w.space(); !ok || w.peek() != ':' {
+	key, ok := w.readQuoted()
+	if w.skipSpace(); !ok || w.peekByte() != ':' {
 		return nil, false
 	}
 	w.at++
 	return key, true
 }
 
-func (w *walker) isName(key []byte) bool {
+func (w *documentWalker) isName(key []byte) bool {
 	if known, ok := w.names[string(key)]; ok {
 		return known
 	}
@@ -220,8 +220,8 @@ func (w *walker) isName(key []byte) bool {
 	return is
 }
 
-// quoted reads a string and returns the bytes between its quotes.
-func (w *walker) quoted() ([]byte, bool) {
+// readQuoted reads a string and returns the bytes between its quotes.
+func (w *documentWalker) readQuoted() ([]byte, bool) {
 	start := w.at + 1
 	for at := start; ; {
 		i := bytes.IndexByte(w.document[at:], '"')
@@ -241,8 +241,8 @@ func (w *walker) quoted() ([]byte, bool) {
 	}
 }
 
-func (w *walker) string(p *place) bool {
-	s, ok := w.quoted()
+func (w *documentWalker) readString(p *valueCollector) bool {
+	s, ok := w.readQuoted()
 	p.kinds |= text
 	if len(s) > 0 {
 		p.formats &= formatsOf(s)
@@ -250,7 +250,7 @@ func (w *walker) string(p *place) bool {
 	return ok
 }
 
-func (w *walker) number(p *place) {
+func (w *documentWalker) readNumber(p *valueCollector) {
 	is := integer
 	for ; w.at < len(w.document); w.at++ {
 		switch c := w.document[w.at]; {
@@ -265,7 +265,7 @@ func (w *walker) number(p *place) {
 	p.kinds |= is
 }
 
-func (w *walker) literal(word string) bool {
+func (w *documentWalker) readLiteral(word string) bool {
 	if !bytes.HasPrefix(w.document[w.at:], []byte(word)) {
 		return false
 	}
@@ -273,15 +273,15 @@ func (w *walker) literal(word string) bool {
 	return true
 }
 
-// skip skips one value.
-func (w *walker) skip() bool {
-	w.space()
-	switch c := w.peek(); c {
+// skipValue skips one value.
+func (w *documentWalker) skipValue() bool {
+	w.skipSpace()
+	switch c := w.peekByte(); c {
 	case '{', '[':
 		w.at++
-		return w.rest()
+		return w.skipRest()
 	case '"':
-		_, ok := w.quoted()
+		_, ok := w.readQuoted()
 		return ok
 	case 0, ',', ']', '}', ':':
 		return false
@@ -292,12 +292,12 @@ func (w *walker) skip() bool {
 	return true
 }
 
-// rest skips the rest of an array or object, without checking that its brackets match.
-func (w *walker) rest() bool {
+// skipRest skips the rest of an array or object, without checking that its brackets match.
+func (w *documentWalker) skipRest() bool {
 	for open := 1; w.at < len(w.document); {
 		switch w.document[w.at] {
 		case '"':
-			if _, ok := w.quoted(); !ok {
+			if _, ok := w.readQuoted(); !ok {
 				return false
 			}
 			continue
@@ -313,26 +313,26 @@ func (w *walker) rest() bool {
 	return false
 }
 
-func (w *walker) peek() byte {
+func (w *documentWalker) peekByte() byte {
 	if w.at < len(w.document) {
 		return w.document[w.at]
 	}
 	return 0
 }
 
-func (w *walker) space() {
+func (w *documentWalker) skipSpace() {
 	for w.at < len(w.document) && w.document[w.at] <= ' ' {
 		w.at++
 	}
 }
 
 // formatsOf returns the formats that match a text's outline.
-func formatsOf(s []byte) format {
+func formatsOf(s []byte) formatSet {
 	const day, second = "0000-00-00", "0000-00-00T00:00:00"
 	switch {
-	case len(s) == len(day) && like(s, day):
+	case len(s) == len(day) && matchesOutline(s, day):
 		return date
-	case len(s) > len(second) && len(s) <= len(second)+16 && like(s, second):
+	case len(s) > len(second) && len(s) <= len(second)+16 && matchesOutline(s, second):
 		if last := s[len(s)-1]; last == 'Z' || last == 'z' || len(s) > len(second)+5 && bytes.ContainsAny(s[len(second):], "+-") {
 			return dateTime
 		}
@@ -340,7 +340,7 @@ func formatsOf(s []byte) format {
 	return 0
 }
 
-func like(s []byte, outline string) bool {
+func matchesOutline(s []byte, outline string) bool {
 	for i := range outline {
 		if outline[i] == '0' && !isDigit(s[i]) || outline[i] != '0' && s[i] != outline[i] {
 			return false

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// words lists JSON Schema's type names in the order in which a schema lists them.
-var words = []struct {
-	kind kind
+// typeNames lists JSON Schema's type names in the order in which a schema lists them.
+var typeNames = []struct {
+	kind kindSet
 	name string
 }{{object, "object"}, {array, "array"}, {text, "string"}, {number, "number"}, {integer, "integer"}, {boolean, "boolean"}, {null, "null"}}
 
 // Special is the pattern for the other keys of an object if all of them match it.
 const Special = `[^0-9A-Za-z_$]`
 
-// Schema returns the shape as a JSON Schema. Every document that was examined completely is valid against it. Equal
+// JSONSchema returns the shape as a JSON Schema. Every document that was examined completely is valid against it. Equal
 // shapes give equal bytes.
-func (s *Shape) Schema() json.RawMessage {
+func (s *Shape) JSONSchema() json.RawMessage {
 	var b bytes.Buffer
-	folded(s).write(&b)
+	foldTables(s).writeSchema(&b)
 	return b.Bytes()
 }
 
-func (s *Shape) write(b *bytes.Buffer) {
+func (s *Shape) writeSchema(b *bytes.Buffer) {
 	switch {
 	case s == nil || s.kinds == 0:
 		b.WriteString("{}")
@@ -35,7 +35,7 @@ func (s *Shape) write(b *bytes.Buffer) {
 		return
 	}
 	s.writeTypes(b)
-	if s.kinds&text != 0 && s.formats != 0 && s.formats != formats {
+	if s.kinds&text != 0 && s.formats != 0 && s.formats != allFormats {
 		name := "date-time"
 		if s.formats == date {
 			name = "date"
@@ -44,7 +44,7 @@ func (s *Shape) write(b *bytes.Buffer) {
 	}
 	if s.kinds&array != 0 && s.items != nil {
 		b.WriteString(`,"items":`)
-		s.items.write(b)
+		s.items.writeSchema(b)
 	}
 	if s.kinds&object != 0 {
 		s.writeObject(b)
@@ -54,7 +54,7 @@ func (s *Shape) write(b *bytes.Buffer) {
 
 func (s *Shape) writeTypes(b *bytes.Buffer) {
 	var types []string
-	for _, w := range words {
+	for _, w := range typeNames {
 		if s.kinds&w.kind != 0 && (w.kind != integer || s.kinds&number == 0) {
 			types = append(types, `"`+w.name+`"`)
 		}
@@ -72,7 +72,7 @@ func (s *Shape) writeObject(b *bytes.Buffer) {
 	for i, f := range s.fields {
 		b.WriteString([]string{`,"properties":{`, ","}[min(i, 1)])
 		fmt.Fprintf(b, "%q:", f.name)
-		f.of.write(b)
+		f.of.writeSchema(b)
 		if f.always {
 			required = append(required, `"`+f.name+`"`)
 		}
@@ -88,40 +88,40 @@ func (s *Shape) writeObject(b *bytes.Buffer) {
 		b.WriteString(`,"additionalProperties":true`)
 	case s.others != nil && len(s.fields) > 0 && !s.plain:
 		fmt.Fprintf(b, `,"patternProperties":{%q:`, Special)
-		s.others.write(b)
+		s.others.writeSchema(b)
 		b.WriteByte('}')
 	case s.others != nil:
 		b.WriteString(`,"additionalProperties":`)
-		s.others.write(b)
+		s.others.writeSchema(b)
 	}
 }
 
-// stored holds a shape in its stored form: kinds by letter, then fields that were always present, then the others,
+// storedShape holds a shape in its stored form: kinds by letter, then fields that were always present, then the others,
 // and so on.
-type stored struct {
-	Kinds   string             `json:"k"`
-	Formats format             `json:"t,omitempty"`
-	Always  map[string]*stored `json:"f,omitempty"`
-	Some    map[string]*stored `json:"o,omitempty"`
-	Others  *stored            `json:"m,omitempty"`
-	Plain   bool               `json:"p,omitempty"`
-	Items   *stored            `json:"i,omitempty"`
-	Cut     bool               `json:"c,omitempty"`
+type storedShape struct {
+	Kinds   string                  `json:"k"`
+	Formats formatSet               `json:"t,omitempty"`
+	Always  map[string]*storedShape `json:"f,omitempty"`
+	Some    map[string]*storedShape `json:"o,omitempty"`
+	Others  *storedShape            `json:"m,omitempty"`
+	Plain   bool                    `json:"p,omitempty"`
+	Items   *storedShape            `json:"i,omitempty"`
+	Cut     bool                    `json:"c,omitempty"`
 }
 
-const letters = "zbinsao" // in the order of the kinds
+const kindLetters = "zbinsao" // in the order of the kinds
 
 // MarshalJSON encodes a shape without the keys of its tables.
-func (s *Shape) MarshalJSON() ([]byte, error) { return json.Marshal(folded(s).stored()) }
+func (s *Shape) MarshalJSON() ([]byte, error) { return json.Marshal(foldTables(s).toStored()) }
 
-func (s *Shape) stored() *stored {
+func (s *Shape) toStored() *storedShape {
 	if s == nil {
 		return nil
 	}
-	out := &stored{Formats: s.formats, Others: s.others.stored(), Items: s.items.stored(), Plain: s.plain, Cut: s.cut}
-	for i := range letters {
+	out := &storedShape{Formats: s.formats, Others: s.others.toStored(), Items: s.items.toStored(), Plain: s.plain, Cut: s.cut}
+	for i := range kindLetters {
 		if s.kinds&(1<<i) != 0 {
-			out.Kinds += letters[i : i+1]
+			out.Kinds += kindLetters[i : i+1]
 		}
 	}
 	for _, f := range s.fields {
@@ -130,30 +130,30 @@ func (s *Shape) stored() *stored {
 			fields = &out.Always
 		}
 		if *fields == nil {
-			*fields = map[string]*stored{}
+			*fields = map[string]*storedShape{}
 		}
-		(*fields)[f.name] = f.of.stored()
+		(*fields)[f.name] = f.of.toStored()
 	}
 	return out
 }
 
 // UnmarshalJSON parses what MarshalJSON wrote. It leaves out what exceeds the bounds.
 func (s *Shape) UnmarshalJSON(data []byte) error {
-	var kept stored
+	var kept storedShape
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return err
 	}
-	*s = *bounded(kept.shape(0))
+	*s = *boundNodes(kept.toShape(0))
 	return nil
 }
 
-func (k *stored) shape(depth int) *Shape {
+func (k *storedShape) toShape(depth int) *Shape {
 	if k == nil {
 		return nil
 	}
-	s := &Shape{formats: k.Formats & formats, plain: k.Plain, cut: k.Cut}
-	for i := range letters {
-		if strings.Contains(k.Kinds, letters[i:i+1]) {
+	s := &Shape{formats: k.Formats & allFormats, plain: k.Plain, cut: k.Cut}
+	for i := range kindLetters {
+		if strings.Contains(k.Kinds, kindLetters[i:i+1]) {
 			s.kinds |= 1 << i
 		}
 	}
@@ -161,15 +161,15 @@ func (k *stored) shape(depth int) *Shape {
 		s.cut = s.cut || k.Items != nil || k.Others != nil || len(k.Always)+len(k.Some) > 0
 		return s
 	}
-	s.items, s.others = k.Items.shape(depth+1), k.Others.shape(depth+1)
-	for i, fields := range []map[string]*stored{k.Always, k.Some} {
+	s.items, s.others = k.Items.toShape(depth+1), k.Others.toShape(depth+1)
+	for i, fields := range []map[string]*storedShape{k.Always, k.Some} {
 		for name, of := range fields {
 			if of != nil && IsName(name) {
-				s.fields = append(s.fields, field{name, i == 0, of.shape(depth + 1)})
+				s.fields = append(s.fields, shapeField{name, i == 0, of.toShape(depth + 1)})
 			}
 		}
 	}
-	slices.SortFunc(s.fields, func(f, g field) int { return strings.Compare(f.name, g.name) })
-	s.fields = slices.CompactFunc(s.fields, func(f, g field) bool { return f.name == g.name })
+	slices.SortFunc(s.fields, func(f, g shapeField) int { return strings.Compare(f.name, g.name) })
+	s.fields = slices.CompactFunc(s.fields, func(f, g shapeField) bool { return f.name == g.name })
 	return s
 }

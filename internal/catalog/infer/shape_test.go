@@ -15,7 +15,7 @@ import (
 
 func observe(t testing.TB, document string) *infer.Shape {
 	t.Helper()
-	s := infer.Observe([]byte(document), nil)
+	s := infer.ObserveDocument([]byte(document), nil)
 	if s == nil {
 		t.Fatalf("nothing is learned of %.200s", document)
 	}
@@ -45,7 +45,7 @@ func TestSchemaOfDocuments(t *testing.T) {
 		for _, d := range tt.documents {
 			s = infer.Join(s, observe(t, d))
 		}
-		if got := string(s.Schema()); got != tt.want {
+		if got := string(s.JSONSchema()); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tt.want)
 		}
 	}
@@ -123,12 +123,12 @@ func TestJoinInAnyOrder(t *testing.T) {
 		want := joined(shapes)
 		for range 10 {
 			r.Shuffle(len(shapes), func(i, j int) { shapes[i], shapes[j] = shapes[j], shapes[i] })
-			if got := grouped(r, shapes); !infer.Equal(got, want) || !bytes.Equal(got.Schema(), want.Schema()) || kept(t, got) != kept(t, want) {
-				t.Fatalf("seed %d:\n%s\n%s", seed, got.Schema(), want.Schema())
+			if got := grouped(r, shapes); !infer.Equal(got, want) || !bytes.Equal(got.JSONSchema(), want.JSONSchema()) || kept(t, got) != kept(t, want) {
+				t.Fatalf("seed %d:\n%s\n%s", seed, got.JSONSchema(), want.JSONSchema())
 			}
 		}
 		if again := infer.Join(want, shapes[0]); !infer.Equal(again, want) {
-			t.Fatalf("seed %d: what was seen before changes %s to %s", seed, want.Schema(), again.Schema())
+			t.Fatalf("seed %d: what was seen before changes %s to %s", seed, want.JSONSchema(), again.JSONSchema())
 		}
 	}
 }
@@ -158,8 +158,8 @@ func kept(t *testing.T, s *infer.Shape) string {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(back.Schema(), s.Schema()) {
-		t.Fatalf("kept as %s, it comes back as\n%s, and was\n%s", text, back.Schema(), s.Schema())
+	if !bytes.Equal(back.JSONSchema(), s.JSONSchema()) {
+		t.Fatalf("kept as %s, it comes back as\n%s, and was\n%s", text, back.JSONSchema(), s.JSONSchema())
 	}
 	return string(text)
 }
@@ -170,10 +170,10 @@ func TestBounds(t *testing.T) {
 		text, _ := json.Marshal(wide(rand.New(rand.NewPCG(seed, 2))))
 		s = infer.Join(s, observe(t, string(text)))
 	}
-	if n := len(s.Schema()); n > 64<<10 {
+	if n := len(s.JSONSchema()); n > 64<<10 {
 		t.Errorf("a shape of %d bytes", n)
 	}
-	if s := observe(t, strings.Repeat(`{"a":[`, 5000)+strings.Repeat("]}", 5000)); len(s.Schema()) > 4<<10 {
+	if s := observe(t, strings.Repeat(`{"a":[`, 5000)+strings.Repeat("]}", 5000)); len(s.JSONSchema()) > 4<<10 {
 		t.Error("a deep document has a deep shape")
 	}
 	deep, shallow := observe(t, strings.Repeat(`{"a":`, 13)+`{"b":1}`+strings.Repeat("}", 13)), observe(t, strings.Repeat(`{"a":`, 11)+`{"a":1}`+strings.Repeat("}", 11))
@@ -185,10 +185,10 @@ func TestBounds(t *testing.T) {
 		many[string(rune('a'+i/26))+string(rune('a'+i%26))] = []any{1, "x", map[string]any{}}[i%3]
 	}
 	text, _ := json.Marshal(many)
-	if got := string(observe(t, string(text)).Schema()); !strings.HasSuffix(got, `,"additionalProperties":true}`) || strings.Contains(got, `"zz"`) {
+	if got := string(observe(t, string(text)).JSONSchema()); !strings.HasSuffix(got, `,"additionalProperties":true}`) || strings.Contains(got, `"zz"`) {
 		t.Errorf("nothing says that there are more fields: %s", got)
 	}
-	if infer.Observe([]byte(`{"a":1} x`), nil) != nil || infer.Observe([]byte(`{"a"`), nil) != nil || infer.Observe(nil, nil) != nil {
+	if infer.ObserveDocument([]byte(`{"a":1} x`), nil) != nil || infer.ObserveDocument([]byte(`{"a"`), nil) != nil || infer.ObserveDocument(nil, nil) != nil {
 		t.Error("something is learned of what is no JSON")
 	}
 }
@@ -197,7 +197,7 @@ func TestBounds(t *testing.T) {
 func TestFieldsBehindLongLists(t *testing.T) {
 	row := `{"id":1,"text":"` + strings.Repeat("x", 200) + `"},`
 	long := `{"rows":[` + strings.Repeat(row, 5000) + `{"id":2,"late":true}],"next_cursor":"x","page":{"size":1}}`
-	got := string(observe(t, long).Schema())
+	got := string(observe(t, long).JSONSchema())
 	for _, want := range []string{`"next_cursor":{"type":"string"}`, `"required":["next_cursor","page","rows"]`, `"page":{"type":"object"}`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in %s", want, got)
@@ -212,12 +212,12 @@ func FuzzObserve(f *testing.F) {
 		f.Add(s, `{"a":{"q":1}}`)
 	}
 	f.Fuzz(func(t *testing.T, document, other string) {
-		s := infer.Observe([]byte(document), nil)
+		s := infer.ObserveDocument([]byte(document), nil)
 		value, err := jsonschema.Decode([]byte(document))
 		if err != nil || s == nil {
 			return // what is no JSON may teach something, but not end anything
 		}
-		all := infer.Join(infer.Observe([]byte(other), nil), s)
+		all := infer.Join(infer.ObserveDocument([]byte(other), nil), s)
 		text, err := json.Marshal(all)
 		var back infer.Shape
 		if err == nil {
@@ -227,12 +227,12 @@ func FuzzObserve(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, learned := range []*infer.Shape{s, all, &back} {
-			compiled, err := jsonschema.Compile(learned.Schema())
+			compiled, err := jsonschema.Compile(learned.JSONSchema())
 			if err != nil {
-				t.Fatalf("%v: %s", err, learned.Schema())
+				t.Fatalf("%v: %s", err, learned.JSONSchema())
 			}
 			if v := compiled.Validate(value); v != nil {
-				t.Fatalf("%s does not fit %s: %v", document, learned.Schema(), v)
+				t.Fatalf("%s does not fit %s: %v", document, learned.JSONSchema(), v)
 			}
 		}
 	})
@@ -245,7 +245,7 @@ func BenchmarkObserve(b *testing.B) {
 		b.Run(fmt.Sprintf("%dkB", len(text)>>10), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if infer.Observe(text, nil) == nil {
+				if infer.ObserveDocument(text, nil) == nil {
 					b.Fatal("nothing")
 				}
 			}

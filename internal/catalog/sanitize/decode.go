@@ -23,9 +23,9 @@ const (
 	minReadable = 8  // bytes of decoded text
 )
 
-// view holds a text as a reader may come to see it. places maps each byte to the offset, in the original text, of
+// textView holds a text as a reader may come to see it. places maps each byte to the offset, in the original text, of
 // what the byte stands for. Its last element is the end of that text.
-type view struct {
+type textView struct {
 	text   string
 	places []int
 }
@@ -47,7 +47,7 @@ func mayBeCoded(text string) bool {
 		switch kind := encodedKind(c); {
 		case kind == 0 && c != '-' && c != '_':
 			if c == '%' || c == '\\' || c == '&' {
-				if _, n := escape(text[i:]); n > 0 {
+				if _, n := decodeEscape(text[i:]); n > 0 {
 					return true
 				}
 			}
@@ -72,29 +72,29 @@ func mayBeCoded(text string) bool {
 	return false
 }
 
-// decoded finds suspicious content behind escapes and encodings. The text itself was scanned before.
-func (s *Scanner) decoded(text string) (found []Finding) {
+// findDecoded finds suspicious content behind escapes and encodings. The text itself was scanned before.
+func (s *Scanner) findDecoded(text string) (found []Finding) {
 	if isPlain(text) {
-		return s.codes(text, 1)
+		return s.findEncoded(text, 1)
 	}
-	v := narrow(text)
-	add := func(v view, list []Finding) {
+	v := narrowText(text)
+	add := func(v textView, list []Finding) {
 		for _, f := range list {
 			f.Start, f.End = v.places[f.Start], v.places[f.End]
 			found = append(found, f)
 		}
 	}
-	add(v, s.codes(v.text, 1))
+	add(v, s.findEncoded(v.text, 1))
 	for range maxLayers {
-		next, spelled, changed := unescaped(v)
+		next, spelled, changed := unescapeView(v)
 		add(v, spelled)
 		if !changed {
 			break
 		}
 		v = next
-		add(v, s.sentences(v.text))
-		add(v, blocks(v.text))
-		add(v, s.codes(v.text, 1))
+		add(v, s.findSentences(v.text))
+		add(v, findBlocks(v.text))
+		add(v, s.findEncoded(v.text, 1))
 	}
 	return found
 }
@@ -112,15 +112,15 @@ func isPlain(text string) bool {
 	return true
 }
 
-// narrow returns a text without invisible characters and with full-width forms replaced by ASCII.
-func narrow(text string) view {
+// narrowText returns a text without invisible characters and with full-width forms replaced by ASCII.
+func narrowText(text string) textView {
 	var b strings.Builder
-	v := view{places: make([]int, 0, len(text)+1)}
+	v := textView{places: make([]int, 0, len(text)+1)}
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		part := text[i : i+size]
 		switch {
-		case unseen(r):
+		case isInvisible(r):
 			part = ""
 		case 0xff01 <= r && r <= 0xff5e:
 			part = string(r - 0xfee0)
@@ -135,19 +135,19 @@ func narrow(text string) view {
 	return v
 }
 
-// unescaped returns a view with its escapes decoded: HTML entities, percent escapes and escapes of string literals.
+// unescapeView returns a view with its escapes decoded: HTML entities, percent escapes and escapes of string literals.
 // spelled lists runs of ASCII letters written as escapes, for which there is no honest reason.
-func unescaped(v view) (next view, spelled []Finding, changed bool) {
+func unescapeView(v textView) (next textView, spelled []Finding, changed bool) {
 	var b strings.Builder
 	start, letters := 0, 0
 	end := func(at int) {
 		if letters >= minLetters {
-			spelled = append(spelled, finding(encoded, start, at))
+			spelled = append(spelled, newFinding(encodedRule, start, at))
 		}
 		letters = 0
 	}
 	for i := 0; i < len(v.text); {
-		text, n := escape(v.text[i:])
+		text, n := decodeEscape(v.text[i:])
 		if n == 0 {
 			end(i)
 			next.places = append(next.places, v.places[i])
@@ -172,9 +172,9 @@ func unescaped(v view) (next view, spelled []Finding, changed bool) {
 	return next, spelled, changed
 }
 
-// escape decodes the escape sequence at the start of text. It returns the decoded text and the sequence's length in
+// decodeEscape decodes the escape sequence at the start of text. It returns the decoded text and the sequence's length in
 // bytes, or 0 if there is none.
-func escape(text string) (decoded string, n int) {
+func decodeEscape(text string) (decoded string, n int) {
 	if len(text) < 3 {
 		return "", 0
 	}
@@ -197,7 +197,7 @@ func escape(text string) (decoded string, n int) {
 			return string([]byte{byte(c)}), 3
 		}
 	case '\\':
-		return backslash(text)
+		return decodeBackslash(text)
 	}
 	return "", 0
 }
@@ -277,8 +277,8 @@ func joined(text string, row []int) string {
 	return b.String()
 }
 
-// backslash decodes an escape of a string literal that any number of backslashes may precede.
-func backslash(text string) (string, int) {
+// decodeBackslash decodes an escape of a string literal that any number of backslashes may precede.
+func decodeBackslash(text string) (string, int) {
 	i := 1
 	for i < len(text) && i < maxEscape && text[i] == '\\' {
 		i++
@@ -294,7 +294,7 @@ func backslash(text string) (string, int) {
 		return string(rune(c)), from + digits
 	}
 	switch rest := text[i:]; {
-	case at(rest, "u{"):
+	case hasPrefixFold(rest, "u{"):
 		end := strings.IndexByte(rest[:min(len(rest), maxEscape)], '}')
 		if end < 3 {
 			return "", 0
@@ -304,12 +304,12 @@ func backslash(text string) (string, int) {
 			n++
 		}
 		return decoded, n
-	case at(rest, "u"):
+	case hasPrefixFold(rest, "u"):
 		if decoded, n := number(i+1, 8, 16); rest[0] == 'U' && n > 0 {
 			return decoded, n
 		}
-		return surrogates(text, i, number)
-	case at(rest, "x"):
+		return decodeSurrogates(text, i, number)
+	case hasPrefixFold(rest, "x"):
 		return number(i+1, 2, 16)
 	case rest != "" && (rest[0] == '0' || rest[0] == '1'):
 		return number(i, 3, 8)
@@ -317,9 +317,9 @@ func backslash(text string) (string, int) {
 	return "", 0
 }
 
-// surrogates decodes the sequence \uXXXX at i. If it is the first half of a UTF-16 surrogate pair, it
+// decodeSurrogates decodes the sequence \uXXXX at i. If it is the first half of a UTF-16 surrogate pair, it
 // decodes the second half with it.
-func surrogates(text string, i int, number func(from, digits, base int) (string, int)) (string, int) {
+func decodeSurrogates(text string, i int, number func(from, digits, base int) (string, int)) (string, int) {
 	decoded, n := number(i+1, 4, 16)
 	high, _ := strconv.ParseUint(text[min(len(text), i+1):min(len(text), i+5)], 16, 32)
 	if n == 0 || !utf16.IsSurrogate(rune(high)) || n+6 > len(text) || text[n:n+2] != `\u` {
@@ -332,28 +332,28 @@ func surrogates(text string, i int, number func(from, digits, base int) (string,
 	return string(utf16.DecodeRune(rune(high), rune(low))), n + 6
 }
 
-// codes finds runs of characters that decode to words from Base64, Base32, hexadecimal or character codes.
-func (s *Scanner) codes(text string, layer int) (found []Finding) {
+// findEncoded finds runs of characters that decode to words from Base64, Base32, hexadecimal or character codes.
+func (s *Scanner) findEncoded(text string, layer int) (found []Finding) {
 	for _, span := range codedSpans(text) {
 		run := strings.Join(strings.Fields(text[span[0]:span[1]]), "")
-		for _, decoded := range decodings(run) {
-			if s.talks(decoded, layer) {
-				found = append(found, finding(encoded, span[0], span[1]))
+		for _, decoded := range decodeRun(run) {
+			if s.isSpeech(decoded, layer) {
+				found = append(found, newFinding(encodedRule, span[0], span[1]))
 				break
 			}
 		}
 	}
 	for _, row := range lettersApart(text) {
-		if len(s.sentences(row.text)) > 0 {
-			found = append(found, finding(encoded, row.start, row.end))
+		if len(s.findSentences(row.text)) > 0 {
+			found = append(found, newFinding(encodedRule, row.start, row.end))
 		}
 	}
 	if digitsIn(text) < minCoded {
 		return found
 	}
 	for _, list := range numberLists(text) {
-		if s.talks(list.text, layer) {
-			found = append(found, finding(encoded, list.start, list.end))
+		if s.isSpeech(list.text, layer) {
+			found = append(found, newFinding(encodedRule, list.start, list.end))
 		}
 	}
 	return found
@@ -396,7 +396,7 @@ func codedSpans(text string) (spans [][2]int) {
 			from = start
 		}
 		row, size = row+1, size+i-start
-		if humped(text[start:i]) {
+		if isHumped(text[start:i]) {
 			coded++
 		}
 		if (i-start)%4 != 0 {
@@ -409,8 +409,8 @@ func codedSpans(text string) (spans [][2]int) {
 
 func codedByte(c byte) bool { return encodedKind(c) != 0 || c == '-' || c == '_' }
 
-// humped reports whether a word has a capital or digit after a lower-case letter, or letters after a digit.
-func humped(word string) bool {
+// isHumped reports whether a word has a capital or digit after a lower-case letter, or letters after a digit.
+func isHumped(word string) bool {
 	for i := 1; i < len(word); i++ {
 		before, now := encodedKind(word[i-1]), encodedKind(word[i])
 		if before == 1 && now != 1 || before == 4 && now&3 != 0 || now == 8 {
@@ -420,12 +420,12 @@ func humped(word string) bool {
 	return false
 }
 
-// decodings returns the texts that a run of letters and digits decodes to: as Base64, Base32, hexadecimal
+// decodeRun returns the texts that a run of letters and digits decodes to: as Base64, Base32, hexadecimal
 // and the like.
-func decodings(run string) (all []string) {
+func decodeRun(run string) (all []string) {
 	add := func(raw []byte, err error) {
 		if err == nil {
-			all = append(all, string(narrowed(raw)))
+			all = append(all, string(narrowUTF16(raw)))
 		}
 	}
 	runs := []string{run}
@@ -439,7 +439,7 @@ func decodings(run string) (all []string) {
 		add(hex.DecodeString(r))
 		plain := strings.TrimRight(r, "=")
 		add(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(plain)))
-		plain = standard.Replace(plain)
+		plain = standardBase64.Replace(plain)
 		for shift := range min(4, len(plain)) {
 			part := plain[shift:]
 			if len(part)%4 == 1 {
@@ -451,11 +451,11 @@ func decodings(run string) (all []string) {
 	return all
 }
 
-// standard converts URL-safe Base64 to the standard alphabet.
-var standard = strings.NewReplacer("-", "+", "_", "/", "=", "")
+// standardBase64 converts URL-safe Base64 to the standard alphabet.
+var standardBase64 = strings.NewReplacer("-", "+", "_", "/", "=", "")
 
-// narrowed converts UTF-16 text to UTF-8. Other text is returned unchanged.
-func narrowed(raw []byte) []byte {
+// narrowUTF16 converts UTF-16 text to UTF-8. Other text is returned unchanged.
+func narrowUTF16(raw []byte) []byte {
 	for _, odd := range []int{0, 1} {
 		narrow := make([]byte, 0, len(raw)/2)
 		for i := 0; i+1 < len(raw) && raw[i+1-odd] == 0; i += 2 {
@@ -468,24 +468,24 @@ func narrowed(raw []byte) []byte {
 	return raw
 }
 
-// talks reports whether decoded text contains words or anything suspicious.
-func (s *Scanner) talks(text string, layer int) bool {
-	if len(text) < minReadable || !readable(text) {
+// isSpeech reports whether decoded text contains words or anything suspicious.
+func (s *Scanner) isSpeech(text string, layer int) bool {
+	if len(text) < minReadable || !isReadable(text) {
 		return false
 	}
-	if wordy(text) || len(s.sentences(text)) > 0 || len(blocks(text)) > 0 {
+	if hasWords(text) || len(s.findSentences(text)) > 0 || len(findBlocks(text)) > 0 {
 		return true
 	}
 	if layer >= maxLayers {
 		return false
 	}
 	places := make([]int, len(text)+1)
-	next, _, changed := unescaped(view{text, places})
-	return changed && s.talks(next.text, layer+1) || len(s.codes(text, layer+1)) > 0
+	next, _, changed := unescapeView(textView{text, places})
+	return changed && s.isSpeech(next.text, layer+1) || len(s.findEncoded(text, layer+1)) > 0
 }
 
-// readable reports whether a text consists of characters that people write.
-func readable(text string) bool {
+// isReadable reports whether a text consists of characters that people write.
+func isReadable(text string) bool {
 	if !utf8.ValidString(text) {
 		return false
 	}
@@ -497,8 +497,8 @@ func readable(text string) bool {
 	return true
 }
 
-// wordy reports whether a text has at least three words and is mostly letters.
-func wordy(text string) bool {
+// hasWords reports whether a text has at least three words and is mostly letters.
+func hasWords(text string) bool {
 	letters, all := 0, 0
 	for _, r := range text {
 		if all++; unicode.IsLetter(r) {

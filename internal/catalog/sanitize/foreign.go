@@ -13,10 +13,10 @@ var orders = []struct{ verbs, which, what []string }{
 
 // foreign finds sentences that are such orders.
 func foreign(text string) (found []Finding) {
-	rule, start := Rule{families[0].id, families[0].reason}, 0
+	rule, start := Rule{ruleFamilies[0].id, ruleFamilies[0].reason}, 0
 	end := func(at int) {
 		if isOrder(strings.ToLower(text[start:at])) {
-			found = append(found, finding(rule, start, at))
+			found = append(found, newFinding(rule, start, at))
 		}
 		start = at
 	}

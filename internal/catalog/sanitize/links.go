@@ -7,26 +7,26 @@ const (
 	maxAddress = 2048 // bytes of its address
 )
 
-// links finds Markdown and HTML links and images. Clean replaces a link by its text and its target without the parts
+// findLinks finds Markdown and HTML links and images. Clean replaces a link by its text and its target without the parts
 // that could carry data out, and an image by its text.
-func links(text string) (found []Finding) {
-	visible, places := shown(text)
+func findLinks(text string) (found []Finding) {
+	visible, places := visibleText(text)
 	for i := 0; i < len(visible); i++ {
 		var n int
 		var instead string
 		switch rest := visible[i:]; {
 		case rest[0] == '!' && strings.HasPrefix(rest, "!["):
 			instead, n = inlineLink(rest[1:], true)
-			n = more(n)
+			n = includePrefix(n)
 		case rest[0] == '[':
 			if instead, n = inlineLink(rest, false); n == 0 && lineStarts(visible[:i]) {
-				instead, n = definition(rest)
+				instead, n = readLinkDefinition(rest)
 			}
 		case rest[0] == '<':
 			instead, n = htmlLink(rest)
 		}
 		if n > 0 {
-			f := finding(link, places(i), places(i+n))
+			f := newFinding(linkRule, places(i), places(i+n))
 			f.instead = instead
 			found = append(found, f)
 			i += n - 1
@@ -35,7 +35,7 @@ func links(text string) (found []Finding) {
 	return found
 }
 
-func more(n int) int {
+func includePrefix(n int) int {
 	if n > 0 {
 		n++
 	}
@@ -49,14 +49,14 @@ func lineStarts(text string) bool {
 
 // inlineLink reads [label](address "title") or [label][reference] at the start of a text.
 func inlineLink(text string, image bool) (instead string, n int) {
-	end := closing(text, '[', ']', maxLabel)
+	end := findClosing(text, '[', ']', maxLabel)
 	if end < 0 || end+1 >= len(text) {
 		return "", 0
 	}
 	label := plainLabel(text[1:end])
 	switch text[end+1] {
 	case '(':
-		size := closing(text[end+1:], '(', ')', maxAddress)
+		size := findClosing(text[end+1:], '(', ')', maxAddress)
 		if size < 0 {
 			return "", 0
 		}
@@ -67,9 +67,9 @@ func inlineLink(text string, image bool) (instead string, n int) {
 		if n = end + size + 2; image {
 			return label, n
 		}
-		return strings.TrimSpace(label + " " + address(inside)), n
+		return strings.TrimSpace(label + " " + linkAddress(inside)), n
 	case '[':
-		size := closing(text[end+1:], '[', ']', maxLabel)
+		size := findClosing(text[end+1:], '[', ']', maxLabel)
 		if !image || size < 0 {
 			return "", 0
 		}
@@ -88,8 +88,8 @@ func plainLabel(label string) string {
 	return label
 }
 
-// closing returns the index of the bracket that closes the one text begins with, or -1.
-func closing(text string, opens, closes byte, most int) int {
+// findClosing returns the index of the bracket that closes the one text begins with, or -1.
+func findClosing(text string, opens, closes byte, most int) int {
 	depth := 0
 	for i := 0; i < len(text) && i < most; i++ {
 		switch text[i] {
@@ -106,9 +106,9 @@ func closing(text string, opens, closes byte, most int) int {
 	return -1
 }
 
-// address returns the target of a link in brackets, without query, fragment and title. For an unusual address it
+// linkAddress returns the target of a link in brackets, without query, fragment and title. For an unusual address it
 // returns Mark.
-func address(inside string) string {
+func linkAddress(inside string) string {
 	fields := strings.Fields(inside)
 	if len(fields) == 0 {
 		return ""
@@ -120,7 +120,7 @@ func address(inside string) string {
 		to += "#" + fragment
 	}
 	scheme, _, named := strings.Cut(to, ":")
-	if named && at("data:", scheme+":") || at("javascript:", scheme+":") || at("vbscript:", scheme+":") || strings.ContainsAny(to, "{}$`[]()<>@%\\") {
+	if named && hasPrefixFold("data:", scheme+":") || hasPrefixFold("javascript:", scheme+":") || hasPrefixFold("vbscript:", scheme+":") || strings.ContainsAny(to, "{}$`[]()<>@%\\") {
 		return Mark
 	}
 	if to == "" {
@@ -129,9 +129,9 @@ func address(inside string) string {
 	return "(" + to + ")"
 }
 
-// definition reads a link definition: [reference]: address.
-func definition(text string) (instead string, n int) {
-	end := closing(text, '[', ']', maxLabel)
+// readLinkDefinition reads a link definition: [reference]: address.
+func readLinkDefinition(text string) (instead string, n int) {
+	end := findClosing(text, '[', ']', maxLabel)
 	if end < 0 || !strings.HasPrefix(text[end+1:], ":") {
 		return "", 0
 	}
@@ -143,11 +143,11 @@ func definition(text string) (instead string, n int) {
 	if !strings.Contains(to, "://") && !strings.HasPrefix(to, "//") && !strings.HasPrefix(to, "data:") {
 		return "", 0
 	}
-	return text[1:end] + ": " + address(to), len(line)
+	return text[1:end] + ": " + linkAddress(to), len(line)
 }
 
-// loaders lists tags whose content a client may load without asking.
-var loaders = []string{"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta", "base"}
+// loadingTags lists tags whose content a client may load without asking.
+var loadingTags = []string{"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta", "base"}
 
 // htmlLink reads an HTML tag with a link, or <https://…>.
 func htmlLink(text string) (instead string, n int) {
@@ -156,18 +156,18 @@ func htmlLink(text string) (instead string, n int) {
 		return "", 0
 	}
 	tag := text[1:end]
-	if at(tag, "http://") || at(tag, "https://") {
+	if hasPrefixFold(tag, "http://") || hasPrefixFold(tag, "https://") {
 		if !strings.ContainsAny(tag, "?#{}") || strings.ContainsAny(tag, " \n") {
 			return "", 0
 		}
-		return strings.Trim(address(tag), "()"), end + 1
+		return strings.Trim(linkAddress(tag), "()"), end + 1
 	}
 	name, attributes, _ := strings.Cut(strings.ReplaceAll(tag, "\n", " "), " ")
 	leads := strings.Contains(attributes, "//") && strings.Contains(attributes, "=") || strings.Contains(strings.ToLower(attributes), "data:")
 	if !leads {
 		return "", 0
 	}
-	for _, l := range loaders {
+	for _, l := range loadingTags {
 		if strings.EqualFold(name, l) {
 			return Mark, end + 1
 		}

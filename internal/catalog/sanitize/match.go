@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// pattern matches a sequence of words in one sentence. Each step is a set of words, with a bounded number of other
+// wordPattern matches a sequence of words in one sentence. Each step is a set of words, with a bounded number of other
 // words before it.
-type pattern struct {
+type wordPattern struct {
 	family int
-	steps  []step
+	steps  []patternStep
 }
 
-type step struct {
+type patternStep struct {
 	gap   int
 	words [wordSets]uint64 // numbers, as bits
 	stems []int
@@ -24,16 +24,16 @@ const (
 	patternSets = 8
 )
 
-// stem holds the beginning of words.
-type stem struct {
+// wordStem holds the beginning of words.
+type wordStem struct {
 	text   string
 	number int
 }
 
-// add compiles a pattern: steps separated by blanks, each of the form a|b|c*, where * matches any ending. ~N allows N
+// addPattern compiles a pattern: steps separated by blanks, each of the form a|b|c*, where * matches any ending. ~N allows N
 // other words before the step. The step marked with @ is the rarest: a text without any of its words is not examined.
-func (s *Scanner) add(family int, text string) {
-	p := pattern{family: family}
+func (s *Scanner) addPattern(family int, text string) {
+	p := wordPattern{family: family}
 	gap := 0
 	for field := range strings.FieldsSeq(text) {
 		if n, ok := strings.CutPrefix(field, "~"); ok {
@@ -44,11 +44,11 @@ func (s *Scanner) add(family int, text string) {
 			continue
 		}
 		field, rare := strings.CutPrefix(field, "@")
-		st := step{gap: gap}
+		st := patternStep{gap: gap}
 		for word := range strings.SplitSeq(field, "|") {
-			n := s.intern(&st, word)
+			n := s.internWord(&st, word)
 			if rare {
-				s.anchor(word)
+				s.addAnchor(word)
 				s.rare[n] = append(s.rare[n], len(s.patterns))
 			}
 		}
@@ -58,13 +58,13 @@ func (s *Scanner) add(family int, text string) {
 	s.patterns = append(s.patterns, p)
 }
 
-// intern adds a word or stem to a step and returns the word's number.
-func (s *Scanner) intern(st *step, word string) int {
+// internWord adds a word or stem to a step and returns the word's number.
+func (s *Scanner) internWord(st *patternStep, word string) int {
 	if begins, ok := strings.CutSuffix(word, "*"); ok {
-		i := slices.IndexFunc(s.stems, func(x stem) bool { return x.text == begins })
+		i := slices.IndexFunc(s.stems, func(x wordStem) bool { return x.text == begins })
 		if i < 0 {
 			i = len(s.stems)
-			s.stems = append(s.stems, stem{begins, i + 1})
+			s.stems = append(s.stems, wordStem{begins, i + 1})
 			s.begins[begins[0]-'a'] = append(s.begins[begins[0]-'a'], s.stems[i])
 		}
 		st.stems = append(st.stems, s.stems[i].number)
@@ -80,8 +80,8 @@ func (s *Scanner) intern(st *step, word string) int {
 	return n
 }
 
-// expand expands the placeholders {file} and {value}, each of which stands for several alternatives.
-func expand(text string) []string {
+// expandPattern expands the placeholders {file} and {value}, each of which stands for several alternatives.
+func expandPattern(text string) []string {
 	for name, rows := range map[string][]string{"{file}": secretFiles, "{value}": secretValues} {
 		if before, after, found := strings.Cut(text, name); found {
 			all := make([]string, len(rows))
@@ -94,13 +94,13 @@ func expand(text string) []string {
 	return []string{text}
 }
 
-func (st *step) has(t token) bool {
+func (st *patternStep) acceptsToken(t wordToken) bool {
 	return st.words[t.word/64]>>(t.word%64)&1 != 0 || t.stem != 0 && slices.Contains(st.stems, t.stem)
 }
 
-// matches reports whether the words of a sentence match, in one pass. Of all partial matches that reach a step it
+// matchesWords reports whether the words of a sentence match, in one pass. Of all partial matches that reach a step it
 // keeps only the one that ended last, which is the best.
-func (p *pattern) matches(words []token) bool {
+func (p *wordPattern) matchesWords(words []wordToken) bool {
 	var ends [16]int // 1 + where each step was last reached, 0 if it was not
 	last := len(p.steps) - 1
 	for j, t := range words {
@@ -108,7 +108,7 @@ func (p *pattern) matches(words []token) bool {
 			continue
 		}
 		for k := last; k >= 0; k-- {
-			if k > 0 && (ends[k-1] == 0 || j-ends[k-1] > p.steps[k].gap) || !p.steps[k].has(t) {
+			if k > 0 && (ends[k-1] == 0 || j-ends[k-1] > p.steps[k].gap) || !p.steps[k].acceptsToken(t) {
 				continue
 			}
 			if k == last {
@@ -120,20 +120,20 @@ func (p *pattern) matches(words []token) bool {
 	return false
 }
 
-// sentences finds sentences that match a pattern. Sentences without any of the words that every pattern needs are
+// findSentences finds sentences that match a pattern. Sentences without any of the words that every pattern needs are
 // skipped.
-func (s *Scanner) sentences(text string) (found []Finding) {
-	r, ok := s.readers.Get().(*reader)
+func (s *Scanner) findSentences(text string) (found []Finding) {
+	r, ok := s.readers.Get().(*wordReader)
 	if !ok {
-		r = &reader{Scanner: s}
+		r = &wordReader{Scanner: s}
 	}
 	defer s.readers.Put(r)
 	for start := 0; start < len(text); {
-		end := sentence(text, start)
-		if s.needs(text[start:end]).words {
-			words := r.read(text[start:end])
-			if rule, ok := s.judge(words); ok {
-				found = append(found, finding(rule, start+words[0].start, sentenceEnd(text, start+words[len(words)-1].end)))
+		end := endOfSentence(text, start)
+		if s.findNeeds(text[start:end]).words {
+			words := r.readWords(text[start:end])
+			if rule, ok := s.judgeSentence(words); ok {
+				found = append(found, newFinding(rule, start+words[0].start, sentenceEnd(text, start+words[len(words)-1].end)))
 			}
 		}
 		start = end
@@ -141,15 +141,15 @@ func (s *Scanner) sentences(text string) (found []Finding) {
 	return found
 }
 
-// sentence returns the end of the sentence that starts at start, including its final punctuation.
-func sentence(text string, start int) int {
+// endOfSentence returns the end of the sentence that starts at start, including its final punctuation.
+func endOfSentence(text string, start int) int {
 	for i := start; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '.' || c == '!' || c == '?':
 			if i+1 == len(text) || text[i+1] <= ' ' || strings.IndexByte(`"')*_`, text[i+1]) >= 0 {
 				return i + 1
 			}
-		case c == '\n' && paragraph(text[i+1:]):
+		case c == '\n' && isParagraphEnd(text[i+1:]):
 			return i + 1
 		case c == 0xe3 || c == 0xef || c == 0xe2:
 			for _, stop := range []string{"。", "！", "？", "\u2028", "\u2029"} {
@@ -162,8 +162,8 @@ func sentence(text string, start int) int {
 	return len(text)
 }
 
-// paragraph reports whether a newline ends the sentence before it.
-func paragraph(text string) bool {
+// isParagraphEnd reports whether a newline ends the sentence before it.
+func isParagraphEnd(text string) bool {
 	rest := strings.TrimLeft(text[:min(len(text), 40)], " \t\r")
 	if rest == "" {
 		return true
@@ -176,26 +176,26 @@ func paragraph(text string) bool {
 	}
 }
 
-// judge matches a sentence against the patterns whose rarest words it contains. If several match, the first family
+// judgeSentence matches a sentence against the patterns whose rarest words it contains. If several match, the first family
 // wins.
-func (s *Scanner) judge(words []token) (Rule, bool) {
+func (s *Scanner) judgeSentence(words []wordToken) (Rule, bool) {
 	var tried [patternSets]uint64 // as bits
-	best := len(families)
+	best := len(ruleFamilies)
 	for _, t := range words {
 		for _, i := range s.rare[t.word] {
 			if tried[i/64]>>(i%64)&1 != 0 || s.patterns[i].family >= best {
 				continue
 			}
 			tried[i/64] |= 1 << (i % 64)
-			if p := &s.patterns[i]; p.matches(words) {
+			if p := &s.patterns[i]; p.matchesWords(words) {
 				best = p.family
 			}
 		}
 	}
-	if best == len(families) {
+	if best == len(ruleFamilies) {
 		return Rule{}, false
 	}
-	return Rule{families[best].id, families[best].reason}, true
+	return Rule{ruleFamilies[best].id, ruleFamilies[best].reason}, true
 }
 
 // sentenceEnd consumes the punctuation that ends a sentence, with closing quotes and brackets.
@@ -206,6 +206,6 @@ func sentenceEnd(text string, at int) int {
 	return at
 }
 
-func finding(r Rule, start, end int) Finding {
+func newFinding(r Rule, start, end int) Finding {
 	return Finding{Rule: r.ID, Reason: r.Reason, Start: start, End: end}
 }

@@ -31,10 +31,10 @@ type Finding struct {
 
 // Scanner holds the compiled rules. It is safe for concurrent use.
 type Scanner struct {
-	patterns []pattern
+	patterns []wordPattern
 	words    map[string]int // the words that rules ask for, by their number
-	stems    []stem
-	begins   [26][]stem      // the same by their first letter
+	stems    []wordStem
+	begins   [26][]wordStem  // the same by their first letter
 	rare     [][]int         // by a word's number: the patterns whose rarest word it is
 	anchors  [1 << 10]uint64 // hashes of words without which no pattern matches
 	readers  sync.Pool       // of *reader: what they read into is used again
@@ -43,22 +43,22 @@ type Scanner struct {
 // Rule describes one kind of suspicious content.
 type Rule struct{ ID, Reason string }
 
-// Rules lists all rules.
-func Rules() []Rule {
-	list := make([]Rule, 0, len(families)+len(signs))
-	for _, f := range families {
+// AllRules lists all rules.
+func AllRules() []Rule {
+	list := make([]Rule, 0, len(ruleFamilies)+len(signRules))
+	for _, f := range ruleFamilies {
 		list = append(list, Rule{f.id, f.reason})
 	}
-	return append(list, signs...)
+	return append(list, signRules...)
 }
 
 // New compiles the rules, which takes some tens of microseconds.
 func New() *Scanner {
 	s := &Scanner{words: map[string]int{}, rare: make([][]int, 1)}
-	for i, f := range families {
+	for i, f := range ruleFamilies {
 		for _, text := range f.patterns {
-			for _, spelled := range expand(text) {
-				s.add(i, spelled)
+			for _, spelled := range expandPattern(text) {
+				s.addPattern(i, spelled)
 			}
 		}
 	}
@@ -71,28 +71,28 @@ func (s *Scanner) Scan(text string) []Finding {
 	if len(text) > MaxText {
 		head = text[:runeStart(text, MaxText-len(Mark)-8)]
 	}
-	n := s.needs(head)
+	n := s.findNeeds(head)
 	var found []Finding
 	if n.characters {
-		found = characters(head)
+		found = findCharacters(head)
 	}
 	if n.blocks {
-		found = append(found, blocks(head)...)
+		found = append(found, findBlocks(head)...)
 	}
 	if n.words {
-		found = append(found, s.sentences(head)...)
+		found = append(found, s.findSentences(head)...)
 	}
 	if n.links {
-		found = append(found, links(head)...)
+		found = append(found, findLinks(head)...)
 	}
 	if n.foreign {
 		found = append(found, foreign(head)...)
 	}
 	if n.codes {
-		found = append(found, s.decoded(head)...)
+		found = append(found, s.findDecoded(head)...)
 	}
 	if len(head) < len(text) {
-		found = append(found, finding(tooLong, len(head), len(text)))
+		found = append(found, newFinding(tooLong, len(head), len(text)))
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
 	return found
@@ -104,59 +104,59 @@ func (s *Scanner) Clean(text string) (string, []Finding) {
 	if len(found) == 0 {
 		return text, nil
 	}
-	cleaned := remove(text, found)
+	cleaned := removeFindings(text, found)
 	for range 4 {
 		again := s.Scan(cleaned)
 		if len(again) == 0 {
 			return cleaned, found
 		}
-		cleaned = remove(cleaned, again)
+		cleaned = removeFindings(cleaned, again)
 	}
 	return Mark, found
 }
 
-// need says which scans a text needs.
-type need struct{ words, blocks, characters, links, codes, foreign bool }
+// textNeeds says which scans a text needs.
+type textNeeds struct{ words, blocks, characters, links, codes, foreign bool }
 
-// needs decides, in one pass, which scans a text needs. It looks for words without which no rule matches, beginnings
+// findNeeds decides, in one pass, which scans a text needs. It looks for words without which no rule matches, beginnings
 // of signs, and characters that are not ASCII. Most texts need none.
-func (s *Scanner) needs(text string) (n need) {
-	hash, run := uint32(offset), 0
+func (s *Scanner) findNeeds(text string) (n textNeeds) {
+	hash, run := uint32(fnvOffset), 0
 	n.codes = mayBeCoded(text)
 	end := func() {
-		n.words = n.words || hash != offset && s.anchored(hash)
-		hash = offset
+		n.words = n.words || hash != fnvOffset && s.hasAnchor(hash)
+		hash = fnvOffset
 	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch lower := c | 0x20; {
 		case 'a' <= lower && lower <= 'z':
-			hash = (hash ^ uint32(lower)) * prime
+			hash = (hash ^ uint32(lower)) * fnvPrime
 			run++
 			continue
 		case c == '\'':
 			continue
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(text[i:])
-			if suspicious(r) {
-				return need{true, true, true, true, true, true}
+			if isSuspicious(r) {
+				return textNeeds{true, true, true, true, true, true}
 			}
 			n.foreign = n.foreign || 0x400 <= r && r < 0x530 || 0x3040 <= r && r < 0xd7b0
 			i += size - 1
 		case c < ' ' && c != '\n' && c != '\t', c == 0x7f:
 			n.characters = true
 		case c == '<' || c == '[' || c == '&' || c == '(' || c == '{':
-			n.blocks = n.blocks || opens(text[i:])
+			n.blocks = n.blocks || opensSign(text[i:])
 			n.links = n.links || c == '<' || c == '['
 		case c == '#' || c == ':':
-			n.blocks = n.blocks || strings.HasPrefix(text[i:], "###") || spoken(text[:i])
+			n.blocks = n.blocks || strings.HasPrefix(text[i:], "###") || endsWithSpeaker(text[:i])
 		case '0' <= c && c <= '9', c == '+', c == '/', c == '=':
 			run++
-			n.words = n.words || disguised(text, i)
+			n.words = n.words || isDisguised(text, i)
 			end()
 			continue
 		case c == '@' || c == '$':
-			n.words = n.words || disguised(text, i)
+			n.words = n.words || isDisguised(text, i)
 		}
 		n.blocks = n.blocks || run > maxEncoded
 		run = 0
@@ -167,8 +167,8 @@ func (s *Scanner) needs(text string) (n need) {
 	return n
 }
 
-// disguised reports whether a character that is not a letter stands between letters.
-func disguised(text string, i int) bool {
+// isDisguised reports whether a character that is not a letter stands between letters.
+func isDisguised(text string, i int) bool {
 	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) && (i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')
 }
 
@@ -176,43 +176,43 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // Words are hashed with FNV-1a.
 const (
-	offset = 2166136261
-	prime  = 16777619
+	fnvOffset = 2166136261
+	fnvPrime  = 16777619
 )
 
-func (s *Scanner) anchor(word string) {
-	hash := uint32(offset)
+func (s *Scanner) addAnchor(word string) {
+	hash := uint32(fnvOffset)
 	for i := range len(word) {
-		hash = (hash ^ uint32(word[i])) * prime
+		hash = (hash ^ uint32(word[i])) * fnvPrime
 	}
 	s.anchors[hash>>6&(1<<10-1)] |= 1 << (hash & 63)
 }
 
-func (s *Scanner) anchored(hash uint32) bool {
+func (s *Scanner) hasAnchor(hash uint32) bool {
 	return s.anchors[hash>>6&(1<<10-1)]&(1<<(hash&63)) != 0
 }
 
-// remove removes findings from a text. Characters disappear without a trace, lookalike letters are replaced by the
+// removeFindings removes findings from a text. Characters disappear without a trace, lookalike letters are replaced by the
 // letters they resemble, and the rest is replaced by Mark.
-func remove(text string, found []Finding) string {
+func removeFindings(text string, found []Finding) string {
 	var b strings.Builder
 	at := 0
 	cut := false // the last thing written is a mark
-	for _, f := range widest(found) {
+	for _, f := range widestFindings(found) {
 		if between := text[at:max(at, f.Start)]; between != "" {
 			b.WriteString(between)
 			cut = cut && strings.TrimSpace(between) == ""
 		}
 		at = max(at, f.End)
 		switch f.Rule {
-		case invisible, bidi, control:
+		case invisibleRule, bidiRule, controlRule:
 			if strings.ContainsAny(text[f.Start:f.End], "\v\f\u0085\u2028\u2029") {
 				b.WriteByte('\n')
 			}
-		case homoglyph:
-			b.WriteString(folded(text[f.Start:f.End]))
+		case homoglyphRule:
+			b.WriteString(foldWord(text[f.Start:f.End]))
 			cut = false
-		case link.ID:
+		case linkRule.ID:
 			b.WriteString(f.instead)
 			cut = f.instead == Mark
 		default:
@@ -226,10 +226,10 @@ func remove(text string, found []Finding) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
-// widest returns the findings that are not contained in another.
-func widest(found []Finding) (list []Finding) {
+// widestFindings returns the findings that are not contained in another.
+func widestFindings(found []Finding) (list []Finding) {
 	whole := slices.Clone(found)
-	slices.SortStableFunc(whole, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, rank(b)-rank(a)) })
+	slices.SortStableFunc(whole, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, findingRank(b)-findingRank(a)) })
 	end := -1
 	for _, f := range whole {
 		if f.End <= end {
@@ -242,10 +242,10 @@ func widest(found []Finding) (list []Finding) {
 	return list
 }
 
-// rank returns the priority of a finding: of two at the same place, the one that removes more wins.
-func rank(f Finding) int {
+// findingRank returns the priority of a finding: of two at the same place, the one that removes more wins.
+func findingRank(f Finding) int {
 	switch f.Rule {
-	case invisible, bidi, control, homoglyph:
+	case invisibleRule, bidiRule, controlRule, homoglyphRule:
 		return 0
 	}
 	return 1

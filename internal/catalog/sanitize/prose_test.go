@@ -47,7 +47,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%q is left of %q", cleaned, e.Text)
 		}
 	}
-	for _, r := range Rules() {
+	for _, r := range AllRules() {
 		if seen[r.ID] == 0 {
 			t.Errorf("no example of %s", r.ID)
 		}
@@ -88,7 +88,7 @@ func TestHarmless(t *testing.T) {
 func TestDisguises(t *testing.T) {
 	s := New()
 	for _, e := range corpus(t, "hostile.jsonl") {
-		if !slices.ContainsFunc(families, func(f family) bool { return f.id == e.Rule }) {
+		if !slices.ContainsFunc(ruleFamilies, func(f ruleFamily) bool { return f.id == e.Rule }) {
 			continue
 		}
 		for name, text := range map[string]string{
@@ -105,7 +105,7 @@ func TestDisguises(t *testing.T) {
 			if name == "wide" && strings.ContainsAny(e.Text, "@:/") {
 				continue // addresses are found as they work
 			}
-			if len(s.Scan(text)) == 0 || name != "unseen" && !slices.ContainsFunc(s.Scan(text), func(f Finding) bool { return !slices.Contains([]string{invisible, homoglyph}, f.Rule) }) {
+			if len(s.Scan(text)) == 0 || name != "unseen" && !slices.ContainsFunc(s.Scan(text), func(f Finding) bool { return !slices.Contains([]string{invisibleRule, homoglyphRule}, f.Rule) }) {
 				t.Errorf("%s: missed %q", name, text)
 			}
 		}

@@ -66,7 +66,7 @@ func TestRealTools(t *testing.T) {
 	for name, texts := range all {
 		for _, text := range texts {
 			for _, f := range s.Scan(text) {
-				if f.Rule == link.ID { // which Clean writes as text
+				if f.Rule == linkRule.ID { // which Clean writes as text
 					linked++
 					cleaned, _ := s.Clean(text)
 					t.Logf("%s: %q becomes %q", name, text[f.Start:f.End], cleaned)

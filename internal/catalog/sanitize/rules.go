@@ -1,7 +1,7 @@
 package sanitize
 
-// family groups patterns for one way of giving instructions.
-type family struct {
+// ruleFamily groups patterns for one way of giving instructions.
+type ruleFamily struct {
 	id, reason string
 	patterns   []string
 }
@@ -18,9 +18,9 @@ var (
 	}
 )
 
-// families lists the patterns in the syntax of Scanner.add. A description says what a tool does, in the third person
+// ruleFamilies lists the patterns in the syntax of Scanner.addPattern. A description says what a tool does, in the third person
 // or as an order to the tool. These patterns address the reader, about something other than the tool.
-var families = []family{
+var ruleFamilies = []ruleFamily{
 	{"override", "it tells the model to set its instructions aside", []string{
 		"no @attention to ~5 told|instruction*|rule*|prompt*|said|guideline*",
 		"@whatever|regardless ~3 system|your|developer ~2 prompt|instruction*|rule* ~1 say|says|said|state|states",
@@ -148,32 +148,32 @@ var families = []family{
 
 // Signs that are found by other means than words.
 const (
-	invisible = "invisible"
-	bidi      = "bidi"
-	control   = "control"
-	homoglyph = "homoglyph"
+	invisibleRule = "invisible"
+	bidiRule      = "bidi"
+	controlRule   = "control"
+	homoglyphRule = "homoglyph"
 )
 
 var (
-	hiddenTag = Rule{"tag", "it has a block that poses as part of the model's instructions"}
-	roleMark  = Rule{"role", "it has marks with which conversations say who speaks"}
-	comment   = Rule{"comment", "it has a comment that is not shown where the text is"}
-	encoded   = Rule{"encoded", "it has encoded text"}
-	link      = Rule{"link", "it has a link or an image, which is shown as text"}
-	tooLong   = Rule{"long", "it is longer than any description has to be"}
+	hiddenTag   = Rule{"tag", "it has a block that poses as part of the model's instructions"}
+	roleMark    = Rule{"role", "it has marks with which conversations say who speaks"}
+	commentRule = Rule{"comment", "it has a comment that is not shown where the text is"}
+	encodedRule = Rule{"encoded", "it has encoded text"}
+	linkRule    = Rule{"link", "it has a link or an image, which is shown as text"}
+	tooLong     = Rule{"long", "it is longer than any description has to be"}
 
-	signs = []Rule{
-		hiddenTag, roleMark, comment, encoded, link, tooLong,
-		{invisible, "it has characters that are not seen"},
-		{bidi, "it has marks that turn the direction of text"},
-		{control, "it has control characters or terminal sequences"},
-		{homoglyph, "it has words with letters of several scripts that look alike"},
+	signRules = []Rule{
+		hiddenTag, roleMark, commentRule, encodedRule, linkRule, tooLong,
+		{invisibleRule, "it has characters that are not seen"},
+		{bidiRule, "it has marks that turn the direction of text"},
+		{controlRule, "it has control characters or terminal sequences"},
+		{homoglyphRule, "it has words with letters of several scripts that look alike"},
 	}
 )
 
-// sign returns the rule for a character sign.
-func sign(id string) Rule {
-	for _, r := range signs {
+// signRule returns the rule for a character sign.
+func signRule(id string) Rule {
+	for _, r := range signRules {
 		if r.ID == id {
 			return r
 		}

@@ -8,27 +8,27 @@ import (
 	"retort/internal/core"
 )
 
-// unseen reports whether a character is invisible.
-func unseen(r rune) bool { return r >= 0xad && core.Unseen(r) }
+// isInvisible reports whether a character is invisible.
+func isInvisible(r rune) bool { return r >= 0xad && core.IsInvisible(r) }
 
-// suspicious reports whether a character that is not ASCII may be part of a finding. Most punctuation and letters are
+// isSuspicious reports whether a character that is not ASCII may be part of a finding. Most punctuation and letters are
 // not.
-func suspicious(r rune) bool {
-	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || unseen(r) || fold(r) != 0 || unicode.Is(unicode.Mn, r)
+func isSuspicious(r rune) bool {
+	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || isInvisible(r) || foldLetter(r) != 0 || unicode.Is(unicode.Mn, r)
 }
 
-func turns(r rune) bool {
+func changesDirection(r rune) bool {
 	return r == 0x61c || r == 0x200e || r == 0x200f || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
 }
 
-// characters finds invisible characters and words of mixed scripts.
-func characters(text string) (found []Finding) {
+// findCharacters finds invisible characters and words of mixed scripts.
+func findCharacters(text string) (found []Finding) {
 	add := func(id string, start, end int) {
 		if n := len(found); n > 0 && found[n-1].Rule == id && found[n-1].End == start {
 			found[n-1].End = end
 			return
 		}
-		found = append(found, finding(sign(id), start, end))
+		found = append(found, newFinding(signRule(id), start, end))
 	}
 	before := rune(0)
 	for i := 0; i < len(text); {
@@ -36,44 +36,44 @@ func characters(text string) (found []Finding) {
 		switch {
 		case r == '\n', r == '\t', r == '\r' && strings.HasPrefix(text[i+1:], "\n"), ' ' <= r && r < 0x7f:
 		case r == 0x1b:
-			size = sequence(text[i:])
-			add(control, i, i+size)
+			size = sequenceLength(text[i:])
+			add(controlRule, i, i+size)
 		case r == utf8.RuneError && size == 1, unicode.Is(unicode.Cc, r), r == 0x2028, r == 0x2029:
-			add(control, i, i+size)
-		case turns(r):
-			add(bidi, i, i+size)
-		case unseen(r) && !belongs(before, r, text[i+size:]):
-			add(invisible, i, i+size)
+			add(controlRule, i, i+size)
+		case changesDirection(r):
+			add(bidiRule, i, i+size)
+		case isInvisible(r) && !belongsBetween(before, r, text[i+size:]):
+			add(invisibleRule, i, i+size)
 		}
 		before = r
 		i += size
 	}
-	return append(found, mixed(text)...)
+	return append(found, findMixedScripts(text)...)
 }
 
-// belongs reports whether an invisible character is a legitimate part of its neighbours: a joiner in emoji and in
+// belongsBetween reports whether an invisible character is a legitimate part of its neighbours: a joiner in emoji and in
 // scripts that need it, one variation selector, one soft hyphen between letters.
-func belongs(before, r rune, after string) bool {
+func belongsBetween(before, r rune, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	switch {
 	case r == 0x200d || r == 0x200c:
-		return joins(before) && (joins(next) || next == ' ' || after == "")
+		return hasJoiners(before) && (hasJoiners(next) || next == ' ' || after == "")
 	case 0xfe0e <= r && r <= 0xfe0f:
-		return before > 0x200 && !unseen(before) && !unseen(next) || before > 0x200 && !unseen(before) && next == 0x200d || ('0' <= before && before <= '9' || before == '#' || before == '*') && next == 0x20e3
+		return before > 0x200 && !isInvisible(before) && !isInvisible(next) || before > 0x200 && !isInvisible(before) && next == 0x200d || ('0' <= before && before <= '9' || before == '#' || before == '*') && next == 0x20e3
 	case r == 0xad:
 		return unicode.IsLetter(before) && before >= 0x80 && unicode.IsLetter(next)
 	}
 	return false
 }
 
-// joins reports whether a character's script or kind uses joiners.
-func joins(r rune) bool {
+// hasJoiners reports whether a character's script or kind uses joiners.
+func hasJoiners(r rune) bool {
 	return r == 0xfe0f || 0x1f000 <= r && r <= 0x1faff || 0x2190 <= r && r <= 0x2bff ||
 		unicode.In(r, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Malayalam, unicode.Kannada, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Syriac, unicode.Mongolian, unicode.Oriya)
 }
 
-// sequence returns the length of the terminal escape sequence at the start of text.
-func sequence(text string) int {
+// sequenceLength returns the length of the terminal escape sequence at the start of text.
+func sequenceLength(text string) int {
 	if len(text) < 2 {
 		return 1
 	}
@@ -107,13 +107,13 @@ func sequence(text string) int {
 	return 2
 }
 
-// mixed finds Latin words that contain letters of Cyrillic, Greek or another script that only look Latin. Single
+// findMixedScripts finds Latin words that contain letters of Cyrillic, Greek or another script that only look Latin. Single
 // letters, such as units, do not count.
-func mixed(text string) (found []Finding) {
+func findMixedScripts(text string) (found []Finding) {
 	start, latin, alike := -1, 0, 0
 	end := func(at int) {
 		if start >= 0 && latin >= 2 && alike >= 1 {
-			found = append(found, finding(sign(homoglyph), start, at))
+			found = append(found, newFinding(signRule(homoglyphRule), start, at))
 		}
 		start, latin, alike = -1, 0, 0
 	}
@@ -121,9 +121,9 @@ func mixed(text string) (found []Finding) {
 		switch {
 		case r < utf8.RuneSelf && isLetter(byte(r)), unicode.Is(unicode.Latin, r):
 			latin++
-		case lookalike(r) != 0:
+		case lookalikeOf(r) != 0:
 			alike++
-		case unseen(r) && start >= 0:
+		case isInvisible(r) && start >= 0:
 			continue
 		default:
 			end(i)
@@ -139,28 +139,28 @@ func mixed(text string) (found []Finding) {
 
 // Letters that look like Latin ones, and the letters they look like.
 const (
-	alikes = "аеорсухіјѕһԁԛԝԍгкмтвпнАВЕКМНОРСТУХІЈЅԌԜοαινρτυκεχγημΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզա"
-	latins = "aeopcyxijshdqwgrkmtbnhABEKMHOPCTYXIJSGWoaivptukexynmABEZHIKMNOPTYXounhgqw"
+	lookalikeLetters = "аеорсухіјѕһԁԛԝԍгкмтвпнАВЕКМНОРСТУХІЈЅԌԜοαινρτυκεχγημΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզա"
+	resembledLetters = "aeopcyxijshdqwgrkmtbnhABEKMHOPCTYXIJSGWoaivptukexynmABEZHIKMNOPTYXounhgqw"
 )
 
-func lookalike(r rune) byte {
+func lookalikeOf(r rune) byte {
 	if r < 0x370 || r > 0x58f {
 		return 0
 	}
 	at := 0
-	for _, a := range alikes {
+	for _, a := range lookalikeLetters {
 		if a == r {
-			return latins[at]
+			return resembledLetters[at]
 		}
 		at++
 	}
 	return 0
 }
 
-// fold returns the lower-case Latin letter that a character resembles, or 0.
-func fold(r rune) byte {
-	if c := lookalike(r); c != 0 {
-		return lower(c)
+// foldLetter returns the lower-case Latin letter that a character resembles, or 0.
+func foldLetter(r rune) byte {
+	if c := lookalikeOf(r); c != 0 {
+		return lowerASCII(c)
 	}
 	switch {
 	case 0xff21 <= r && r <= 0xff3a:
@@ -179,13 +179,13 @@ func fold(r rune) byte {
 	return 0
 }
 
-// folded returns a word with its letters replaced by the Latin letters they resemble, in the same case.
-func folded(word string) string {
+// foldWord returns a word with its letters replaced by the Latin letters they resemble, in the same case.
+func foldWord(word string) string {
 	return strings.Map(func(r rune) rune {
-		if unseen(r) {
+		if isInvisible(r) {
 			return -1
 		}
-		if c := lookalike(r); c != 0 {
+		if c := lookalikeOf(r); c != 0 {
 			return rune(c)
 		}
 		return r

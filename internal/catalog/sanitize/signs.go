@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// speakers lists roles of conversations. A line that begins with one and a colon pretends to quote a speaker.
-var speakers = []string{"system", "assistant", "human"}
+// speakerRoles lists roles of conversations. A line that begins with one and a colon pretends to quote a speaker.
+var speakerRoles = []string{"system", "assistant", "human"}
 
-// spoken reports whether a text ends with the name of a speaker.
-func spoken(text string) bool {
+// endsWithSpeaker reports whether a text ends with the name of a speaker.
+func endsWithSpeaker(text string) bool {
 	text = strings.TrimRight(text, " *_")
-	for _, s := range speakers {
+	for _, s := range speakerRoles {
 		if len(text) >= len(s) && strings.EqualFold(text[len(text)-len(s):], s) {
 			return true
 		}
@@ -21,42 +21,42 @@ func spoken(text string) bool {
 	return false
 }
 
-// tags lists tags that pretend to be instructions wherever they occur. posing lists tags that do so only as a block:
+// suspiciousTags lists tags that pretend to be instructions wherever they occur. posing lists tags that do so only as a block:
 // with a closing tag, or alone on a line. Both also count as one word in names of arguments.
 var (
-	tags   = []string{"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden", "secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions"}
-	posing = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
+	suspiciousTags = []string{"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden", "secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions"}
+	posingTags     = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
 )
 
-// opens reports whether a < or [ may begin a sign.
-func opens(text string) bool {
+// opensSign reports whether a < or [ may begin a sign.
+func opensSign(text string) bool {
 	if len(text) < 2 {
 		return false
 	}
 	switch text[0] {
 	case '[':
-		return at(text, "[inst") || at(text, "[/inst") || strings.HasPrefix(text, "[//]") || badge(text) > 0
+		return hasPrefixFold(text, "[inst") || hasPrefixFold(text, "[/inst") || strings.HasPrefix(text, "[//]") || badgeLength(text) > 0
 	case '(', '{':
-		return badge(text) > 0
+		return badgeLength(text) > 0
 	}
 	if text[0] == '&' {
 		return escapedTag(text) > 0
 	}
-	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagged(text) != ""
+	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagName(text) != ""
 }
 
 // escapedTag returns the length of the block at the start of text if it begins with an HTML-escaped tag, as in
 // &lt;important&gt;.
 func escapedTag(text string) int {
-	if !at(text, "&lt;") {
+	if !hasPrefixFold(text, "&lt;") {
 		return 0
 	}
 	end := strings.Index(text[:min(len(text), 48)], "&gt;")
 	if end < 0 {
 		return 0
 	}
-	name := tagged("<" + text[4:end] + ">")
-	if !slices.Contains(tags, name) {
+	name := tagName("<" + text[4:end] + ">")
+	if !slices.Contains(suspiciousTags, name) {
 		return 0
 	}
 	for i := end; ; i++ {
@@ -64,18 +64,18 @@ func escapedTag(text string) int {
 		if next < 0 {
 			return len(text)
 		}
-		if i += next; at(text[i+5:], name+"&gt;") {
+		if i += next; hasPrefixFold(text[i+5:], name+"&gt;") {
 			return i + 5 + len(name) + 4
 		}
 	}
 }
 
-func at(text, prefix string) bool {
+func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// tagged returns the lower-case name of the suspicious tag at the start of text, or "".
-func tagged(text string) string {
+// tagName returns the lower-case name of the suspicious tag at the start of text, or "".
+func tagName(text string) string {
 	rest := strings.TrimLeft(text[1:min(len(text), 40)], " ")
 	end := strings.IndexFunc(rest, func(r rune) bool {
 		return !(unicode.IsLetter(r) || r == '_' || r == '-')
@@ -83,8 +83,8 @@ func tagged(text string) string {
 	if end <= 0 || rest[end] != '>' && rest[end] != ' ' && rest[end] != '/' && rest[end] != '\n' {
 		return ""
 	}
-	name := strings.ToLower(folded(rest[:end]))
-	for _, list := range [][]string{tags, posing} {
+	name := strings.ToLower(foldWord(rest[:end]))
+	for _, list := range [][]string{suspiciousTags, posingTags} {
 		for _, tag := range list {
 			if name == tag {
 				return name
@@ -94,11 +94,11 @@ func tagged(text string) string {
 	return ""
 }
 
-// blocks finds suspicious tags, role marks, comments and encoded text.
-func blocks(text string) (found []Finding) {
-	visible, places := shown(text)
+// findBlocks finds suspicious tags, role marks, comments and encoded text.
+func findBlocks(text string) (found []Finding) {
+	visible, places := visibleText(text)
 	add := func(r Rule, start, end int) {
-		found = append(found, finding(r, places(start), places(end)))
+		found = append(found, newFinding(r, places(start), places(end)))
 	}
 	lineStart := true
 	for i := 0; i < len(visible); i++ {
@@ -110,13 +110,13 @@ func blocks(text string) (found []Finding) {
 		case c == '&':
 			r, n = hiddenTag, escapedTag(rest)
 		case c == '<' || c == '[' || c == '(' || c == '{':
-			r, n = bracketed(visible, i, lineStart)
+			r, n = bracketSign(visible, i, lineStart)
 		case strings.HasPrefix(rest, "【"):
-			r, n = roleMark, badge(rest)
+			r, n = roleMark, badgeLength(rest)
 		case lineStart && (isLetter(c) || c == '#'):
-			r, n = speaks(rest)
+			r, n = speakerSign(rest)
 		case isLetter(c) && sentenceStarts(visible[:i]):
-			if r, n = speaks(rest); n > 0 && !addressed(rest[:n]) {
+			if r, n = speakerSign(rest); n > 0 && !addressesReader(rest[:n]) {
 				n = 0
 			}
 		}
@@ -129,20 +129,20 @@ func blocks(text string) (found []Finding) {
 		lineStart = c == '\n' || lineStart && (c == ' ' || c == '\t' || c == '*' || c == '>')
 	}
 	for _, span := range encodedRuns(visible) {
-		add(encoded, span[0], span[1])
+		add(encodedRule, span[0], span[1])
 	}
 	return found
 }
 
-// bracketed returns the sign that begins with the bracket at i, and its length.
-func bracketed(text string, i int, lineStart bool) (Rule, int) {
+// bracketSign returns the sign that begins with the bracket at i, and its length.
+func bracketSign(text string, i int, lineStart bool) (Rule, int) {
 	rest := text[i:]
 	switch {
-	case !opens(rest):
+	case !opensSign(rest):
 	case rest[0] == '[' && strings.HasPrefix(rest, "[//]"):
-		return comment, lineEnd(rest)
-	case badge(rest) > 0:
-		return roleMark, badge(rest)
+		return commentRule, lineEnd(rest)
+	case badgeLength(rest) > 0:
+		return roleMark, badgeLength(rest)
 	case rest[0] == '[':
 		if end := strings.IndexByte(rest, ']'); end > 0 && end < 10 {
 			return roleMark, end + 1
@@ -153,24 +153,24 @@ func bracketed(text string, i int, lineStart bool) (Rule, int) {
 		if end := strings.Index(rest, "|>"); end > 2 && end < 40 && !strings.ContainsAny(rest[2:end], " \n") {
 			return roleMark, end + 2
 		}
-	case at(rest, "<<sys>>"), at(rest, "<</sys>>"):
+	case hasPrefixFold(rest, "<<sys>>"), hasPrefixFold(rest, "<</sys>>"):
 		return roleMark, strings.Index(rest, ">>") + 2
 	default:
-		return hiddenTag, block(rest, tagged(rest), lineStart)
+		return hiddenTag, blockLength(rest, tagName(rest), lineStart)
 	}
 	return Rule{}, 0
 }
 
-// badges lists words in brackets that pretend to name a speaker. The weak ones are also usual labels and count only
+// speakerBadges lists words in brackets that pretend to name a speaker. The weak ones are also usual labels and count only
 // before words that address the model.
 var (
-	badges     = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
-	weakBadges = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
+	speakerBadges = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
+	weakBadges    = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
 )
 
-// badge returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It
+// badgeLength returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It
 // returns 0 if text does not begin with such a line.
-func badge(text string) int {
+func badgeLength(text string) int {
 	opening, closing := text[:1], "]"
 	switch {
 	case strings.HasPrefix(text, "【"):
@@ -196,16 +196,16 @@ func badge(text string) int {
 		})
 	}
 	switch {
-	case text[0] == '[' && starts(badges) && len(strings.Fields(after)) > 1:
+	case text[0] == '[' && starts(speakerBadges) && len(strings.Fields(after)) > 1:
 		return line
-	case (starts(badges) || starts(weakBadges)) && addressed(after):
+	case (starts(speakerBadges) || starts(weakBadges)) && addressesReader(after):
 		return line
 	}
 	return 0
 }
 
-// addressed reports whether a line addresses its reader.
-func addressed(line string) bool {
+// addressesReader reports whether a line addresses its reader.
+func addressesReader(line string) bool {
 	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
 	return slices.ContainsFunc(words[:min(len(words), 60)], func(w string) bool {
 		return slices.Contains([]string{"you", "your", "must", "always", "never", "ignore", "disregard", "forget", "obey", "now"}, w)
@@ -227,12 +227,12 @@ func hiddenComment(rest string) (Rule, int) {
 	if len(strings.Fields(rest[4:max(4, end)])) < 4 {
 		return Rule{}, 0
 	}
-	return comment, min(len(rest), end+3)
+	return commentRule, min(len(rest), end+3)
 }
 
-// block returns the length of the block that a tag opens, or 0. A block without a closing tag extends to the end of
+// blockLength returns the length of the block that a tag opens, or 0. A block without a closing tag extends to the end of
 // the text.
-func block(rest, name string, lineStart bool) int {
+func blockLength(rest, name string, lineStart bool) int {
 	if name == "" {
 		return 0
 	}
@@ -245,7 +245,7 @@ func block(rest, name string, lineStart bool) int {
 	switch {
 	case closing > 0:
 		return end + closing
-	case slices.Contains(tags, name) || alone:
+	case slices.Contains(suspiciousTags, name) || alone:
 		return len(rest)
 	}
 	return 0
@@ -268,22 +268,22 @@ func closingTag(text, name string) int {
 	}
 }
 
-// speaks returns the rule for a line that pretends to quote a speaker or to be a heading of a prompt.
-func speaks(rest string) (Rule, int) {
+// speakerSign returns the rule for a line that pretends to quote a speaker or to be a heading of a prompt.
+func speakerSign(rest string) (Rule, int) {
 	line := strings.TrimLeft(rest, "# ")
 	heading := len(line) < len(rest)
-	for _, s := range speakers {
-		if at(line, s) && strings.HasPrefix(strings.TrimLeft(line[len(s):], " *_"), ":") {
+	for _, s := range speakerRoles {
+		if hasPrefixFold(line, s) && strings.HasPrefix(strings.TrimLeft(line[len(s):], " *_"), ":") {
 			return roleMark, lineEnd(rest)
 		}
 	}
 	if heading && strings.HasPrefix(rest, "###") {
 		for _, s := range []string{"instruction:", "response:", "system prompt", "system message", "system instruction"} {
-			if at(line, s) {
+			if hasPrefixFold(line, s) {
 				return roleMark, lineEnd(rest)
 			}
 		}
-		if at(line, "system ###") {
+		if hasPrefixFold(line, "system ###") {
 			return roleMark, lineEnd(rest)
 		}
 	}
@@ -320,10 +320,10 @@ func encodedRuns(text string) (spans [][2]int) {
 	return spans
 }
 
-func encodedKind(c byte) int { return int(kinds[c]) }
+func encodedKind(c byte) int { return int(encodedKinds[c]) }
 
-// kinds caches the results of encodedKind.
-var kinds = func() (all [256]uint8) {
+// encodedKinds caches the results of encodedKind.
+var encodedKinds = func() (all [256]uint8) {
 	for i := range all {
 		all[i] = kindOf(byte(i))
 	}
@@ -344,16 +344,16 @@ func kindOf(c byte) uint8 {
 	return 0
 }
 
-// shown returns a text without invisible characters, and a function that maps its offsets to offsets in the original
+// visibleText returns a text without invisible characters, and a function that maps its offsets to offsets in the original
 // text.
-func shown(text string) (string, func(int) int) {
-	if strings.IndexFunc(text, unseen) < 0 {
+func visibleText(text string) (string, func(int) int) {
+	if strings.IndexFunc(text, isInvisible) < 0 {
 		return text, func(i int) int { return i }
 	}
 	var b strings.Builder
 	places := make([]int, 0, len(text)+1)
 	for i, r := range text {
-		if unseen(r) {
+		if isInvisible(r) {
 			continue
 		}
 		size := utf8.RuneLen(r)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// token holds one word.
-type token struct {
+// wordToken holds one word.
+type wordToken struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
 	stem       int // the number of the stem that it begins with, 0 if none
@@ -20,23 +20,23 @@ const (
 	wordEmail = "<email>"
 )
 
-// reader splits a sentence into words as a person would read them: letters that look like others are replaced by
+// wordReader splits a sentence into words as a person would read them: letters that look like others are replaced by
 // these, case is ignored, and marks between letters are dropped.
-type reader struct {
+type wordReader struct {
 	*Scanner
 	text   string
 	at     int
-	tokens []token
+	tokens []wordToken
 	buffer []byte
 }
 
-// read returns the words of a sentence. They are valid until the next call.
-func (r *reader) read(text string) []token {
+// readWords returns the words of a sentence. They are valid until the next call.
+func (r *wordReader) readWords(text string) []wordToken {
 	r.text, r.at, r.tokens = text, 0, r.tokens[:0]
 	for r.at < len(r.text) {
 		c := r.text[r.at]
 		if wordByte(c) || c >= utf8.RuneSelf || (c == '@' || c == '$') && r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) {
-			r.word()
+			r.readWord()
 		} else {
 			r.at++
 		}
@@ -46,15 +46,15 @@ func (r *reader) read(text string) []token {
 
 func wordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// word consumes one word. A URL or address counts as one word.
-func (r *reader) word() {
+// readWord consumes one word. A URL or address counts as one word.
+func (r *wordReader) readWord() {
 	start := r.at
 	r.buffer = r.buffer[:0]
 	digits := false
 	for r.at < len(r.text) {
 		c := r.text[r.at]
 		if c >= utf8.RuneSelf {
-			if !r.wide(start) {
+			if !r.readWide(start) {
 				break
 			}
 			continue
@@ -63,12 +63,12 @@ func (r *reader) word() {
 			r.at += n
 			continue
 		}
-		if !wordByte(c) && c != '\'' && (c != '@' && c != '$' || !r.inside()) {
+		if !wordByte(c) && c != '\'' && (c != '@' && c != '$' || !r.isInsideWord()) {
 			break
 		}
 		digits = digits || !isLetter(c) && c != '\''
 		if c != '\'' {
-			r.buffer = append(r.buffer, lower(c))
+			r.buffer = append(r.buffer, lowerASCII(c))
 		}
 		r.at++
 	}
@@ -76,7 +76,7 @@ func (r *reader) word() {
 		r.at++ // nothing of a word
 		return
 	}
-	r.emit(start, digits)
+	r.emitWord(start, digits)
 }
 
 // lineBreak returns the length of the hyphen and the new line that divide a word, 0 if text begins with none.
@@ -89,13 +89,13 @@ func lineBreak(text string) int {
 	return 0
 }
 
-// wide consumes one character that is not ASCII and reports whether the word continues.
-func (r *reader) wide(start int) bool {
+// readWide consumes one character that is not ASCII and reports whether the word continues.
+func (r *wordReader) readWide(start int) bool {
 	c, size := utf8.DecodeRuneInString(r.text[r.at:])
-	switch f := fold(c); {
+	switch f := foldLetter(c); {
 	case f != 0:
 		r.buffer = append(r.buffer, f)
-	case c == '’' || unseen(c) || unicode.Is(unicode.Mn, c) && len(r.buffer) > 0 && isLetter(r.buffer[len(r.buffer)-1]): // an accent of its own on a Latin letter
+	case c == '’' || isInvisible(c) || unicode.Is(unicode.Mn, c) && len(r.buffer) > 0 && isLetter(r.buffer[len(r.buffer)-1]): // an accent of its own on a Latin letter
 	case unicode.IsLetter(c) || unicode.IsMark(c):
 		r.buffer = utf8.AppendRune(r.buffer, unicode.ToLower(c))
 	default:
@@ -109,13 +109,13 @@ func (r *reader) wide(start int) bool {
 	return true
 }
 
-// inside reports whether a sign stands between letters and so replaces one.
-func (r *reader) inside() bool {
-	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.address()
+// isInsideWord reports whether a sign stands between letters and so replaces one.
+func (r *wordReader) isInsideWord() bool {
+	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.isAddress()
 }
 
-// address reports whether the @ at the current position belongs to an address.
-func (r *reader) address() bool {
+// isAddress reports whether the @ at the current position belongs to an address.
+func (r *wordReader) isAddress() bool {
 	if r.text[r.at] != '@' || r.at == 0 || !wordByte(r.text[r.at-1]) {
 		return false
 	}
@@ -126,31 +126,31 @@ func (r *reader) address() bool {
 	return end+1 < len(r.text) && r.text[end] == '.' && isLetter(r.text[end+1])
 }
 
-func lower(c byte) byte {
+func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c | 0x20
 	}
 	return c
 }
 
-func (r *reader) emit(start int, digits bool) {
+func (r *wordReader) emitWord(start int, digits bool) {
 	if len(r.buffer) == 0 {
 		return
 	}
-	t := token{start: start, end: r.at}
+	t := wordToken{start: start, end: r.at}
 	switch rest := r.text[r.at:]; {
 	case strings.HasPrefix(rest, "://"):
-		r.skip()
+		r.skipAddress()
 		t.word, t.end = r.words[wordURL], r.at
-	case strings.HasPrefix(rest, "@") && r.address():
-		r.skip()
+	case strings.HasPrefix(rest, "@") && r.isAddress():
+		r.skipAddress()
 		t.word, t.end = r.words[wordEmail], r.at
 	default:
-		t.word, t.stem = r.number(r.buffer)
+		t.word, t.stem = r.wordNumber(r.buffer)
 		if t.word == 0 && t.stem == 0 && digits {
 			for _, letters := range []string{"oieastas", "oleastas"} {
 				if t.word == 0 && t.stem == 0 {
-					t.word, t.stem = r.number(unleet(r.buffer, letters))
+					t.word, t.stem = r.wordNumber(decodeLeet(r.buffer, letters))
 				}
 			}
 		}
@@ -158,8 +158,8 @@ func (r *reader) emit(start int, digits bool) {
 	r.tokens = append(r.tokens, t)
 }
 
-// skip skips the rest of a URL or address.
-func (r *reader) skip() {
+// skipAddress skips the rest of a URL or address.
+func (r *wordReader) skipAddress() {
 	for r.at < len(r.text) && r.text[r.at] > ' ' && !strings.ContainsRune("\"'<>()`,;", rune(r.text[r.at])) {
 		r.at++
 	}
@@ -168,8 +168,8 @@ func (r *reader) skip() {
 	}
 }
 
-// number returns the numbers that the rules know a word by.
-func (s *Scanner) number(word []byte) (exact, begins int) {
+// wordNumber returns the numbers that the rules know a word by.
+func (s *Scanner) wordNumber(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {
 			if len(word) >= len(st.text) && string(word[:len(st.text)]) == st.text {
@@ -181,8 +181,8 @@ func (s *Scanner) number(word []byte) (exact, begins int) {
 	return s.words[string(word)], begins
 }
 
-// unleet replaces digits and signs in a word by the letters they resemble.
-func unleet(word []byte, letters string) []byte {
+// decodeLeet replaces digits and signs in a word by the letters they resemble.
+func decodeLeet(word []byte, letters string) []byte {
 	return bytes.Map(func(r rune) rune {
 		if at := strings.IndexRune("013457@$", r); at >= 0 {
 			return rune(letters[at])

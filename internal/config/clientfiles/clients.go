@@ -71,7 +71,7 @@ func Find(name string) (*Client, error) {
 		known[i] = all[i].Name
 	}
 	err := core.Errorf(core.KindInvalidArguments, "clients.find", "there is no client %q", name)
-	if near := core.Nearest(name, known, 1); len(near) > 0 {
+	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return nil, err.WithHint("did you mean %s? Known are %s", near[0], strings.Join(known, ", "))
 	}
 	return nil, err.WithHint("known are %s", strings.Join(known, ", "))

@@ -366,7 +366,7 @@ func badName(name string) string {
 		return "its name is empty"
 	case len(name) > 128:
 		return "its name is longer than 128 bytes"
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || core.Unseen(r) }):
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || core.IsInvisible(r) }):
 		return "its name holds control characters, or characters that are not seen"
 	case !isText(name):
 		return "its name is not UTF-8"

@@ -11,18 +11,18 @@ import (
 
 // The tasks. Each has code that plays a model without code execution: it has the same tools and uses them as well as
 // possible, with filters where a tool has them and twenty calls at once where they do not depend on each other.
-var workloads = []workload{
+var workloads = []workloadTask{
 	{
 		name: "copy a transcript", task: "Copy the transcript in document abc123 of the drive into the notes of the sales meeting 00Q5f000001abcXYZ in the CRM.",
 		servers: []string{"drive", "crm"}, queries: []string{"read the content of a document", "update a CRM record"}, programs: []string{"1-transcript"}, direct: copyTranscript,
 	},
 	{
 		name: "10,000 rows", task: "What is the median amount of an order in each region? The orders are in the sheet Orders of the spreadsheet orders-2026.",
-		servers: []string{"sheets"}, queries: []string{"read rows of a sheet"}, programs: []string{"2-rows"}, direct: medians,
+		servers: []string{"sheets"}, queries: []string{"read rows of a sheet"}, programs: []string{"2-rows"}, direct: computeMedians,
 	},
 	{
 		name: "1,000 conditional updates", task: "Triage all open leads by score: from 70 on Working, from 15 on Nurturing, else Disqualified. Nobody else's change may be overwritten.",
-		servers: []string{"crm"}, queries: []string{"search CRM records", "update a CRM record"}, programs: []string{"3-leads"}, direct: triage,
+		servers: []string{"crm"}, queries: []string{"search CRM records", "update a CRM record"}, programs: []string{"3-leads"}, direct: triageLeads,
 	},
 	{
 		name: "100 files", task: "Which five of the first hundred ingest logs of 2026 below logs/ have the most lines with ERROR?",
@@ -38,7 +38,7 @@ var workloads = []workload{
 	},
 	{
 		name: "budget reconciliation", task: "Hold the targets in the sheet Targets of orders-2026 against the EUR deals won in 2026: how many regions and quarters fall short, and the three largest gaps.",
-		servers: []string{"sheets", "crm"}, queries: []string{"read rows of a sheet", "search CRM records"}, programs: []string{"7-budget"}, direct: reconcile,
+		servers: []string{"sheets", "crm"}, queries: []string{"read rows of a sheet", "search CRM records"}, programs: []string{"7-budget"}, direct: reconcileOrders,
 	},
 	{
 		name: "one trivial call", task: "How many bytes has the file abc123 on the drive?",
@@ -50,67 +50,67 @@ var workloads = []workload{
 	},
 }
 
-type object = map[string]any
+type jsonObject = map[string]any
 
-func where(field, op string, value any) object {
-	return object{"field": field, "op": op, "value": value}
+func whereClause(field, op string, value any) jsonObject {
+	return jsonObject{"field": field, "op": op, "value": value}
 }
 
-func copyTranscript(a *agent) (any, error) {
+func copyTranscript(a *directAgent) (any, error) {
 	var doc struct{ Content string }
-	if err := a.ask(&doc, "drive__get_document", object{"documentId": "abc123"}); err != nil {
+	if err := a.callOne(&doc, "drive__get_document", jsonObject{"documentId": "abc123"}); err != nil {
 		return nil, err
 	}
 	var saved struct {
 		Version int `json:"version"`
 	}
-	return &saved, a.ask(&saved, "crm__update_record", object{"objectType": "SalesMeeting", "recordId": "00Q5f000001abcXYZ", "data": object{"Notes": doc.Content}})
+	return &saved, a.callOne(&saved, "crm__update_record", jsonObject{"objectType": "SalesMeeting", "recordId": "00Q5f000001abcXYZ", "data": jsonObject{"Notes": doc.Content}})
 }
 
-func medians(a *agent) (any, error) {
+func computeMedians(a *directAgent) (any, error) {
 	var sheet struct {
 		Rows []struct {
 			Region string
 			Amount float64
 		}
 	}
-	if err := a.ask(&sheet, "sheets__read_rows", object{"spreadsheetId": "orders-2026", "sheet": "Orders", "limit": 10000}); err != nil {
+	if err := a.callOne(&sheet, "sheets__read_rows", jsonObject{"spreadsheetId": "orders-2026", "sheet": "Orders", "limit": 10000}); err != nil {
 		return nil, err
 	}
 	amounts := map[string][]float64{}
 	for _, r := range sheet.Rows {
 		amounts[r.Region] = append(amounts[r.Region], r.Amount)
 	}
-	var answer []object
+	var answer []jsonObject
 	for region, all := range amounts {
 		slices.Sort(all)
-		answer = append(answer, object{"region": region, "orders": len(all), "median": all[len(all)/2]})
+		answer = append(answer, jsonObject{"region": region, "orders": len(all), "median": all[len(all)/2]})
 	}
-	slices.SortFunc(answer, func(x, y object) int { return cmp.Compare(x["region"].(string), y["region"].(string)) })
+	slices.SortFunc(answer, func(x, y jsonObject) int { return cmp.Compare(x["region"].(string), y["region"].(string)) })
 	return answer, nil
 }
 
-type lead struct {
+type salesLead struct {
 	ID      string `json:"Id"`
 	Version int
 	Score   int
 }
 
-func triage(a *agent) (any, error) {
-	var leads []lead
+func triageLeads(a *directAgent) (any, error) {
+	var leads []salesLead
 	for more := true; more; {
 		var page struct {
-			Records []lead
+			Records []salesLead
 			HasMore bool
 		}
-		err := a.ask(&page, "crm__search_records", object{"objectType": "Lead", "filters": []object{where("Status", "eq", "Open")}, "fields": []string{"Version", "Score"}, "limit": 500, "offset": len(leads)})
+		err := a.callOne(&page, "crm__search_records", jsonObject{"objectType": "Lead", "filters": []jsonObject{whereClause("Status", "eq", "Open")}, "fields": []string{"Version", "Score"}, "limit": 500, "offset": len(leads)})
 		if err != nil {
 			return nil, err
 		}
 		leads, more = append(leads, page.Records...), page.HasMore
 	}
 	changed := map[string]int{}
-	var updates []call
+	var updates []agentCall
 	for _, l := range leads {
 		status := "Disqualified"
 		if l.Score >= 70 {
@@ -119,19 +119,19 @@ func triage(a *agent) (any, error) {
 			status = "Nurturing"
 		}
 		changed[status]++
-		updates = append(updates, call{"crm__update_record", object{"objectType": "Lead", "recordId": l.ID, "data": object{"Status": status}, "ifVersion": l.Version}})
+		updates = append(updates, agentCall{"crm__update_record", jsonObject{"objectType": "Lead", "recordId": l.ID, "data": jsonObject{"Status": status}, "ifVersion": l.Version}})
 	}
-	_, err := a.calls(updates...)
+	_, err := a.callAll(updates...)
 	return changed, err
 }
 
-func errorLines(a *agent) (any, error) {
+func errorLines(a *directAgent) (any, error) {
 	var found struct{ Paths []string }
-	if err := a.ask(&found, "files__search_files", object{"path": "logs/2026", "pattern": "ingest-*.log"}); err != nil {
+	if err := a.callOne(&found, "files__search_files", jsonObject{"path": "logs/2026", "pattern": "ingest-*.log"}); err != nil {
 		return nil, err
 	}
 	var logs []string
-	if err := a.ask(&logs, "files__read_multiple_files", object{"paths": found.Paths[:100]}); err != nil {
+	if err := a.callOne(&logs, "files__read_multiple_files", jsonObject{"paths": found.Paths[:100]}); err != nil {
 		return nil, err
 	}
 	type counted struct {
@@ -149,27 +149,27 @@ func errorLines(a *agent) (any, error) {
 
 var pods = regexp.MustCompile(`\d+ of \d+`)
 
-func waitForDeployment(a *agent) (any, error) {
+func waitForDeployment(a *directAgent) (any, error) {
 	for look := 1; look <= 50; look++ {
 		var channel struct{ Messages []struct{ Text string } }
-		if err := a.ask(&channel, "chat__get_channel_history", object{"channel": "deployments", "limit": 1}); err != nil {
+		if err := a.callOne(&channel, "chat__get_channel_history", jsonObject{"channel": "deployments", "limit": 1}); err != nil {
 			return nil, err
 		}
 		if text := channel.Messages[0].Text; strings.Contains(text, "deployment complete") {
-			return object{"looks": look, "pods": pods.FindString(text)}, nil
+			return jsonObject{"looks": look, "pods": pods.FindString(text)}, nil
 		}
 	}
 	return nil, fmt.Errorf("the deployment is not done after 50 looks")
 }
 
-type meeting struct {
+type upcomingMeeting struct {
 	ID        string
 	Summary   string
 	Attendees []struct{ Email string }
 }
 
-// guest returns the first attendee from outside the company.
-func (m meeting) guest() string {
+// externalGuest returns the first attendee from outside the company.
+func (m upcomingMeeting) externalGuest() string {
 	for _, p := range m.Attendees {
 		if !strings.HasSuffix(p.Email, "@nordlys.example") {
 			return p.Email
@@ -178,57 +178,57 @@ func (m meeting) guest() string {
 	return ""
 }
 
-func prepareMeetings(a *agent) (any, error) {
-	var week struct{ Items []meeting }
-	if err := a.ask(&week, "calendar__list_events", object{"calendarId": "sales", "timeMin": "2026-11-02T00:00:00Z", "timeMax": "2026-11-09T00:00:00Z", "maxResults": 250}); err != nil {
+func prepareMeetings(a *directAgent) (any, error) {
+	var week struct{ Items []upcomingMeeting }
+	if err := a.callOne(&week, "calendar__list_events", jsonObject{"calendarId": "sales", "timeMin": "2026-11-02T00:00:00Z", "timeMax": "2026-11-09T00:00:00Z", "maxResults": 250}); err != nil {
 		return nil, err
 	}
-	meetings := slices.DeleteFunc(week.Items, func(m meeting) bool { return m.guest() == "" })
-	var lookups []call
+	meetings := slices.DeleteFunc(week.Items, func(m upcomingMeeting) bool { return m.externalGuest() == "" })
+	var lookups []agentCall
 	for _, m := range meetings {
-		lookups = append(lookups, call{"crm__search_records", object{"objectType": "Contact", "filters": []object{where("Email", "eq", m.guest())}, "fields": []string{"AccountId"}, "limit": 1}})
+		lookups = append(lookups, agentCall{"crm__search_records", jsonObject{"objectType": "Contact", "filters": []jsonObject{whereClause("Email", "eq", m.externalGuest())}, "fields": []string{"AccountId"}, "limit": 1}})
 	}
-	contacts, err := a.calls(lookups...)
+	contacts, err := a.callAll(lookups...)
 	if err != nil {
 		return nil, err
 	}
-	var details []call
-	var known []meeting
+	var details []agentCall
+	var known []upcomingMeeting
 	for i, m := range meetings {
 		var found struct{ Records []struct{ AccountID string } }
-		if err := contacts[i].into(&found); err != nil {
+		if err := contacts[i].decodeInto(&found); err != nil {
 			return nil, err
 		}
 		if len(found.Records) > 0 {
 			known, details = append(known, m), append(details, detailsOf(m, found.Records[0].AccountID)...)
 		}
 	}
-	answers, err := a.calls(details...)
+	answers, err := a.callAll(details...)
 	if err != nil {
 		return nil, err
 	}
-	return briefs(known, answers)
+	return buildBriefings(known, answers)
 }
 
-func detailsOf(m meeting, account string) []call {
+func detailsOf(m upcomingMeeting, account string) []agentCall {
 	words := strings.Fields(m.Summary)
-	return []call{
-		{"crm__search_records", object{"objectType": "Deal", "fields": []string{"Amount"}, "filters": []object{
-			where("AccountId", "eq", account), where("Probability", "in", []int{10, 25, 50, 75}), where("Currency", "eq", "EUR")}}},
-		{"mail__search_messages", object{"query": "is:unread from:" + m.guest()}},
-		{"issues__search_issues", object{"query": "is:open is:issue " + strings.Join(words[min(2, len(words)):min(4, len(words))], " "), "per_page": 1}},
+	return []agentCall{
+		{"crm__search_records", jsonObject{"objectType": "Deal", "fields": []string{"Amount"}, "filters": []jsonObject{
+			whereClause("AccountId", "eq", account), whereClause("Probability", "in", []int{10, 25, 50, 75}), whereClause("Currency", "eq", "EUR")}}},
+		{"mail__search_messages", jsonObject{"query": "is:unread from:" + m.externalGuest()}},
+		{"issues__search_issues", jsonObject{"query": "is:open is:issue " + strings.Join(words[min(2, len(words)):min(4, len(words))], " "), "per_page": 1}},
 	}
 }
 
-type briefing struct {
+type meetingBriefing struct {
 	Event    string  `json:"event"`
 	Pipeline float64 `json:"pipeline"`
 	Unread   int     `json:"unread"`
 	Issues   int     `json:"issues"`
 }
 
-func briefs(meetings []meeting, answers []answered) (any, error) {
-	var all []briefing
+func buildBriefings(meetings []upcomingMeeting, answers []toolAnswer) (any, error) {
+	var all []meetingBriefing
 	for i, m := range meetings {
 		var deals struct{ Records []struct{ Amount float64 } }
 		var mails struct{ ResultSizeEstimate int }
@@ -236,33 +236,33 @@ func briefs(meetings []meeting, answers []answered) (any, error) {
 			Total int `json:"total_count"`
 		}
 		for j, out := range []any{&deals, &mails, &issues} {
-			if err := answers[3*i+j].into(out); err != nil {
+			if err := answers[3*i+j].decodeInto(out); err != nil {
 				return nil, err
 			}
 		}
-		b := briefing{Event: m.ID, Unread: mails.ResultSizeEstimate, Issues: issues.Total}
+		b := meetingBriefing{Event: m.ID, Unread: mails.ResultSizeEstimate, Issues: issues.Total}
 		for _, d := range deals.Records {
 			b.Pipeline += d.Amount
 		}
 		all = append(all, b)
 	}
-	slices.SortFunc(all, func(x, y briefing) int {
+	slices.SortFunc(all, func(x, y meetingBriefing) int {
 		return cmp.Or(cmp.Compare(y.Pipeline, x.Pipeline), cmp.Compare(x.Event, y.Event))
 	})
 	return all[:min(5, len(all))], nil
 }
 
-type gap struct {
+type stockGap struct {
 	Region  string  `json:"region"`
 	Quarter string  `json:"quarter"`
 	Gap     float64 `json:"gap"`
 }
 
-func reconcile(a *agent) (any, error) {
-	answers, err := a.calls(
-		call{"sheets__read_rows", object{"spreadsheetId": "orders-2026", "sheet": "Targets"}},
-		call{"crm__search_records", object{"objectType": "Deal", "fields": []string{"Amount", "Region", "CloseDate"}, "limit": 500, "filters": []object{
-			where("Stage", "eq", "Closed Won"), where("Currency", "eq", "EUR"), where("CloseDate", "gte", "2026-01-01"), where("CloseDate", "lte", "2026-12-31")}}})
+func reconcileOrders(a *directAgent) (any, error) {
+	answers, err := a.callAll(
+		agentCall{"sheets__read_rows", jsonObject{"spreadsheetId": "orders-2026", "sheet": "Targets"}},
+		agentCall{"crm__search_records", jsonObject{"objectType": "Deal", "fields": []string{"Amount", "Region", "CloseDate"}, "limit": 500, "filters": []jsonObject{
+			whereClause("Stage", "eq", "Closed Won"), whereClause("Currency", "eq", "EUR"), whereClause("CloseDate", "gte", "2026-01-01"), whereClause("CloseDate", "lte", "2026-12-31")}}})
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func reconcile(a *agent) (any, error) {
 			Region, CloseDate string
 		}
 	}
-	if err := cmp.Or(answers[0].into(&targets), answers[1].into(&deals)); err != nil {
+	if err := cmp.Or(answers[0].decodeInto(&targets), answers[1].decodeInto(&deals)); err != nil {
 		return nil, err
 	}
 	won := map[string]float64{}
@@ -286,20 +286,20 @@ func reconcile(a *agent) (any, error) {
 		month := int(d.CloseDate[5]-'0')*10 + int(d.CloseDate[6]-'0')
 		won[fmt.Sprintf("%s 2026-Q%d", d.Region, (month+2)/3)] += d.Amount
 	}
-	var gaps []gap
+	var gaps []stockGap
 	short := 0
 	for _, t := range targets.Rows {
-		g := gap{t.Region, t.Quarter, t.Target - won[t.Region+" "+t.Quarter]}
+		g := stockGap{t.Region, t.Quarter, t.Target - won[t.Region+" "+t.Quarter]}
 		if g.Gap > 0 {
 			short++
 		}
 		gaps = append(gaps, g)
 	}
-	slices.SortStableFunc(gaps, func(x, y gap) int { return cmp.Compare(y.Gap, x.Gap) })
-	return object{"short": short, "largest": gaps[:3]}, nil
+	slices.SortStableFunc(gaps, func(x, y stockGap) int { return cmp.Compare(y.Gap, x.Gap) })
+	return jsonObject{"short": short, "largest": gaps[:3]}, nil
 }
 
-var trivial = call{"drive__get_file_metadata", object{"fileId": "abc123"}}
+var trivial = agentCall{"drive__get_file_metadata", jsonObject{"fileId": "abc123"}}
 
 func sizeOf(answer json.RawMessage) (any, error) {
 	var file struct {
@@ -308,8 +308,8 @@ func sizeOf(answer json.RawMessage) (any, error) {
 	return &file, json.Unmarshal(answer, &file)
 }
 
-func fileSize(a *agent) (any, error) {
-	answers, err := a.calls(trivial)
+func fileSize(a *directAgent) (any, error) {
+	answers, err := a.callAll(trivial)
 	if err != nil {
 		return nil, err
 	}
@@ -317,22 +317,22 @@ func fileSize(a *agent) (any, error) {
 }
 
 // countLeads first passes an argument that does not exist, as the first program of the workload does.
-func countLeads(a *agent) (any, error) {
+func countLeads(a *directAgent) (any, error) {
 	regions := []string{"EMEA", "North America", "LATAM", "APAC"}
 	counts := map[string]int{}
 	for _, argument := range []string{"object", "objectType"} {
-		var calls []call
+		var calls []agentCall
 		for _, region := range regions {
-			calls = append(calls, call{"crm__search_records", object{argument: "Lead", "limit": 1, "filters": []object{where("Status", "eq", "Open"), where("Region", "eq", region)}}})
+			calls = append(calls, agentCall{"crm__search_records", jsonObject{argument: "Lead", "limit": 1, "filters": []jsonObject{whereClause("Status", "eq", "Open"), whereClause("Region", "eq", region)}}})
 		}
-		answers, err := a.calls(calls...)
+		answers, err := a.callAll(calls...)
 		if err != nil {
 			return nil, err
 		}
 		for i, region := range regions {
 			var page struct{ Total int }
 			if argument == "objectType" {
-				if err := answers[i].into(&page); err != nil {
+				if err := answers[i].decodeInto(&page); err != nil {
 					return nil, err
 				}
 			}

@@ -14,8 +14,8 @@ import (
 	"retort/internal/core"
 )
 
-// Row represents one row of the table.
-type Row struct {
+// ResultRow represents one row of the table.
+type ResultRow struct {
 	Name   string  `json:"name"`
 	Median float64 `json:"median"`
 	Worst  float64 `json:"worst,omitempty"` // of the same runs
@@ -24,8 +24,8 @@ type Row struct {
 	Target float64 `json:"target,omitempty"` // the project's target; 0 if there is none
 }
 
-// Met reports whether the median meets the target.
-func (r Row) Met() bool { return r.Target == 0 || r.Median <= r.Target }
+// IsMet reports whether the median meets the target.
+func (r ResultRow) IsMet() bool { return r.Target == 0 || r.Median <= r.Target }
 
 // Options configure a run.
 type Options struct {
@@ -38,36 +38,36 @@ type Options struct {
 	Connected *retort.Config
 }
 
-// step measures one part.
-type step struct {
+// benchStep measures one part.
+type benchStep struct {
 	part    string
-	measure func(*bench, context.Context) error
+	measure func(*benchRun, context.Context) error
 }
 
-var steps = []step{
-	{"command", (*bench).command},
-	{"runtimes", (*bench).runtimes},
-	{"docker", (*bench).docker},
-	{"gvisor", (*bench).gvisor},
-	{"vm", (*bench).vm},
-	{"egress", (*bench).egress},
-	{"mcp", (*bench).overMCP},
-	{"calls", (*bench).calls},
-	{"type-check", (*bench).typeCheck},
-	{"validation", (*bench).validate},
-	{"personal data", (*bench).privacy},
-	{"record", (*bench).record},
-	{"kept record", (*bench).kept},
-	{"wrappers", (*bench).wrappers},
-	{"search", (*bench).search},
-	{"tokens", (*bench).tokens},
-	{"memory", (*bench).memory},
-	{"http", (*bench).http},
-	{"binary", (*bench).binary},
+var steps = []benchStep{
+	{"command", (*benchRun).measureCommand},
+	{"runtimes", (*benchRun).measureRuntimes},
+	{"docker", (*benchRun).measureDocker},
+	{"gvisor", (*benchRun).measureGVisor},
+	{"vm", (*benchRun).measureVM},
+	{"egress", (*benchRun).measureEgress},
+	{"mcp", (*benchRun).overMCP},
+	{"calls", (*benchRun).measureCalls},
+	{"type-check", (*benchRun).typeCheck},
+	{"validation", (*benchRun).measureValidation},
+	{"personal data", (*benchRun).measurePrivacy},
+	{"record", (*benchRun).measureAuditLog},
+	{"kept record", (*benchRun).measureLargeLog},
+	{"wrappers", (*benchRun).measureWrappers},
+	{"search", (*benchRun).measureSearch},
+	{"tokens", (*benchRun).measureTokens},
+	{"memory", (*benchRun).measureMemory},
+	{"http", (*benchRun).measureHTTP},
+	{"binary", (*benchRun).measureBinary},
 }
 
-// Parts returns the names of what can be measured, in order.
-func Parts() []string {
+// PartNames returns the names of what can be measured, in order.
+func PartNames() []string {
 	parts := make([]string, len(steps))
 	for i, s := range steps {
 		parts[i] = s.part
@@ -75,20 +75,20 @@ func Parts() []string {
 	return parts
 }
 
-// bench holds the state of one run.
-type bench struct {
+// benchRun holds the state of one run.
+type benchRun struct {
 	Options
 	home  string
-	rows  []Row
+	rows  []ResultRow
 	pause time.Duration // between the runs of one row
 }
 
 // Run measures the parts that the Options name, or all. All parts take some tens of seconds. Its errors are
 // *core.Error.
-func Run(ctx context.Context, o Options) ([]Row, error) {
+func Run(ctx context.Context, o Options) ([]ResultRow, error) {
 	for _, part := range o.Only {
-		if !slices.Contains(Parts(), part) {
-			return nil, core.Errorf(core.KindInvalidArguments, "bench", "there is no part %q", part).WithHint("parts: %s", strings.Join(Parts(), ", "))
+		if !slices.Contains(PartNames(), part) {
+			return nil, core.Errorf(core.KindInvalidArguments, "bench", "there is no part %q", part).WithHint("parts: %s", strings.Join(PartNames(), ", "))
 		}
 	}
 	home, err := os.MkdirTemp("", "retort-bench-")
@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	b := &bench{Options: o, home: home}
+	b := &benchRun{Options: o, home: home}
 	for _, s := range steps {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, s.part) {
 			continue
@@ -112,9 +112,9 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 	return b.rows, nil
 }
 
-// time runs f n times after a warm-up and adds a row with the median, in
+// timeRuns runs f n times after a warm-up and adds a row with the median, in
 // milliseconds.
-func (b *bench) time(name string, n int, target float64, f func() error) error {
+func (b *benchRun) timeRuns(name string, n int, target float64, f func() error) error {
 	if err := f(); err != nil {
 		return err
 	}
@@ -127,26 +127,26 @@ func (b *bench) time(name string, n int, target float64, f func() error) error {
 		}
 		took[i] = float64(time.Since(start)) / float64(time.Millisecond)
 	}
-	b.add(name, took, "ms", target)
+	b.addRow(name, took, "ms", target)
 	return nil
 }
 
-func (b *bench) add(name string, values []float64, unit string, target float64) {
+func (b *benchRun) addRow(name string, values []float64, unit string, target float64) {
 	values = slices.Sorted(slices.Values(values))
-	b.rows = append(b.rows, Row{Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values), Target: target})
+	b.rows = append(b.rows, ResultRow{Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values), Target: target})
 }
 
-func (b *bench) binary(context.Context) error {
+func (b *benchRun) measureBinary(context.Context) error {
 	info, err := os.Stat(b.Self)
 	if err != nil {
 		return err
 	}
-	b.rows = append(b.rows, Row{Name: "binary", Median: float64(info.Size()) / 1e6, Unit: "MB", Target: 60})
+	b.rows = append(b.rows, ResultRow{Name: "binary", Median: float64(info.Size()) / 1e6, Unit: "MB", Target: 60})
 	return nil
 }
 
-// failed returns an error unless the Outcome is successful.
-func failed(o core.Outcome) error {
+// outcomeError returns an error unless the Outcome is successful.
+func outcomeError(o core.Outcome) error {
 	if o.Status == core.StatusOK {
 		return nil
 	}

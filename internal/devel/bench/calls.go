@@ -23,35 +23,35 @@ const (
 	callPause = 100 * time.Millisecond
 )
 
-// way represents one way to make a thousand calls of the same tool on the same upstream.
-type way struct {
+// callPath represents one way to make a thousand calls of the same tool on the same upstream.
+type callPath struct {
 	name string
 	make func() error
 	took []float64 // µs for each call, by round
 }
 
-// calls measures calls from programs, and the same calls without the engine. The ways take turns, so that other load
+// measureCalls measures calls from programs, and the same calls without the engine. The ways take turns, so that other load
 // on the machine affects all of them alike. The engine's share is the difference within one round.
-func (b *bench) calls(ctx context.Context) error {
-	e, up, err := b.engine(ctx, "calls", ordinary)
+func (b *benchRun) measureCalls(ctx context.Context) error {
+	e, up, err := b.openEngine(ctx, "calls", usualToolCount)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	sdk, err := up.connect(ctx)
+	sdk, err := up.connectSDK(ctx)
 	if err != nil {
 		return err
 	}
 	defer sdk.Close()
-	wire, err := up.dial(ctx)
+	wire, err := up.dialPipe(ctx)
 	if err != nil {
 		return err
 	}
 	defer wire.Close()
 	program := func(code string) func() error {
-		return func() error { return failed(e.Execute(ctx, core.Request{Code: code})) }
+		return func() error { return outcomeError(e.Execute(ctx, core.ExecutionRequest{Code: code})) }
 	}
-	ways := []*way{
+	ways := []*callPath{
 		{name: "1,000 tool calls of a program, one after the other, each",
 			make: program("for (let i = 0; i < 1000; i++) await bench.listIssue({id: String(i)});")},
 		{name: "1,000 tool calls of a program, at once, each",
@@ -64,20 +64,20 @@ func (b *bench) calls(ctx context.Context) error {
 		return err
 	}
 	for _, w := range ways {
-		b.add(w.name, w.took, "µs", 0)
+		b.addRow(w.name, w.took, "µs", 0)
 	}
-	b.add("the engine's share of a call, one after the other", less(ways[0].took, ways[4].took), "µs", 100)
-	b.add("the engine's share of a call, at once", less(ways[1].took, ways[4].took), "µs", 100)
+	b.addRow("the engine's share of a call, one after the other", subtractRounds(ways[0].took, ways[4].took), "µs", 100)
+	b.addRow("the engine's share of a call, at once", subtractRounds(ways[1].took, ways[4].took), "µs", 100)
 	python := func() error {
-		return failed(e.Execute(ctx, core.Request{Language: core.Python, Code: "for i in range(1000):\n    bench.list_issue(id=str(i))\nresult = 1"}))
+		return outcomeError(e.Execute(ctx, core.ExecutionRequest{Language: core.Python, Code: "for i in range(1000):\n    bench.list_issue(id=str(i))\nresult = 1"}))
 	}
 	if python() != nil {
 		return nil // there is no Python here
 	}
-	return b.time("1,000 tool calls one after the other from Python, all of them", 7, 150, python)
+	return b.timeRuns("1,000 tool calls one after the other from Python, all of them", 7, 150, python)
 }
 
-func takeTurns(ways []*way) error {
+func takeTurns(ways []*callPath) error {
 	for round := range 1 + callRounds {
 		for _, w := range ways {
 			time.Sleep(callPause)
@@ -94,8 +94,8 @@ func takeTurns(ways []*way) error {
 	return nil
 }
 
-// less returns the differences of two series, round by round.
-func less(a, b []float64) []float64 {
+// subtractRounds returns the differences of two series, round by round.
+func subtractRounds(a, b []float64) []float64 {
 	differences := make([]float64, len(a))
 	for i := range a {
 		differences[i] = a[i] - b[i]

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// client is a minimal MCP client. It sends one request at a time to a child process over standard input and output.
-type client struct {
+// mcpClient is a minimal MCP client. It sends one request at a time to a child process over standard input and output.
+type mcpClient struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -21,8 +21,8 @@ type client struct {
 	instructions string // from the server
 }
 
-func start(ctx context.Context, name string, args ...string) (*client, error) {
-	c := &client{cmd: exec.CommandContext(ctx, name, args...)}
+func startClient(ctx context.Context, name string, args ...string) (*mcpClient, error) {
+	c := &mcpClient{cmd: exec.CommandContext(ctx, name, args...)}
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func start(ctx context.Context, name string, args ...string) (*client, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	result, err := c.request("initialize", map[string]any{
+	result, err := c.sendRequest("initialize", map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]string{"name": "bench", "version": "1"},
 	})
 	var server struct {
@@ -56,12 +56,12 @@ func start(ctx context.Context, name string, args ...string) (*client, error) {
 }
 
 // close closes the input of the process, which ends it.
-func (c *client) close() {
+func (c *mcpClient) close() {
 	_ = c.in.Close()
 	_ = c.cmd.Wait()
 }
 
-func (c *client) request(method string, params any) (json.RawMessage, error) {
+func (c *mcpClient) sendRequest(method string, params any) (json.RawMessage, error) {
 	c.id++
 	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
 	if err != nil {
@@ -90,9 +90,9 @@ func (c *client) request(method string, params any) (json.RawMessage, error) {
 	}
 }
 
-// execute runs a program through execute_code and returns an error unless it succeeds.
-func (c *client) execute(code string, language core.Language) error {
-	result, err := c.request("tools/call", map[string]any{"name": "execute_code", "arguments": map[string]string{"code": code, "language": string(language)}})
+// executeProgram runs a program through execute_code and returns an error unless it succeeds.
+func (c *mcpClient) executeProgram(code string, language core.Language) error {
+	result, err := c.sendRequest("tools/call", map[string]any{"name": "execute_code", "arguments": map[string]string{"code": code, "language": string(language)}})
 	if err != nil {
 		return err
 	}

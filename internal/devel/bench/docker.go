@@ -15,21 +15,21 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// docker measures containers if a Docker daemon answers: with runc, and with gVisor if the daemon has it.
-func (b *bench) docker(ctx context.Context) error {
+// measureDocker measures containers if a Docker daemon answers: with runc, and with gVisor if the daemon has it.
+func (b *benchRun) measureDocker(ctx context.Context) error {
 	for _, runner := range []struct {
 		name       string
 		cold, pool float64 // target in ms
 	}{{"runc", 400, 20}, {"runsc", 600, 25}} {
-		if err := b.containers(ctx, runner.name, runner.cold, runner.pool); err != nil {
+		if err := b.measureContainers(ctx, runner.name, runner.cold, runner.pool); err != nil {
 			return fmt.Errorf("%s: %w", runner.name, err)
 		}
 	}
 	return nil
 }
 
-func (b *bench) containers(ctx context.Context, runner string, nothing, pool float64) error {
-	known := runtimes.All(nil, core.DefaultLimits().Memory)[:1] // Python
+func (b *benchRun) measureContainers(ctx context.Context, runner string, nothing, pool float64) error {
+	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)[:1] // Python
 	o := docker.Options{Guest: []string{b.Self, "guest"}, Runtime: runner, Dir: filepath.Join(b.home, "docker"), Interpreters: known, Warm: -1, MaxWarm: -1}
 	cold := docker.New(o)
 	defer cold.Close()
@@ -42,26 +42,26 @@ func (b *bench) containers(ctx context.Context, runner string, nothing, pool flo
 	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := docker.New(o)
 	defer warm.Close()
-	if err := b.sandboxes(ctx, "docker, "+runner, have.Runtimes, cold, warm, nothing, pool); err != nil {
+	if err := b.measureSandboxes(ctx, "docker, "+runner, have.Runtimes, cold, warm, nothing, pool); err != nil {
 		return err
 	}
-	return b.held(ctx, runner, warm, before)
+	return b.measureIdleContainers(ctx, runner, warm, before)
 }
 
-// sandboxes measures programs in sandboxes that are started for them, and in sandboxes that wait for them.
-func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64) error {
+// measureSandboxes measures programs in sandboxes that are started for them, and in sandboxes that wait for them.
+func (b *benchRun) measureSandboxes(ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64) error {
 	defer func() { b.pause = 0 }()
 	for _, runtime := range runtimes {
 		b.pause = 200 * time.Millisecond // lets the previous one end
-		if err := b.time(what+", "+runtime+": smallest program, from nothing", 10, nothing, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+		if err := b.timeRuns(what+", "+runtime+": smallest program, from nothing", 10, nothing, func() error { return runSmallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		b.pause = 1500 * time.Millisecond // lets the next container become ready
-		if err := b.time(what+", "+runtime+": smallest program, from the pool", 10, pool, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+		if err := b.timeRuns(what+", "+runtime+": smallest program, from the pool", 10, pool, func() error { return runSmallest(ctx, warm, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		for _, way := range []string{inTurn, allAtOnce} {
-			if err := b.time(what+", "+runtime+": 1,000 tool calls "+way+", all of them", 5, 300, func() error { return thousand(ctx, warm, runtime, way) }); err != nil {
+			if err := b.timeRuns(what+", "+runtime+": 1,000 tool calls "+way+", all of them", 5, 300, func() error { return makeThousandCalls(ctx, warm, runtime, way) }); err != nil {
 				return fmt.Errorf("%s: %w", runtime, err)
 			}
 		}
@@ -69,9 +69,9 @@ func (b *bench) sandboxes(ctx context.Context, what string, runtimes []string, c
 	return nil
 }
 
-// held measures the memory of containers that wait for a program, with all of their processes.
-func (b *bench) held(ctx context.Context, runner string, warm sandbox.Backend, before map[string]float64) error {
-	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+// measureIdleContainers measures the memory of containers that wait for a program, with all of their processes.
+func (b *benchRun) measureIdleContainers(ctx context.Context, runner string, warm sandbox.Backend, before map[string]float64) error {
+	s, err := warm.Prepare(ctx, sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (b *bench) held(ctx context.Context, runner string, warm sandbox.Backend, b
 		}
 	}
 	if containers > 0 {
-		b.rows = append(b.rows, Row{Name: "docker, " + runner + ": memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+		b.rows = append(b.rows, ResultRow{Name: "docker, " + runner + ": memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func inContainers() map[string]float64 {
 		if found == nil {
 			continue
 		}
-		if part, err := share(pid); err == nil {
+		if part, err := proportionalMB(pid); err == nil {
 			all[string(found[1])] += part
 		}
 	}

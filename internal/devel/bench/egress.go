@@ -25,9 +25,9 @@ import (
 // allowedHost is the host that the requests go to.
 const allowedHost = "api.example.com"
 
-// egress compares requests of programs through the proxy with the same requests without it. They go to a server on
+// measureEgress compares requests of programs through the proxy with the same requests without it. They go to a server on
 // this machine. Nothing is sent to the network.
-func (b *bench) egress(ctx context.Context) error {
+func (b *benchRun) measureEgress(ctx context.Context) error {
 	site, err := newSite()
 	if err != nil {
 		return err
@@ -43,31 +43,31 @@ func (b *bench) egress(ctx context.Context) error {
 		return err
 	}
 	defer proxy.close()
-	direct, through := site.client(nil), site.client(proxy.address)
+	direct, through := site.newClient(nil), site.newClient(proxy.address)
 	for _, m := range []struct {
 		name  string
 		alone bool
 	}{{"a connection each", true}, {"one connection", false}} {
-		ways := []asking{{"direct", func() error { return asked(direct, m.alone) }}, {"through the proxy", func() error { return asked(through, m.alone) }}}
+		ways := []requestVariant{{"direct", func() error { return requestPage(direct, m.alone) }}, {"through the proxy", func() error { return requestPage(through, m.alone) }}}
 		if !m.alone {
-			ways = append(ways, asking{"fetch", func() error { return fetched(ctx, proxy.session, allowedHost) }})
+			ways = append(ways, requestVariant{"fetch", func() error { return fetchPage(ctx, proxy.session, allowedHost) }})
 		}
-		if err := b.compare("egress: https request, "+m.name, ways); err != nil {
+		if err := b.compareVariants("egress: https request, "+m.name, ways); err != nil {
 			return err
 		}
 	}
-	return b.refusals(ctx, n)
+	return b.measureRefusals(ctx, n)
 }
 
-// asking represents one of several variants of a request.
-type asking struct {
+// requestVariant represents one of several variants of a request.
+type requestVariant struct {
 	name string
 	ask  func() error
 }
 
-// compare measures the variants in turn, so that none has the machine to itself. It adds a row for each further
+// compareVariants measures the variants in turn, so that none has the machine to itself. It adds a row for each further
 // variant with its time as a multiple of the first one's.
-func (b *bench) compare(name string, ways []asking) error {
+func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	const warm, runs = 50, 500
 	took := make([][]float64, len(ways))
 	for i := range warm + runs {
@@ -82,27 +82,27 @@ func (b *bench) compare(name string, ways []asking) error {
 		}
 	}
 	for j, w := range ways {
-		b.add(name+": "+w.name, took[j], "µs", 0)
+		b.addRow(name+": "+w.name, took[j], "µs", 0)
 	}
 	measured := b.rows[len(b.rows)-len(ways):]
 	for j, w := range ways[1:] {
-		b.rows = append(b.rows, Row{Name: name + ": " + w.name + " against direct", Median: measured[j+1].Median / measured[0].Median, Unit: "times"})
+		b.rows = append(b.rows, ResultRow{Name: name + ": " + w.name + " against direct", Median: measured[j+1].Median / measured[0].Median, Unit: "times"})
 	}
 	return nil
 }
 
-// refusals measures how many requests can be refused and recorded in a second, one after the other.
-func (b *bench) refusals(ctx context.Context, n *egress.Network) error {
+// measureRefusals measures how many requests can be refused and recorded in a second, one after the other.
+func (b *benchRun) measureRefusals(ctx context.Context, n *egress.Network) error {
 	const many = 5000 // fewer than one execution may attempt
 	session := n.Open(egress.Execution{})
 	defer session.Close()
 	began := time.Now()
 	for range many {
-		if fetched(ctx, session, "evil.example.com") == nil {
+		if fetchPage(ctx, session, "evil.example.com") == nil {
 			return errors.New("a request that nobody allows was made")
 		}
 	}
-	b.rows = append(b.rows, Row{Name: "egress: refusals of fetch in a second", Median: many / time.Since(began).Seconds(), Runs: many})
+	b.rows = append(b.rows, ResultRow{Name: "egress: refusals of fetch in a second", Median: many / time.Since(began).Seconds(), Runs: many})
 	proxy, err := newProxy(ctx, n)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (b *bench) refusals(ctx context.Context, n *egress.Network) error {
 			return err
 		}
 	}
-	b.rows = append(b.rows, Row{Name: "egress: refusals of the proxy in a second, a connection each", Median: many / 5 / time.Since(began).Seconds(), Runs: many / 5})
+	b.rows = append(b.rows, ResultRow{Name: "egress: refusals of the proxy in a second, a connection each", Median: many / 5 / time.Since(began).Seconds(), Runs: many / 5})
 	return nil
 }
 
@@ -134,8 +134,8 @@ func refusedTunnel(proxy string) error {
 	return nil
 }
 
-// asked makes a request. If alone is set, it uses a connection of its own.
-func asked(c *http.Client, alone bool) error {
+// requestPage makes a request. If alone is set, it uses a connection of its own.
+func requestPage(c *http.Client, alone bool) error {
 	if alone {
 		c.CloseIdleConnections()
 	}
@@ -148,8 +148,8 @@ func asked(c *http.Client, alone bool) error {
 	return err
 }
 
-// fetched makes a request in the way of the fetch function.
-func fetched(ctx context.Context, s *egress.Session, host string) error {
+// fetchPage makes a request in the way of the fetch function.
+func fetchPage(ctx context.Context, s *egress.Session, host string) error {
 	arguments, err := json.Marshal(egress.Request{URL: "https://" + host + "/", Method: http.MethodGet})
 	if err != nil {
 		return err
@@ -158,17 +158,17 @@ func fetched(ctx context.Context, s *egress.Session, host string) error {
 	return err
 }
 
-// site is a server on this machine that plays the remote host.
-type site struct {
+// localSite is a server on this machine that plays the remote host.
+type localSite struct {
 	roots    *x509.CertPool
 	listener net.Listener
 	server   *http.Server
 }
 
-// elsewhere gives the address that the host resolves to. It is never dialled.
-var elsewhere = netip.MustParseAddr("93.184.215.14")
+// fakeAddress gives the address that the host resolves to. It is never dialled.
+var fakeAddress = netip.MustParseAddr("93.184.215.14")
 
-func newSite() (*site, error) {
+func newSite() (*localSite, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func newSite() (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{roots: x509.NewCertPool()}
+	s := &localSite{roots: x509.NewCertPool()}
 	s.roots.AddCert(parsed)
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
@@ -198,21 +198,21 @@ func newSite() (*site, error) {
 	return s, nil
 }
 
-func (s *site) close() { _ = s.server.Close() }
+func (s *localSite) close() { _ = s.server.Close() }
 
 // LookupNetIP implements egress.Resolver.
-func (s *site) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
-	return []netip.Addr{elsewhere}, nil
+func (s *localSite) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{fakeAddress}, nil
 }
 
 // DialContext implements egress.Dialer. It connects to the site, whatever the address is.
-func (s *site) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+func (s *localSite) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", s.listener.Addr().String())
 }
 
-// client returns a client that connects to the site, through proxy unless it is nil.
-func (s *site) client(proxy *url.URL) *http.Client {
+// newClient returns a client that connects to the site, through proxy unless it is nil.
+func (s *localSite) newClient(proxy *url.URL) *http.Client {
 	t := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots, MinVersion: tls.VersionTLS12}, DialContext: s.DialContext}
 	if proxy != nil {
 		t.Proxy, t.DialContext = http.ProxyURL(proxy), nil
@@ -220,19 +220,19 @@ func (s *site) client(proxy *url.URL) *http.Client {
 	return &http.Client{Transport: t, Timeout: time.Minute}
 }
 
-// proxy is the proxy of one execution, listening on a port of this machine.
-type proxy struct {
+// localProxy is the proxy of one execution, listening on a port of this machine.
+type localProxy struct {
 	session *egress.Session
 	address *url.URL
 	close   func()
 }
 
-func newProxy(ctx context.Context, n *egress.Network) (*proxy, error) {
+func newProxy(ctx context.Context, n *egress.Network) (*localProxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{session: n.Open(egress.Execution{}), address: &url.URL{Scheme: "http", Host: l.Addr().String()}}
+	p := &localProxy{session: n.Open(egress.Execution{}), address: &url.URL{Scheme: "http", Host: l.Addr().String()}}
 	p.close = func() {
 		_ = l.Close()
 		p.session.Close()

@@ -13,53 +13,53 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// gvisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the memory
+// measureGVisor measures gVisor's containers if gVisor is installed: the smallest program, a thousand calls, and the memory
 // of a waiting container.
-func (b *bench) gvisor(ctx context.Context) error {
+func (b *benchRun) measureGVisor(ctx context.Context) error {
 	if _, err := exec.LookPath("runsc"); err != nil {
 		b.Progress("gVisor is not on this machine")
 		return nil
 	}
-	known := runtimes.All(nil, core.DefaultLimits().Memory)[:1] // Python
+	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)[:1] // Python
 	o := gvisor.Options{Guest: []string{b.Self, "guest"}, Dir: filepath.Join(b.home, "gvisor"), Interpreters: known, Warm: -1, MaxWarm: -1}
 	cold := gvisor.New(o)
 	defer cold.Close()
 	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := gvisor.New(o)
 	defer warm.Close()
-	if err := b.sandboxes(ctx, "gvisor", warm.Capabilities().Runtimes, cold, warm, 600, 25); err != nil {
+	if err := b.measureSandboxes(ctx, "gvisor", warm.Capabilities().Runtimes, cold, warm, 600, 25); err != nil {
 		return err
 	}
-	return b.waiting(ctx, warm)
+	return b.measureIdleMemory(ctx, warm)
 }
 
-// waiting measures the memory of a container that waits for a program, with all of its processes.
-func (b *bench) waiting(ctx context.Context, warm sandbox.Backend) error {
-	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+// measureIdleMemory measures the memory of a container that waits for a program, with all of its processes.
+func (b *benchRun) measureIdleMemory(ctx context.Context, warm sandbox.Backend) error {
+	s, err := warm.Prepare(ctx, sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	time.Sleep(2 * time.Second) // lets the pool fill up again
 	megabytes, containers := 0.0, 0
-	for _, pid := range below(os.Getpid()) {
-		if part, err := share(pid); err == nil {
+	for _, pid := range descendantPIDs(os.Getpid()) {
+		if part, err := proportionalMB(pid); err == nil {
 			megabytes += part
 		}
-		if name(pid) == "runsc-sandbox" {
+		if processName(pid) == "runsc-sandbox" {
 			containers++
 		}
 	}
 	if containers > 0 {
-		b.rows = append(b.rows, Row{Name: "gvisor: memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+		b.rows = append(b.rows, ResultRow{Name: "gvisor: memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
 	}
 	return nil
 }
 
 const inTurn, allAtOnce = "one after the other", "at once"
 
-// calling holds programs that make a thousand calls, by language and way.
-var calling = map[core.Language]map[string]string{
+// callPrograms holds programs that make a thousand calls, by language and way.
+var callPrograms = map[core.Language]map[string]string{
 	core.JavaScript: {
 		inTurn:    "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
 		allAtOnce: "await Promise.all(Array.from({length: 1000}, () => callMCPTool('x')))",
@@ -70,12 +70,12 @@ var calling = map[core.Language]map[string]string{
 	},
 }
 
-// thousand makes a thousand calls that the host answers at once.
-func thousand(ctx context.Context, b sandbox.Backend, runtime, way string) error {
-	p := core.Program{Name: "program", Language: core.JavaScript, Limits: core.DefaultLimits()}
+// makeThousandCalls makes a thousand calls that the host answers at once.
+func makeThousandCalls(ctx context.Context, b sandbox.Backend, runtime, way string) error {
+	p := core.CheckedProgram{Name: "program", Language: core.JavaScript, Limits: core.DefaultLimits()}
 	if runtime == "python" {
 		p.Language = core.Python
 	}
-	p.Code = calling[p.Language][way]
-	return ran(ctx, b, runtime, p)
+	p.Code = callPrograms[p.Language][way]
+	return runProgram(ctx, b, runtime, p)
 }

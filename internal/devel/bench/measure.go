@@ -22,11 +22,11 @@ import (
 	"retort/internal/sandbox/process"
 )
 
-// ordinary sets the number of tools on a developer's usual ten servers.
-const ordinary = 451
+// usualToolCount sets the number of tools on a developer's usual ten servers.
+const usualToolCount = 451
 
-// servers writes a client file with one demo server and returns its path.
-func (b *bench) servers() (string, error) {
+// writeServersFile writes a client file with one demo server and returns its path.
+func (b *benchRun) writeServersFile() (string, error) {
 	file := filepath.Join(b.home, "mcp.json")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
 		"files": map[string]any{"command": b.Self, "args": []string{"demo-server", "files"}},
@@ -37,12 +37,12 @@ func (b *bench) servers() (string, error) {
 	return file, os.WriteFile(file, text, 0o600)
 }
 
-func (b *bench) command(ctx context.Context) error {
-	file, err := b.servers()
+func (b *benchRun) measureCommand(ctx context.Context) error {
+	file, err := b.writeServersFile()
 	if err != nil {
 		return err
 	}
-	return b.time("retort run -e 'return 1', spawn to result", 15, 0, func() error {
+	return b.timeRuns("retort run -e 'return 1', spawn to result", 15, 0, func() error {
 		out, err := exec.CommandContext(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "run"), "run", "--json", "-e", "return 1").Output()
 		if err == nil && !strings.Contains(string(out), `"result":1`) {
 			err = fmt.Errorf("unexpected output: %s", out)
@@ -51,12 +51,12 @@ func (b *bench) command(ctx context.Context) error {
 	})
 }
 
-func (b *bench) overMCP(ctx context.Context) error {
-	file, err := b.servers()
+func (b *benchRun) overMCP(ctx context.Context) error {
+	file, err := b.writeServersFile()
 	if err != nil {
 		return err
 	}
-	c, err := start(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "serve"), "serve")
+	c, err := startClient(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "serve"), "serve")
 	if err != nil {
 		return err
 	}
@@ -75,23 +75,23 @@ func (b *bench) overMCP(ctx context.Context) error {
 		{"execute_code over MCP stdio, without a pause: return 1", "return 1", core.TypeScript, 0, 0},
 		{"execute_code over MCP stdio, warm: result = 1 in Python", "result = 1", core.Python, 400 * time.Millisecond, 8},
 	} {
-		if m.language == core.Python && c.execute(m.code, m.language) != nil {
+		if m.language == core.Python && c.executeProgram(m.code, m.language) != nil {
 			continue // there is no Python here
 		}
 		b.pause = m.pause
-		if err := b.time(m.name, 40, m.target, func() error { return c.execute(m.code, m.language) }); err != nil {
+		if err := b.timeRuns(m.name, 40, m.target, func() error { return c.executeProgram(m.code, m.language) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// engine opens an engine in front of n tools of an upstream in this process.
-func (b *bench) engine(ctx context.Context, name string, n int) (*retort.Engine, upstream, error) {
-	up := upstream{tools: definitions(n)}
+// openEngine opens an engine in front of n tools of an upstream in this process.
+func (b *benchRun) openEngine(ctx context.Context, name string, n int) (*retort.Engine, fakeUpstream, error) {
+	up := fakeUpstream{tools: makeDefinitions(n)}
 	e, err := retort.Open(ctx, retort.Config{
 		NoFiles: true, Home: filepath.Join(b.home, name), Keys: b.home, Guest: []string{b.Self, "guest"},
-		Servers: []retort.Server{{Name: "bench", Dial: up.dial}},
+		Servers: []retort.Server{{Name: "bench", Dial: up.dialPipe}},
 	})
 	if err != nil {
 		return nil, up, err
@@ -100,13 +100,13 @@ func (b *bench) engine(ctx context.Context, name string, n int) (*retort.Engine,
 	return e, up, nil
 }
 
-// toolset makes a toolset of n tools on servers of at most 50.
-func toolset(n int) (*core.Toolset, error) {
+// makeToolset makes a toolset of n tools on servers of at most 50.
+func makeToolset(n int) (*core.Toolset, error) {
 	c, err := catalog.Open(catalog.Options{})
 	if err != nil {
 		return nil, err
 	}
-	all := definitions(n)
+	all := makeDefinitions(n)
 	for i := 0; i < n; i += 50 {
 		if _, err := c.Replace(fmt.Sprintf("server-%d", i/50), all[i:min(i+50, n)], ""); err != nil {
 			return nil, err
@@ -115,25 +115,25 @@ func toolset(n int) (*core.Toolset, error) {
 	return c.Toolset(), nil
 }
 
-func (b *bench) typeCheck(ctx context.Context) error {
-	tools, err := toolset(ordinary)
+func (b *benchRun) typeCheck(ctx context.Context) error {
+	tools, err := makeToolset(usualToolCount)
 	if err != nil {
 		return err
 	}
 	processes := process.New(process.Options{Warm: -1})
 	defer processes.Close()
-	g := check.New(check.Options{Start: func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) }})
+	g := check.New(check.Options{Start: func() (io.ReadWriteCloser, error) { return processes.StartHelper([]string{b.Self, "compiler"}, 1<<30) }})
 	defer g.Close()
 	var code strings.Builder
 	for i := range 5 {
 		t := tools.Servers[i].Tools[i]
-		fmt.Fprintf(&code, "const r%d = await %s({id: 'x'});\n", i, tools.Qualified(t))
+		fmt.Fprintf(&code, "const r%d = await %s({id: 'x'});\n", i, tools.QualifiedName(t))
 	}
 	code.WriteString("return [r0, r1, r2, r3, r4].length;")
 	runs := 0
-	return b.time("type-check of a program with five of 451 tools, warm", 50, 10, func() error {
+	return b.timeRuns("type-check of a program with five of 451 tools, warm", 50, 10, func() error {
 		runs++ // a changed program, so that nothing of it is cached
-		_, refusal := g.Check(ctx, core.Request{Language: core.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())}, tools, nil)
+		_, refusal := g.Check(ctx, core.ExecutionRequest{Language: core.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())}, tools, nil)
 		if refusal != nil {
 			return refusal
 		}
@@ -141,13 +141,13 @@ func (b *bench) typeCheck(ctx context.Context) error {
 	})
 }
 
-func (b *bench) wrappers(context.Context) error {
-	tools, err := toolset(ordinary)
+func (b *benchRun) measureWrappers(context.Context) error {
+	tools, err := makeToolset(usualToolCount)
 	if err != nil {
 		return err
 	}
-	return b.time("wrappers of 451 tools", 20, 50, func() error {
-		for _, text := range bindings.Files(tools, core.TypeScript) {
+	return b.timeRuns("wrappers of 451 tools", 20, 50, func() error {
+		for _, text := range bindings.WrapperFiles(tools, core.TypeScript) {
 			if text == "" {
 				return fmt.Errorf("an empty wrapper")
 			}
@@ -156,24 +156,24 @@ func (b *bench) wrappers(context.Context) error {
 	})
 }
 
-func (b *bench) search(context.Context) error {
+func (b *benchRun) measureSearch(context.Context) error {
 	queries := []string{"list open issues of a repository", "cancel payment", "calendar events in a time range", "merge pull request", "publish dashboard for team", "delet webhok"}
 	for _, size := range []struct {
 		n      int
 		target float64
 	}{{2000, 1}, {100_000, 10}} {
-		tools, err := toolset(size.n)
+		tools, err := makeToolset(size.n)
 		if err != nil {
 			return err
 		}
 		idx := index.New()
 		begin := time.Now()
 		idx.Update(tools)
-		b.rows = append(b.rows, Row{Name: fmt.Sprintf("search index of %d tools built", size.n), Median: time.Since(begin).Seconds() * 1000, Unit: "ms"})
+		b.rows = append(b.rows, ResultRow{Name: fmt.Sprintf("search index of %d tools built", size.n), Median: time.Since(begin).Seconds() * 1000, Unit: "ms"})
 		i := 0
-		err = b.time(fmt.Sprintf("search over %d tools", size.n), 60, size.target, func() error {
+		err = b.timeRuns(fmt.Sprintf("search over %d tools", size.n), 60, size.target, func() error {
 			i++
-			if hits, _ := idx.Search(queries[i%len(queries)], index.Filter{}, 10); len(hits) == 0 {
+			if hits, _ := idx.Search(queries[i%len(queries)], index.SearchFilter{}, 10); len(hits) == 0 {
 				return fmt.Errorf("%q found nothing", queries[i%len(queries)])
 			}
 			return nil
@@ -185,12 +185,12 @@ func (b *bench) search(context.Context) error {
 	return nil
 }
 
-// memory measures an engine in a process of its own: the command with an
+// measureMemory measures an engine in a process of its own: the command with an
 // upstream of 451 tools, idle after a search, then with programs run.
-func (b *bench) memory(ctx context.Context) error {
+func (b *benchRun) measureMemory(ctx context.Context) error {
 	file := filepath.Join(b.home, "memory.json")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", strconv.Itoa(ordinary)}},
+		"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", strconv.Itoa(usualToolCount)}},
 	}})
 	if err != nil {
 		return err
@@ -198,41 +198,41 @@ func (b *bench) memory(ctx context.Context) error {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return err
 	}
-	c, err := start(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "memory"), "serve")
+	c, err := startClient(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "memory"), "serve")
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	if _, err := c.request("tools/call", map[string]any{"name": "search_tools", "arguments": map[string]string{"query": "list issues"}}); err != nil {
+	if _, err := c.sendRequest("tools/call", map[string]any{"name": "search_tools", "arguments": map[string]string{"query": "list issues"}}); err != nil {
 		return err
 	}
-	if err := c.execute("return 1", core.TypeScript); err != nil {
+	if err := c.executeProgram("return 1", core.TypeScript); err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // idle is what is measured
-	idle, err := resident(c.cmd.Process.Pid)
+	idle, err := residentMB(c.cmd.Process.Pid)
 	if err != nil {
 		return nil // this system does not tell
 	}
-	b.rows = append(b.rows, Row{Name: "resident memory of an idle engine with 451 tools", Median: idle, Unit: "MB", Target: 90})
+	b.rows = append(b.rows, ResultRow{Name: "resident memory of an idle engine with 451 tools", Median: idle, Unit: "MB", Target: 90})
 	return b.oneExecution(c, idle)
 }
 
 // oneExecution measures the memory that a waiting program adds: its own process.
-func (b *bench) oneExecution(c *client, idle float64) error {
+func (b *benchRun) oneExecution(c *mcpClient, idle float64) error {
 	done := make(chan error, 1)
-	go func() { done <- c.execute("await sleep(1500); return 1", core.TypeScript) }()
+	go func() { done <- c.executeProgram("await sleep(1500); return 1", core.TypeScript) }()
 	time.Sleep(time.Second)
-	with, err := resident(c.cmd.Process.Pid)
+	with, err := residentMB(c.cmd.Process.Pid)
 	guests := 0.0
-	for _, child := range children(c.cmd.Process.Pid) {
-		if m, err := unique(child); err == nil {
+	for _, child := range childPIDs(c.cmd.Process.Pid) {
+		if m, err := uniqueMB(child); err == nil {
 			guests = max(guests, m)
 		}
 	}
 	if err := errors.Join(err, <-done); err != nil {
 		return err
 	}
-	b.rows = append(b.rows, Row{Name: "memory of one execution above that", Median: max(0, with-idle) + guests, Unit: "MB", Target: 15})
+	b.rows = append(b.rows, ResultRow{Name: "memory of one execution above that", Median: max(0, with-idle) + guests, Unit: "MB", Target: 15})
 	return nil
 }

@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// resident returns the resident memory of a process in MB. It needs /proc.
-func resident(pid int) (float64, error) { return status(pid, "VmRSS:") }
+// residentMB returns the resident memory of a process in MB. It needs /proc.
+func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
 
-// unique returns the resident memory in MB that no other process shares. It does not count the binary.
-func unique(pid int) (float64, error) { return status(pid, "RssAnon:") }
+// uniqueMB returns the resident memory in MB that no other process shares. It does not count the binary.
+func uniqueMB(pid int) (float64, error) { return statusMB(pid, "RssAnon:") }
 
-// share returns a process's proportional share of anonymous memory in MB: pages that several processes have mapped
+// proportionalMB returns a process's proportional share of anonymous memory in MB: pages that several processes have mapped
 // are divided among them, so that the sum over all processes counts them once.
-func share(pid int) (float64, error) {
-	own, err := field(pid, "smaps_rollup", "Pss_Anon:")
+func proportionalMB(pid int) (float64, error) {
+	own, err := procFieldMB(pid, "smaps_rollup", "Pss_Anon:")
 	if err != nil {
 		return 0, err
 	}
-	mapped, err := field(pid, "smaps_rollup", "Pss_Shmem:")
+	mapped, err := procFieldMB(pid, "smaps_rollup", "Pss_Shmem:")
 	return own + mapped, err
 }
 
-func status(pid int, name string) (float64, error) { return field(pid, "status", name) }
+func statusMB(pid int, name string) (float64, error) { return procFieldMB(pid, "status", name) }
 
-// field reads a figure from a file of a process in /proc and converts it from kB to MB.
-func field(pid int, file, name string) (float64, error) {
+// procFieldMB reads a figure from a file of a process in /proc and converts it from kB to MB.
+func procFieldMB(pid int, file, name string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
 		return 0, err
@@ -42,8 +42,8 @@ func field(pid int, file, name string) (float64, error) {
 	return 0, fmt.Errorf("/proc/%d/%s has no %s", pid, file, name)
 }
 
-// children returns the ids of the processes that pid has started.
-func children(pid int) []int {
+// childPIDs returns the ids of the processes that pid has started.
+func childPIDs(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var pids []int
 	for _, list := range lists {
@@ -60,17 +60,17 @@ func children(pid int) []int {
 	return pids
 }
 
-// below returns the ids of all descendants of pid.
-func below(pid int) []int {
+// descendantPIDs returns the ids of all descendants of pid.
+func descendantPIDs(pid int) []int {
 	var all []int
-	for _, child := range children(pid) {
-		all = append(append(all, child), below(child)...)
+	for _, child := range childPIDs(pid) {
+		all = append(append(all, child), descendantPIDs(child)...)
 	}
 	return all
 }
 
-// name returns the command name of a process.
-func name(pid int) string {
+// processName returns the command name of a process.
+func processName(pid int) string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	first, _, _ := strings.Cut(string(line), "\x00")
 	return filepath.Base(strings.Trim(first, "[]"))

@@ -11,14 +11,14 @@ import (
 	"retort/internal/core"
 )
 
-// million sets the number of entries in the audit log that is queried and verified.
-const million = 1_000_000
+// logEntryCount sets the number of entries in the audit log that is queried and verified.
+const logEntryCount = 1_000_000
 
-// kept measures queries of an audit log with 1,000,000 entries and its verification. The targets are 100 ms for a
+// measureLargeLog measures queries of an audit log with 1,000,000 entries and its verification. The targets are 100 ms for a
 // page of any query, and 100,000 verified entries a second.
-func (b *bench) kept(ctx context.Context) error {
+func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	const name = "million"
-	if err := b.fill(ctx, name); err != nil {
+	if err := b.fillLog(ctx, name); err != nil {
 		return err
 	}
 	dir := filepath.Join(b.home, name)
@@ -38,7 +38,7 @@ func (b *bench) kept(ctx context.Context) error {
 		{"of a high risk, some weeks ago", audit.Filter{MinRisk: 80, To: time.Now().Add(-20 * 24 * time.Hour)}},
 		{"of nobody", audit.Filter{Principal: "nobody"}},
 	} {
-		err := b.time("50 of 1,000,000 entries: "+q.what, 5, 100, func() error {
+		err := b.timeRuns("50 of 1,000,000 entries: "+q.what, 5, 100, func() error {
 			_, err := r.Find(ctx, audit.Query{Filter: q.Filter, Limit: 50})
 			return err
 		})
@@ -51,22 +51,22 @@ func (b *bench) kept(ctx context.Context) error {
 	if err == nil && !v.OK {
 		err = fmt.Errorf("the record does not hold: %+v", v.First)
 	}
-	b.add("prove 100,000 of 1,000,000 entries", []float64{ms(time.Since(start)) / float64(v.Entries) * 100_000}, "ms", 1000)
+	b.addRow("prove 100,000 of 1,000,000 entries", []float64{milliseconds(time.Since(start)) / float64(v.Entries) * 100_000}, "ms", 1000)
 	return err
 }
 
-// fill writes 200,000 executions of thirty days, with five entries each.
-func (b *bench) fill(ctx context.Context, name string) error {
-	log, err := b.ledger(ctx, name)
+// fillLog writes 200,000 executions of thirty days, with five entries each.
+func (b *benchRun) fillLog(ctx context.Context, name string) error {
+	log, err := b.openAuditLog(ctx, name)
 	if err != nil {
 		return err
 	}
 	const each = 5
 	began := time.Now().Add(-30 * 24 * time.Hour)
-	for x := range million / each {
-		at := began.Add(time.Duration(x) * 30 * 24 * time.Hour / (million / each))
+	for x := range logEntryCount / each {
+		at := began.Add(time.Duration(x) * 30 * 24 * time.Hour / (logEntryCount / each))
 		risk := x * 7 % 101
-		about := core.Event{At: at, Execution: fmt.Sprint("x", x), Session: fmt.Sprint("session ", x%100), Principal: fmt.Sprint("person ", x%20), Client: "bench 1.0"}
+		about := core.AuditEvent{At: at, Execution: fmt.Sprint("x", x), Session: fmt.Sprint("session ", x%100), Principal: fmt.Sprint("person ", x%20), Client: "bench 1.0"}
 		for n := range each {
 			e := about
 			switch n {
@@ -83,7 +83,7 @@ func (b *bench) fill(ctx context.Context, name string) error {
 				}
 				e.Body = []byte(`{"arguments":{"id":"0123456789","fields":["name","email","phone"],"limit":100}}`)
 			}
-			if err := hold(log, e); err != nil {
+			if err := waitForWriter(log, e); err != nil {
 				return err
 			}
 		}
@@ -91,8 +91,8 @@ func (b *bench) fill(ctx context.Context, name string) error {
 	return log.Close()
 }
 
-// hold waits while entries arrive faster than they are written.
-func hold(log *audit.Log, e core.Event) error {
+// waitForWriter waits while entries arrive faster than they are written.
+func waitForWriter(log *audit.Log, e core.AuditEvent) error {
 	for {
 		refused := log.Record(e, false)
 		if refused == nil {

@@ -12,17 +12,17 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// privacy measures finding and hiding personal data: in 10 MB of text with an occasional finding, in 10 MB of CRM
+// measurePrivacy measures finding and hiding personal data: in 10 MB of text with an occasional finding, in 10 MB of CRM
 // records with three findings each, and in one small result. The targets are 150 MB/s, 80 MB/s and 0.3 ms.
-func (b *bench) privacy(context.Context) error {
+func (b *benchRun) measurePrivacy(context.Context) error {
 	const size = 10_000_000
 	r := rand.New(rand.NewPCG(1, 2))
-	text, records, small := letters(r, size), customers(r, size), customers(r, 10_000)
+	text, records, small := makeProse(r, size), makeCustomers(r, size), makeCustomers(r, 10_000)
 	scanner := pii.New(pii.Options{})
 	var found []pii.Finding
-	err := b.time("scan 10 MB of text for personal data", 5, 66.7, func() error {
-		found = scanner.Text(found[:0], text)
-		return some(len(found))
+	err := b.timeRuns("scan 10 MB of text for personal data", 5, 66.7, func() error {
+		found = scanner.FindText(found[:0], text)
+		return checkFindings(len(found))
 	})
 	if err != nil {
 		return err
@@ -36,16 +36,16 @@ func (b *bench) privacy(context.Context) error {
 		{"hide personal data in 10 MB of JSON", records, 5, 125},
 		{"hide personal data in a result of 10 KB", small, 100, 0.3},
 	} {
-		err := b.time(m.name, m.runs, m.target, func() error {
+		err := b.timeRuns(m.name, m.runs, m.target, func() error {
 			session, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).Session("default")
 			if err != nil {
 				return err
 			}
-			out, err := session.Incoming("crm", m.document)
+			out, err := session.RedactIncoming("crm", m.document)
 			if err != nil {
 				return err
 			}
-			return some(bytes.Count(out, []byte("[EMAIL_")))
+			return checkFindings(bytes.Count(out, []byte("[EMAIL_")))
 		})
 		if err != nil {
 			return err
@@ -54,15 +54,15 @@ func (b *bench) privacy(context.Context) error {
 	return nil
 }
 
-func some(n int) error {
+func checkFindings(n int) error {
 	if n == 0 {
 		return fmt.Errorf("nothing personal was found")
 	}
 	return nil
 }
 
-// letters returns prose with an occasional address or number.
-func letters(r *rand.Rand, size int) []byte {
+// makeProse returns prose with an occasional address or number.
+func makeProse(r *rand.Rand, size int) []byte {
 	words := strings.Fields("the report says that revenue of the second quarter was higher than expected and the team will meet on Tuesday to discuss what to do next with customers in " +
 		"Berlin, Madrid and New York (see page 12). A total of 1,204 units were shipped in 2024 for $12.50 each; version 2.3.1 is out since 2024-05-17 and works.")
 	var b bytes.Buffer
@@ -76,8 +76,8 @@ func letters(r *rand.Rand, size int) []byte {
 	return b.Bytes()
 }
 
-// customers returns records as a CRM sends them.
-func customers(r *rand.Rand, size int) []byte {
+// makeCustomers returns records as a CRM sends them.
+func makeCustomers(r *rand.Rand, size int) []byte {
 	first, last := strings.Fields("Hanne Olivia Priya Camille Denise Matteo Ingrid Tomas"), strings.Fields("Halvorsen Rivera Mehta Girard Okafor Lindqvist Moretti Novak")
 	var b bytes.Buffer
 	b.WriteString(`{"contacts":[`)

@@ -15,26 +15,26 @@ import (
 	"retort/internal/core"
 )
 
-// record measures the audit log: durable entries by one caller and by 64, and what recording adds to a small program.
+// measureAuditLog measures the audit log: durable entries by one caller and by 64, and what recording adds to a small program.
 // The targets are 5,000 entries a second with a median below 5 ms, and 1 ms.
-func (b *bench) record(ctx context.Context) error {
-	if err := b.appends(ctx); err != nil {
+func (b *benchRun) measureAuditLog(ctx context.Context) error {
+	if err := b.measureAppends(ctx); err != nil {
 		return err
 	}
-	return b.recorded(ctx)
+	return b.measureRecordedRuns(ctx)
 }
 
-// entry returns an entry of the usual size: 600 bytes with its body.
-func entry(execution string, n int) core.Event {
+// makeEntry returns an entry of the usual size: 600 bytes with its body.
+func makeEntry(execution string, n int) core.AuditEvent {
 	body, _ := json.Marshal(map[string]string{"arguments": fmt.Sprintf("%0300d", n)})
-	return core.Event{
+	return core.AuditEvent{
 		Kind: core.EventCall, Execution: execution, Session: "default", Client: "bench 1.0", Server: "crm", Tool: "update_record", Effect: "write",
 		Facts: map[string]any{"call": n, "arguments": "0123456789abcdef01234567", "pin": "0123456789ab"}, Body: body,
 	}
 }
 
-// ledger opens an audit log below home.
-func (b *bench) ledger(ctx context.Context, name string) (*audit.Log, error) {
+// openAuditLog opens an audit log below home.
+func (b *benchRun) openAuditLog(ctx context.Context, name string) (*audit.Log, error) {
 	dir := filepath.Join(b.home, name)
 	rows, err := sqlstore.Open(ctx, filepath.Join(dir, "record")+"/", sqlstore.Options{})
 	if err != nil {
@@ -49,8 +49,8 @@ func noKeys() audit.Keys {
 	return audit.Keys{Bodies: key, Codes: key}
 }
 
-func (b *bench) appends(ctx context.Context) error {
-	log, err := b.ledger(ctx, "appends")
+func (b *benchRun) measureAppends(ctx context.Context) error {
+	log, err := b.openAuditLog(ctx, "appends")
 	if err != nil {
 		return err
 	}
@@ -63,27 +63,27 @@ func (b *bench) appends(ctx context.Context) error {
 		{1, 200, "durable entry of the record, one caller", "", 0},
 		{64, 100, "durable entry of the record, 64 callers", "1,000 durable entries, 64 callers", 200},
 	} {
-		took, whole, err := together(log, m.callers, m.each)
+		took, whole, err := appendConcurrently(log, m.callers, m.each)
 		if err != nil {
 			return err
 		}
 		target := 0.0
 		if m.all != "" {
 			target = 5
-			b.add(m.all, []float64{ms(whole) / float64(m.callers*m.each) * 1000}, "ms", m.each1000)
+			b.addRow(m.all, []float64{milliseconds(whole) / float64(m.callers*m.each) * 1000}, "ms", m.each1000)
 		}
-		b.add(m.one, took, "ms", target)
+		b.addRow(m.one, took, "ms", target)
 	}
-	return b.three(log)
+	return b.measureThreeEntries(log)
 }
 
-// three measures the entries that an execution without calls adds to the audit log.
-func (b *bench) three(log *audit.Log) error {
+// measureThreeEntries measures the entries that an execution without calls adds to the audit log.
+func (b *benchRun) measureThreeEntries(log *audit.Log) error {
 	n := 0
 	code, _ := json.Marshal(map[string]string{"code": "return 1"})
-	return b.time("record of one execution without calls", 200, 0, func() error {
+	return b.timeRuns("record of one execution without calls", 200, 0, func() error {
 		n++
-		about := core.Event{Execution: fmt.Sprint("alone", n), Session: "default"}
+		about := core.AuditEvent{Execution: fmt.Sprint("alone", n), Session: "default"}
 		for _, kind := range []core.EventKind{core.EventRequest, core.EventVerdict, core.EventEnd} {
 			e := about
 			e.Kind, e.Status, e.Facts = kind, "ok", map[string]any{"language": "typescript"}
@@ -98,22 +98,22 @@ func (b *bench) three(log *audit.Log) error {
 	})
 }
 
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// together lets several callers write entries concurrently, each one after the other.
-func together(log *audit.Log, callers, each int) (took []float64, whole time.Duration, err error) {
+// appendConcurrently lets several callers write entries concurrently, each one after the other.
+func appendConcurrently(log *audit.Log, callers, each int) (took []float64, whole time.Duration, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	begin := time.Now()
 	for c := range callers {
 		all.Go(func() {
 			execution := fmt.Sprintf("x%dof%d", c, callers)
-			_ = log.Record(core.Event{Kind: core.EventRequest, Execution: execution, Session: "default"}, false)
+			_ = log.Record(core.AuditEvent{Kind: core.EventRequest, Execution: execution, Session: "default"}, false)
 			for n := range each {
 				start := time.Now()
-				refused := log.Record(entry(execution, n), true)
+				refused := log.Record(makeEntry(execution, n), true)
 				mu.Lock()
-				took = append(took, ms(time.Since(start)))
+				took = append(took, milliseconds(time.Since(start)))
 				if refused != nil {
 					err = refused
 				}
@@ -125,12 +125,12 @@ func together(log *audit.Log, callers, each int) (took []float64, whole time.Dur
 	return took, time.Since(begin), err
 }
 
-// settled sets the pause between two programs. In this time the next sandbox becomes ready and the processors become
+// runPause sets the pause between two programs. In this time the next sandbox becomes ready and the processors become
 // idle.
-const settled = 50 * time.Millisecond
+const runPause = 50 * time.Millisecond
 
-// recorded measures a small program with and without an audit log, in turns.
-func (b *bench) recorded(ctx context.Context) error {
+// measureRecordedRuns measures a small program with and without an audit log, in turns.
+func (b *benchRun) measureRecordedRuns(ctx context.Context) error {
 	var engines [2]*retort.Engine
 	for i, settings := range []string{"auditLogging: false", "auditLogging: true"} {
 		e, err := retort.Open(ctx, retort.Config{
@@ -147,19 +147,19 @@ func (b *bench) recorded(ctx context.Context) error {
 	var took [2][]float64
 	for n := range runs + 10 {
 		for i, e := range engines {
-			time.Sleep(settled)
+			time.Sleep(runPause)
 			start := time.Now()
-			if err := failed(e.Execute(ctx, retort.Request{Code: "return 1"})); err != nil {
+			if err := outcomeError(e.Execute(ctx, retort.Request{Code: "return 1"})); err != nil {
 				return err
 			}
 			if n >= 10 {
-				took[i] = append(took[i], ms(time.Since(start)))
+				took[i] = append(took[i], milliseconds(time.Since(start)))
 			}
 		}
 	}
-	b.add("return 1 without a record", took[0], "ms", 0)
-	b.add("return 1 with a record", took[1], "ms", 0)
+	b.addRow("return 1 without a record", took[0], "ms", 0)
+	b.addRow("return 1 with a record", took[1], "ms", 0)
 	n := len(b.rows)
-	b.rows = append(b.rows, Row{Name: "added by the record", Median: b.rows[n-1].Median - b.rows[n-2].Median, Unit: "ms", Runs: runs, Target: 1})
+	b.rows = append(b.rows, ResultRow{Name: "added by the record", Median: b.rows[n-1].Median - b.rows[n-2].Median, Unit: "ms", Runs: runs, Target: 1})
 	return nil
 }

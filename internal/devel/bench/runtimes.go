@@ -18,17 +18,17 @@ var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
 }
 
-// alone holds commands that start an interpreter outside any sandbox and do nothing else. They show the lower bound
+// bareCommands holds commands that start an interpreter outside any sandbox and do nothing else. They show the lower bound
 // of a cold start.
-var alone = map[string][]string{
+var bareCommands = map[string][]string{
 	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
 }
 
-// runtimes measures how long the smallest program takes in each runtime that
+// measureRuntimes measures how long the smallest program takes in each runtime that
 // this machine has, from asking for a sandbox to its value.
-func (b *bench) runtimes(ctx context.Context) error {
+func (b *benchRun) measureRuntimes(ctx context.Context) error {
 	command := []string{b.Self, "guest"}
-	known := runtimes.All(nil, core.DefaultLimits().Memory)
+	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)
 	cold := process.New(process.Options{Command: command, Compiles: true, Warm: -1, MaxWarm: -1, Interpreters: known})
 	defer cold.Close()
 	warm := process.New(process.Options{Command: command, Compiles: true, Interpreters: known})
@@ -37,40 +37,40 @@ func (b *bench) runtimes(ctx context.Context) error {
 	for _, runtime := range cold.Capabilities().Runtimes {
 		target := startTargets[runtime]
 		b.Progress("starting " + runtime)
-		if command, ok := alone[runtime]; ok {
-			if err := b.time(runtime+": by itself, without a sandbox or program", 20, 0, func() error { return exec.CommandContext(ctx, command[0], command[1:]...).Run() }); err != nil {
+		if command, ok := bareCommands[runtime]; ok {
+			if err := b.timeRuns(runtime+": by itself, without a sandbox or program", 20, 0, func() error { return exec.CommandContext(ctx, command[0], command[1:]...).Run() }); err != nil {
 				return fmt.Errorf("%s: %w", runtime, err)
 			}
 		}
 		b.pause = 50 * time.Millisecond // lets the previous one end
-		if err := b.time(runtime+": smallest program, from nothing", 20, target.cold, func() error { return smallest(ctx, cold, runtime) }); err != nil {
+		if err := b.timeRuns(runtime+": smallest program, from nothing", 20, target.cold, func() error { return runSmallest(ctx, cold, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		b.pause = 300 * time.Millisecond // lets the next child become ready
-		if err := b.time(runtime+": smallest program, warm", 20, target.warm, func() error { return smallest(ctx, warm, runtime) }); err != nil {
+		if err := b.timeRuns(runtime+": smallest program, warm", 20, target.warm, func() error { return runSmallest(ctx, warm, runtime) }); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 	}
 	return nil
 }
 
-func smallest(ctx context.Context, b sandbox.Backend, runtime string) error {
-	p := core.Program{Name: "program", Language: core.JavaScript, Code: "return 1", Limits: core.DefaultLimits()}
+func runSmallest(ctx context.Context, b sandbox.Backend, runtime string) error {
+	p := core.CheckedProgram{Name: "program", Language: core.JavaScript, Code: "return 1", Limits: core.DefaultLimits()}
 	if runtime == "python" {
 		p.Language, p.Code = core.Python, "result = 1"
 	}
-	return ran(ctx, b, runtime, p)
+	return runProgram(ctx, b, runtime, p)
 }
 
-// ran runs a program and returns an error unless it succeeds.
-func ran(ctx context.Context, b sandbox.Backend, runtime string, p core.Program) error {
-	s, err := b.Prepare(ctx, sandbox.Spec{Runtime: runtime, Limits: p.Limits})
+// runProgram runs a program and returns an error unless it succeeds.
+func runProgram(ctx context.Context, b sandbox.Backend, runtime string, p core.CheckedProgram) error {
+	s, err := b.Prepare(ctx, sandbox.SandboxSpec{Runtime: runtime, Limits: p.Limits})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	none := sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
-		return core.Result{Value: json.RawMessage("1")}, nil
+	none := sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
+		return core.CallResult{Value: json.RawMessage("1")}, nil
 	})
 	r, err := s.Run(ctx, p, none)
 	switch {

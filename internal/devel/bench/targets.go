@@ -15,8 +15,8 @@ import (
 	"retort/internal/tokens"
 )
 
-// Target compares one figure promised for code execution with the measured one.
-type Target struct {
+// PromisedTarget compares one figure promised for code execution with the measured one.
+type PromisedTarget struct {
 	Name     string `json:"name"`
 	Promised string `json:"promised"`
 	Measured string `json:"measured"`         // "not measured here" if this machine lacks what it needs
@@ -33,8 +33,8 @@ func TargetParts() []string {
 // unmeasured is printed instead of a figure that this machine cannot measure.
 const unmeasured = "not measured here"
 
-// Targets compares rows with the promised figures. It also measures tokens and the detection of personal data.
-func Targets(ctx context.Context, o Options, rows []Row) ([]Target, error) {
+// CompareTargets compares rows with the promised figures. It also measures tokens and the detection of personal data.
+func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]PromisedTarget, error) {
 	all, err := tokenTargets(ctx, o)
 	if err != nil {
 		return nil, core.Errorf(core.KindInternal, "bench", "targets: %w", err)
@@ -55,10 +55,10 @@ func Targets(ctx context.Context, o Options, rows []Row) ([]Target, error) {
 }
 
 // rowTarget compares the first row whose name begins with one of the prefixes with a bound in the row's unit.
-func rowTarget(rows []Row, name, promised string, most float64, part, losses string, prefixes ...string) Target {
-	t := Target{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
+func rowTarget(rows []ResultRow, name, promised string, most float64, part, losses string, prefixes ...string) PromisedTarget {
+	t := PromisedTarget{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {
-		at := slices.IndexFunc(rows, func(r Row) bool { return strings.HasPrefix(r.Name, prefix) && r.Unit == "ms" })
+		at := slices.IndexFunc(rows, func(r ResultRow) bool { return strings.HasPrefix(r.Name, prefix) && r.Unit == "ms" })
 		if at < 0 {
 			continue
 		}
@@ -85,13 +85,13 @@ const (
 
 // tokenTargets compares the definitions of all tools with what a session over Retort carries instead: its four first
 // tools, one search and two definitions.
-func tokenTargets(ctx context.Context, o Options) ([]Target, error) {
+func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(home)
-	e, source, command, err := o.catalogues(ctx, home)
+	e, source, command, err := o.openCatalogues(ctx, home)
 	if err != nil {
 		return nil, err
 	}
@@ -112,43 +112,43 @@ func tokenTargets(ctx context.Context, o Options) ([]Target, error) {
 		return nil, err
 	}
 	code := found + looked
-	reduction := percent(definitions, code)
+	reduction := percentSaved(definitions, code)
 	met := reduction >= promisedReduction
-	about := fmt.Sprintf("%s: %d servers, %d tools; %d tokens of definitions against %d (%d of Retort's tools, %d of a search and two definitions)", source, servers, e.Toolset().Count(), definitions, code, found, looked)
+	about := fmt.Sprintf("%s: %d servers, %d tools; %d tokens of definitions against %d (%d of Retort's tools, %d of a search and two definitions)", source, servers, e.Toolset().CountTools(), definitions, code, found, looked)
 	before, after := sessionSystem+definitions+sessionConversation+sessionResults, sessionSystem+code+sessionConversation+sessionProgram+sessionSummary
-	cost := dollars(code + sessionProgram + sessionSummary)
+	cost := inputDollars(code + sessionProgram + sessionSummary)
 	cheap := cost <= promisedCost
-	return []Target{
+	return []PromisedTarget{
 		{Name: "reduction of tokens", Promised: fmt.Sprintf("%.1f %%", promisedReduction), Measured: fmt.Sprintf("%.2f %%", reduction), Met: &met, Command: command,
-			Losses: about + fmt.Sprintf(". A whole session, with %d tokens of conversation in both, goes from %d to %d, which is %.1f %% less. A task that needs one call of one tool costs more than a direct call: retort bench tokens", sessionConversation, before, after, percent(before, after))},
-		{Name: "cost of a session", Promised: fmt.Sprintf("$18.00 to $%.2f", promisedCost), Measured: fmt.Sprintf("$%.2f to $%.2f", dollars(definitions+sessionResults), cost), Met: &cheap, Command: command,
-			Losses: fmt.Sprintf("tools, programs and results alone, at the $%.0f per million tokens of the promise; with system prompt and conversation it goes from $%.2f to $%.2f", sessionPrice, dollars(before), dollars(after))},
+			Losses: about + fmt.Sprintf(". A whole session, with %d tokens of conversation in both, goes from %d to %d, which is %.1f %% less. A task that needs one call of one tool costs more than a direct call: retort bench tokens", sessionConversation, before, after, percentSaved(before, after))},
+		{Name: "cost of a session", Promised: fmt.Sprintf("$18.00 to $%.2f", promisedCost), Measured: fmt.Sprintf("$%.2f to $%.2f", inputDollars(definitions+sessionResults), cost), Met: &cheap, Command: command,
+			Losses: fmt.Sprintf("tools, programs and results alone, at the $%.0f per million tokens of the promise; with system prompt and conversation it goes from $%.2f to $%.2f", sessionPrice, inputDollars(before), inputDollars(after))},
 	}, nil
 }
 
-func dollars(tokens int) float64 { return float64(tokens) * sessionPrice / 1e6 }
+func inputDollars(tokens int) float64 { return float64(tokens) * sessionPrice / 1e6 }
 
-func percent(before, after int) float64 {
+func percentSaved(before, after int) float64 {
 	if before == 0 {
 		return 0
 	}
 	return 100 * float64(before-after) / float64(before)
 }
 
-// catalogues opens an engine for the catalogues to measure: those of the connected servers, of a folder, or generated
+// openCatalogues opens an engine for the catalogues to measure: those of the connected servers, of a folder, or generated
 // ones. It stores its data in home, unless servers are connected.
-func (o Options) catalogues(ctx context.Context, home string) (e *retort.Engine, source, command string, err error) {
+func (o Options) openCatalogues(ctx context.Context, home string) (e *retort.Engine, source, command string, err error) {
 	c := retort.Config{NoFiles: true, Home: home, Keys: home, Reserve: retort.ReserveNone, Guest: []string{o.Self, "guest"}}
-	source, command = fmt.Sprintf("%d made-up tools", ordinary), "retort bench targets"
+	source, command = fmt.Sprintf("%d made-up tools", usualToolCount), "retort bench targets"
 	switch {
 	case o.Connected != nil:
 		c, source, command = *o.Connected, "the servers that are connected", "retort bench targets --connected"
 		c.Reserve = retort.ReserveNone
 	case o.Catalogs != "":
 		source, command = "the catalogues of "+filepath.Base(o.Catalogs), "retort bench targets --catalogs "+o.Catalogs
-		c.Servers, err = replayed(o.Catalogs)
+		c.Servers, err = loadReplayServers(o.Catalogs)
 	default:
-		c.Servers = []retort.Server{{Name: "bench", Dial: upstream{tools: definitions(ordinary)}.dial}}
+		c.Servers = []retort.Server{{Name: "bench", Dial: fakeUpstream{tools: makeDefinitions(usualToolCount)}.dialPipe}}
 	}
 	if err != nil {
 		return nil, "", "", err
@@ -159,8 +159,8 @@ func (o Options) catalogues(ctx context.Context, home string) (e *retort.Engine,
 	return e, source, command, err
 }
 
-// replayed returns servers that list the tools in the files of a folder: {"name": …, "tools": […]}.
-func replayed(folder string) (servers []retort.Server, err error) {
+// loadReplayServers returns servers that list the tools in the files of a folder: {"name": …, "tools": […]}.
+func loadReplayServers(folder string) (servers []retort.Server, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func replayed(folder string) (servers []retort.Server, err error) {
 			return nil, fmt.Errorf("%s is not a list of tools: %w", file, err)
 		}
 		if len(list.Tools) > 0 {
-			servers = append(servers, retort.Server{Name: strings.TrimSuffix(filepath.Base(file), ".json"), Dial: upstream{tools: list.Tools}.dial})
+			servers = append(servers, retort.Server{Name: strings.TrimSuffix(filepath.Base(file), ".json"), Dial: fakeUpstream{tools: list.Tools}.dialPipe})
 		}
 	}
 	if len(servers) == 0 {
@@ -197,12 +197,12 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		return 0, err
 	}
-	c, err := start(ctx, o.Self, "--config", file, "--home", home, "serve", "--surface", "lean")
+	c, err := startClient(ctx, o.Self, "--config", file, "--home", home, "serve", "--surface", "lean")
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
-	list, err := c.request("tools/list", map[string]any{})
+	list, err := c.sendRequest("tools/list", map[string]any{})
 	return tokens.Count(string(list)) + tokens.Count(c.instructions), err
 }
 

@@ -10,7 +10,7 @@ import (
 
 // A figure is held against its bound, and what this machine cannot measure is neither met nor missed.
 func TestRowTarget(t *testing.T) {
-	rows := []Row{{Name: "quickjs: smallest program, from nothing", Median: 40, Worst: 70, Unit: "ms"}, {Name: "vm: memory", Median: 5, Unit: "MB"}}
+	rows := []ResultRow{{Name: "quickjs: smallest program, from nothing", Median: 40, Worst: 70, Unit: "ms"}, {Name: "vm: memory", Median: 5, Unit: "MB"}}
 	for most, want := range map[float64]bool{50: true, 40: false, 10: false} {
 		got := rowTarget(rows, "start", "", most, "runtimes", "", "quickjs: smallest")
 		if got.Met == nil || *got.Met != want || got.Measured != "40.0 ms, worst 70.0" || got.Command != "retort bench --only 'runtimes'" {
@@ -38,15 +38,15 @@ func TestPersonalTargets(t *testing.T) {
 			}
 		}
 	}
-	never := sample{value: personalSamples[0].value, frames: []string{`"%s"`}, not: func(*rand.Rand) string { return `"a.b@example.org"` }}
-	if _, wrong, err := never.measure(rand.New(rand.NewPCG(1, 2))); err != nil || wrong != samples/2 {
+	never := detectionSample{value: personalSamples[0].value, frames: []string{`"%s"`}, not: func(*rand.Rand) string { return `"a.b@example.org"` }}
+	if _, wrong, err := never.measureDetection(rand.New(rand.NewPCG(1, 2))); err != nil || wrong != samples/2 {
 		t.Errorf("%d wrongly hidden documents are counted, %v", wrong, err)
 	}
 }
 
 func TestReplayed(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := replayed(dir); err == nil {
+	if _, err := loadReplayServers(dir); err == nil {
 		t.Error("an empty folder has catalogues")
 	}
 	write := func(name, text string) {
@@ -56,11 +56,11 @@ func TestReplayed(t *testing.T) {
 	}
 	write("one.json", `{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`)
 	write("none.json", `{"tools":[]}`)
-	if servers, err := replayed(dir); err != nil || len(servers) != 1 || servers[0].Name != "one" {
+	if servers, err := loadReplayServers(dir); err != nil || len(servers) != 1 || servers[0].Name != "one" {
 		t.Errorf("%+v %v", servers, err)
 	}
 	write("bad.json", `[`)
-	if _, err := replayed(dir); err == nil {
+	if _, err := loadReplayServers(dir); err == nil {
 		t.Error("what is no list of tools is one")
 	}
 }

@@ -19,7 +19,7 @@ func TokenPage(works []Workload, made time.Time) htmlpage.Page {
 		Sections: []htmlpage.Section{allWorkloads(works)},
 	}
 	for i, w := range works {
-		p.Sections = append(p.Sections, w.section(i+1))
+		p.Sections = append(p.Sections, w.reportSection(i+1))
 	}
 	return p
 }
@@ -40,7 +40,7 @@ func allWorkloads(works []Workload) htmlpage.Section {
 	return s
 }
 
-func (w Workload) section(n int) htmlpage.Section {
+func (w Workload) reportSection(n int) htmlpage.Section {
 	s := htmlpage.Section{
 		Title: fmt.Sprintf("%d. %s", n, w.Name), Text: []string{w.Task}, Unit: "tokens", Notes: w.Verdicts(),
 		Table: htmlpage.Table{Columns: []string{"way", "definitions", "read", "written", "tool calls", "round trips", "wall ms", "context", "input over all turns"}},

@@ -13,30 +13,30 @@ import (
 	"retort/internal/tokens"
 )
 
-// tokens counts the o200k_base tokens of the definitions and previews that a model reads.
-func (b *bench) tokens(context.Context) error {
-	tools, err := toolset(ordinary)
+// measureTokens counts the o200k_base tokens of the definitions and previews that a model reads.
+func (b *benchRun) measureTokens(context.Context) error {
+	tools, err := makeToolset(usualToolCount)
 	if err != nil {
 		return err
 	}
-	for _, detail := range []bindings.Detail{bindings.Signature, bindings.Full} {
+	for _, detail := range []bindings.StubDetail{bindings.Signature, bindings.Full} {
 		var counts []float64
 		for _, s := range tools.Servers {
 			for _, t := range s.Tools {
-				counts = append(counts, float64(tokens.Count(bindings.Stub(tools, t, core.TypeScript, detail))))
+				counts = append(counts, float64(tokens.Count(bindings.RenderStub(tools, t, core.TypeScript, detail))))
 			}
 		}
-		b.add(map[bindings.Detail]string{bindings.Signature: "signature", bindings.Full: "full definition"}[detail]+" of a tool", counts, "tokens", 0)
+		b.addRow(map[bindings.StubDetail]string{bindings.Signature: "signature", bindings.Full: "full definition"}[detail]+" of a tool", counts, "tokens", 0)
 	}
-	return b.previews()
+	return b.measurePreviews()
 }
 
-// nowhere discards files.
-type nowhere struct{}
+// discardFiles discards files.
+type discardFiles struct{}
 
-func (nowhere) Write(string, []byte) error { return nil }
+func (discardFiles) Write(string, []byte) error { return nil }
 
-func (b *bench) previews() error {
+func (b *benchRun) measurePreviews() error {
 	rows := make([]string, 5000)
 	for i := range rows {
 		rows[i] = fmt.Sprintf(`{"id":%d,"customer":"Customer %d","state":%q,"amount":%d.5,"created":"2026-01-%02dT10:00:00Z","note":null}`, i, i%900, []string{"open", "paid", "late"}[i%3], i%1000, i%28+1)
@@ -49,8 +49,8 @@ func (b *bench) previews() error {
 	for _, r := range []struct{ name, value string }{
 		{"5,000 rows", array}, {"an object around 5,000 rows", `{"total":5000,"next":null,"rows":` + array + `}`}, {"1 MB of text", string(text)},
 	} {
-		o := report.Make(sandbox.Report{Status: core.StatusOK, Value: json.RawMessage(r.value)}, report.Options{ID: "bench", MaxTokens: report.DefaultMaxTokens, Files: nowhere{}})
-		b.rows = append(b.rows, Row{Name: "outcome with a preview of " + r.name, Median: float64(report.Returned(o)), Unit: "tokens", Target: report.DefaultMaxTokens})
+		o := report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(r.value)}, report.Options{ID: "bench", MaxTokens: report.DefaultMaxTokens, Files: discardFiles{}})
+		b.rows = append(b.rows, ResultRow{Name: "outcome with a preview of " + r.name, Median: float64(report.CountReturned(o)), Unit: "tokens", Target: report.DefaultMaxTokens})
 	}
 	return nil
 }

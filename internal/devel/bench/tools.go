@@ -15,32 +15,32 @@ var (
 	fields = []string{"owner", "state", "query", "limit", "cursor", "created_after", "assignee", "labels", "sort_order", "include_archived", "project_id", "title", "body", "priority"}
 )
 
-// definitions makes n tool definitions that resemble those of real servers in
+// makeDefinitions makes n tool definitions that resemble those of real servers in
 // size and wording; the same n gives the same definitions.
-func definitions(n int) []json.RawMessage {
+func makeDefinitions(n int) []json.RawMessage {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	out := make([]json.RawMessage, n)
 	for i := range out {
-		out[i] = definition(r, i)
+		out[i] = makeDefinition(r, i)
 	}
 	return out
 }
 
-func definition(r *rand.Rand, i int) json.RawMessage {
+func makeDefinition(r *rand.Rand, i int) json.RawMessage {
 	verb, noun := verbs[i%len(verbs)], nouns[i/len(verbs)%len(nouns)]
 	name := verb + "_" + noun
 	if round := i / (len(verbs) * len(nouns)); round > 0 {
-		name = fmt.Sprintf("%s_%s_%d", name, pick(r, nouns), round)
+		name = fmt.Sprintf("%s_%s_%d", name, pickOne(r, nouns), round)
 	}
 	properties := map[string]any{}
 	for range 3 + r.IntN(5) {
-		f := pick(r, fields)
-		properties[f] = property(r, f)
+		f := pickOne(r, fields)
+		properties[f] = makeProperty(r, f)
 	}
-	properties["id"] = map[string]any{"type": "string", "description": "Identifier of the " + words(noun)}
+	properties["id"] = map[string]any{"type": "string", "description": "Identifier of the " + splitWords(noun)}
 	text, err := json.Marshal(map[string]any{
 		"name":        name,
-		"description": fmt.Sprintf("%s a %s %s. Use it to %s the %s of a %s; returns the fields of each.", title(verb), words(noun), pick(r, tails), pick(r, verbs), pick(r, fields), words(noun)),
+		"description": fmt.Sprintf("%s a %s %s. Use it to %s the %s of a %s; returns the fields of each.", titleCase(verb), splitWords(noun), pickOne(r, tails), pickOne(r, verbs), pickOne(r, fields), splitWords(noun)),
 		"inputSchema": map[string]any{"type": "object", "properties": properties, "required": []string{"id"}},
 		"annotations": map[string]any{"readOnlyHint": i%2 == 0},
 	})
@@ -50,8 +50,8 @@ func definition(r *rand.Rand, i int) json.RawMessage {
 	return text
 }
 
-func property(r *rand.Rand, name string) map[string]any {
-	p := map[string]any{"description": fmt.Sprintf("The %s to %s the %s with", words(name), pick(r, verbs), words(pick(r, nouns)))}
+func makeProperty(r *rand.Rand, name string) map[string]any {
+	p := map[string]any{"description": fmt.Sprintf("The %s to %s the %s with", splitWords(name), pickOne(r, verbs), splitWords(pickOne(r, nouns)))}
 	switch r.IntN(5) {
 	case 0:
 		p["type"], p["minimum"], p["maximum"] = "integer", 1, 100
@@ -67,8 +67,8 @@ func property(r *rand.Rand, name string) map[string]any {
 	return p
 }
 
-func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
+func pickOne(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
-func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+func splitWords(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func titleCase(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -11,23 +11,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstream is an MCP server in this process that lists given tools and answers every call at once. The time of a call
+// fakeUpstream is an MCP server in this process that lists given tools and answers every call at once. The time of a call
 // is then the engine's alone.
-type upstream struct{ tools []json.RawMessage }
+type fakeUpstream struct{ tools []json.RawMessage }
 
-// dial opens a connection. The server's side ends with it.
-func (u upstream) dial(context.Context) (io.ReadWriteCloser, error) {
+// dialPipe opens a connection. The server's side ends with it.
+func (u fakeUpstream) dialPipe(context.Context) (io.ReadWriteCloser, error) {
 	client, server := net.Pipe()
 	go func() {
 		defer server.Close()
-		u.serve(server, server)
+		u.serveRequests(server, server)
 	}()
 	return client, nil
 }
 
-// connect connects with the client of the MCP SDK.
-func (u upstream) connect(ctx context.Context) (*mcp.ClientSession, error) {
-	conn, err := u.dial(ctx)
+// connectSDK connects with the client of the MCP SDK.
+func (u fakeUpstream) connectSDK(ctx context.Context) (*mcp.ClientSession, error) {
+	conn, err := u.dialPipe(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (u upstream) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	return client.Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
 }
 
-// serve answers until in ends or out fails.
-func (u upstream) serve(in io.Reader, out io.Writer) {
+// serveRequests answers until in ends or out fails.
+func (u fakeUpstream) serveRequests(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -47,13 +47,13 @@ func (u upstream) serve(in io.Reader, out io.Writer) {
 		if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, u.answer(m.Method)); err != nil {
+		if _, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, u.answerMethod(m.Method)); err != nil {
 			return
 		}
 	}
 }
 
-func (u upstream) answer(method string) string {
+func (u fakeUpstream) answerMethod(method string) string {
 	switch method {
 	case "initialize":
 		return `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}`
@@ -69,9 +69,9 @@ func (u upstream) answer(method string) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// Serve runs an MCP server with n generated tools over in and out. It is for measurements that need a process of its
+// ServeTools runs an MCP server with n generated tools over in and out. It is for measurements that need a process of its
 // own.
-func Serve(n int, in io.Reader, out io.Writer) {
-	u := upstream{tools: definitions(n)}
-	u.serve(in, out)
+func ServeTools(n int, in io.Reader, out io.Writer) {
+	u := fakeUpstream{tools: makeDefinitions(n)}
+	u.serveRequests(in, out)
 }

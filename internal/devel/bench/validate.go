@@ -14,24 +14,24 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// parser parses Python in a sandbox, as the engine does.
-type parser struct{ sandboxes *process.Backend }
+// sandboxParser parses Python in a sandbox, as the engine does.
+type sandboxParser struct{ sandboxes *process.Backend }
 
-func (p parser) Parse(ctx context.Context, code string) (core.Parsed, error) {
+func (p sandboxParser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
-// validate measures all checks of programs like those that models write: parsing, rules, type check and risk.
-func (b *bench) validate(ctx context.Context) error {
-	tools, err := toolset(ordinary)
+// measureValidation measures all checks of programs like those that models write: parsing, rules, type check and risk.
+func (b *benchRun) measureValidation(ctx context.Context) error {
+	tools, err := makeToolset(usualToolCount)
 	if err != nil {
 		return err
 	}
-	processes := process.New(process.Options{Command: []string{b.Self, "guest"}, Interpreters: runtimes.All(nil, core.DefaultLimits().Memory)})
+	processes := process.New(process.Options{Command: []string{b.Self, "guest"}, Interpreters: runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)})
 	defer processes.Close()
 	g := check.New(check.Options{
-		Start:  func() (io.ReadWriteCloser, error) { return processes.Helper([]string{b.Self, "compiler"}, 1<<30) },
-		Parser: parser{processes},
+		Start:  func() (io.ReadWriteCloser, error) { return processes.StartHelper([]string{b.Self, "compiler"}, 1<<30) },
+		Parser: sandboxParser{processes},
 	})
 	defer g.Close()
 	defer func() { b.pause = 0 }()
@@ -53,10 +53,10 @@ func (b *bench) validate(ctx context.Context) error {
 		}
 		b.pause = m.pause
 		runs := 0
-		err := b.time(m.name, m.runs, m.target, func() error {
+		err := b.timeRuns(m.name, m.runs, m.target, func() error {
 			runs++ // a changed program, so that nothing of it is cached
-			code := long(tools, m.language, m.lines, runs)
-			if verdict, refusal := g.Check(ctx, core.Request{Language: m.language, Code: code}, tools, nil); refusal != nil {
+			code := longProgram(tools, m.language, m.lines, runs)
+			if verdict, refusal := g.Check(ctx, core.ExecutionRequest{Language: m.language, Code: code}, tools, nil); refusal != nil {
 				return refusal
 			} else if verdict.Risk.Score == 0 {
 				return fmt.Errorf("a program that calls tools has no risk")
@@ -70,8 +70,8 @@ func (b *bench) validate(ctx context.Context) error {
 	return nil
 }
 
-// long returns a program of about the given number of lines that calls five tools.
-func long(tools *core.Toolset, language core.Language, lines, seed int) string {
+// longProgram returns a program of about the given number of lines that calls five tools.
+func longProgram(tools *core.Toolset, language core.Language, lines, seed int) string {
 	part, comment := longScript, "//"
 	if language == core.Python {
 		part, comment = longPython, "#"

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// window sets the size of a common context window, in tokens. A way that needs more does not work with such a model.
-const window = 200_000
+// contextWindow sets the size of a common context window, in tokens. A way that needs more does not work with such a model.
+const contextWindow = 200_000
 
 // Verdicts describes where programs save and where they cost more, each compared with the better of the two direct
 // ways.
 func (w Workload) Verdicts() []string {
-	direct, code := w.best(WayDirect, WaySearch), w.best(WayFull, WayLean)
-	verdicts := []string{compared(direct, code)}
-	if costs := dearer(direct, code); costs != "" {
+	direct, code := w.cheapest(WayDirect, WaySearch), w.cheapest(WayFull, WayLean)
+	verdicts := []string{compareCosts(direct, code)}
+	if costs := listExtraCosts(direct, code); costs != "" {
 		verdicts = append(verdicts, "code costs more: "+costs)
 	}
 	for _, c := range w.Costs {
-		if c.Peak > window {
-			verdicts = append(verdicts, fmt.Sprintf("%s: does not fit into a context of %d tokens", c.Way, window))
+		if c.Peak > contextWindow {
+			verdicts = append(verdicts, fmt.Sprintf("%s: does not fit into a context of %d tokens", c.Way, contextWindow))
 		}
 	}
 	return verdicts
 }
 
-// best returns whichever of the ways has the smallest context.
-func (w Workload) best(ways ...string) Cost {
-	var best Cost
+// cheapest returns whichever of the ways has the smallest context.
+func (w Workload) cheapest(ways ...string) WorkloadCost {
+	var best WorkloadCost
 	for _, c := range w.Costs {
 		for _, way := range ways {
 			if c.Way == way && (best.Way == "" || c.Peak < best.Peak) {
@@ -37,7 +37,7 @@ func (w Workload) best(ways ...string) Cost {
 	return best
 }
 
-func compared(direct, code Cost) string {
+func compareCosts(direct, code WorkloadCost) string {
 	change := func(before, after int) string {
 		switch {
 		case before == 0:
@@ -48,11 +48,11 @@ func compared(direct, code Cost) string {
 		return fmt.Sprintf("%.1f %% more", 100*float64(after-before)/float64(before))
 	}
 	return fmt.Sprintf("%s against %s: context %s, definitions %s, data %s", code.Way, direct.Way,
-		change(direct.Peak, code.Peak), change(direct.Definitions, code.Definitions), change(direct.Data(), code.Data()))
+		change(direct.Peak, code.Peak), change(direct.Definitions, code.Definitions), change(direct.DataTokens(), code.DataTokens()))
 }
 
-// dearer lists the respects in which the second cost is higher than the first.
-func dearer(direct, code Cost) string {
+// listExtraCosts lists the respects in which the second cost is higher than the first.
+func listExtraCosts(direct, code WorkloadCost) string {
 	var worse []string
 	for _, d := range []struct {
 		what          string

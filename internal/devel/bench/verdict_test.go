@@ -6,7 +6,7 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
-	w := Workload{Costs: []Cost{
+	w := Workload{Costs: []WorkloadCost{
 		{Way: WayDirect, Definitions: 10_000, Read: 100, Written: 20, RoundTrips: 1, WallMS: 5, Peak: 10_120, Input: 20_000},
 		{Way: WaySearch, Definitions: 800, Read: 100, Written: 40, RoundTrips: 2, WallMS: 5, Peak: 940, Input: 2_000},
 		{Way: WayFull, Definitions: 1_600, Read: 200, Written: 60, RoundTrips: 2, WallMS: 300, Peak: 1_860, Input: 4_000},
@@ -20,7 +20,7 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	w.Costs[0].Peak, w.Costs[1].Peak = 300_000, 200_001
-	w.Costs[3] = Cost{Way: WayLean}
+	w.Costs[3] = WorkloadCost{Way: WayLean}
 	want = []string{
 		"code, lean surface against direct calls, tool search: context 100.0 % less, definitions 100.0 % less, data 100.0 % less",
 		"direct calls, all definitions: does not fit into a context of 200000 tokens", "direct calls, tool search: does not fit into a context of 200000 tokens",
@@ -32,8 +32,8 @@ func TestVerdicts(t *testing.T) {
 
 // An agent cannot call what no search has found, and its wrong calls are read by the model.
 func TestAgentIsHeldToWhatItFound(t *testing.T) {
-	a := &agent{conversation: begin(WaySearch, "a task"), servers: &everyday{}, may: map[string]bool{}}
-	if _, err := a.calls(call{"crm__search_records", nil}); err == nil {
+	a := &directAgent{modelConversation: beginConversation(WaySearch, "a task"), servers: &bundledServers{}, may: map[string]bool{}}
+	if _, err := a.callAll(agentCall{"crm__search_records", nil}); err == nil {
 		t.Error("it called a tool that it had no definition of")
 	}
 }

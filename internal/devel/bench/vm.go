@@ -14,18 +14,18 @@ import (
 	"retort/internal/sandbox/vm"
 )
 
-// vm measures virtual machines if `retort vm setup` has chosen a kernel: the smallest program in a machine that is
+// measureVM measures virtual machines if `retort vm setup` has chosen a kernel: the smallest program in a machine that is
 // resumed for it and in one that waits, a thousand calls, and memory. Its machines are made for the measurement and
 // removed.
-func (b *bench) vm(ctx context.Context) error {
-	kernel, err := vm.Kernel(home.Dir(b.home).Machines())
+func (b *benchRun) measureVM(ctx context.Context) error {
+	kernel, err := vm.KernelDir(home.Dir(b.home).Machines())
 	if err != nil {
 		b.Progress("no machine was prepared: retort vm setup")
 		return nil
 	}
-	known := runtimes.All(nil, core.DefaultLimits().Memory)[:1] // Python
+	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)[:1] // Python
 	o := vm.Options{Guest: []string{b.Self, "guest", "restored"}, Kernel: kernel, Dir: filepath.Join(b.home, "machines"), Interpreters: known, Warm: -1, MaxWarm: -1, Progress: b.Progress}
-	report, err := vm.Setup(ctx, o)
+	report, err := vm.SetupMachines(ctx, o)
 	if err != nil {
 		b.Progress(core.AsError(err).Message)
 		return ctx.Err()
@@ -39,7 +39,7 @@ func (b *bench) vm(ctx context.Context) error {
 	o.Warm, o.MaxWarm = 0, 0 // as the engine has them
 	warm := vm.New(o)
 	defer warm.Close()
-	if err := b.sandboxes(ctx, "vm", there, cold, warm, 500, 0); err != nil {
+	if err := b.measureSandboxes(ctx, "vm", there, cold, warm, 500, 0); err != nil {
 		return err
 	}
 	return b.idleMachine(ctx, warm)
@@ -47,24 +47,24 @@ func (b *bench) vm(ctx context.Context) error {
 
 // idleMachine measures the memory of a machine that waits for a program: the pages that it has changed since it was
 // saved, and those of its monitor.
-func (b *bench) idleMachine(ctx context.Context, warm sandbox.Backend) error {
-	s, err := warm.Prepare(ctx, sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+func (b *benchRun) idleMachine(ctx context.Context, warm sandbox.Backend) error {
+	s, err := warm.Prepare(ctx, sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	time.Sleep(2 * time.Second) // lets the pool fill up again
 	megabytes, machines := 0.0, 0
-	for _, pid := range below(os.Getpid()) {
-		if n := name(pid); !strings.HasPrefix(n, "qemu-system") && n != "firecracker" {
+	for _, pid := range descendantPIDs(os.Getpid()) {
+		if n := processName(pid); !strings.HasPrefix(n, "qemu-system") && n != "firecracker" {
 			continue
 		}
-		if own, err := unique(pid); err == nil {
+		if own, err := uniqueMB(pid); err == nil {
 			megabytes, machines = megabytes+own, machines+1
 		}
 	}
 	if machines > 0 {
-		b.rows = append(b.rows, Row{Name: "vm: memory of a machine that waits", Median: megabytes / float64(machines), Unit: "MB", Runs: machines})
+		b.rows = append(b.rows, ResultRow{Name: "vm: memory of a machine that waits", Median: megabytes / float64(machines), Unit: "MB", Runs: machines})
 	}
 	return nil
 }

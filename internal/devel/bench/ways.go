@@ -24,8 +24,8 @@ const (
 	WayLean   = "code, lean surface"
 )
 
-// Cost is the cost of a task done in one way. Tokens are counted as o200k_base.
-type Cost struct {
+// WorkloadCost is the cost of a task done in one way. Tokens are counted as o200k_base.
+type WorkloadCost struct {
 	Way         string  `json:"way"`
 	Definitions int     `json:"definitions"`  // definitions of tools and instructions of servers
 	Read        int     `json:"read"`         // results of tools for the model
@@ -38,48 +38,48 @@ type Cost struct {
 	Answer      string  `json:"answer"`       // JSON; the same in all ways
 }
 
-// Data returns the number of tokens that are not definitions.
-func (c Cost) Data() int { return c.Read + c.Written }
+// DataTokens returns the number of tokens that are not definitions.
+func (c WorkloadCost) DataTokens() int { return c.Read + c.Written }
 
-// conversation counts the tokens in the context of a model.
-type conversation struct{ cost Cost }
+// modelConversation counts the tokens in the context of a model.
+type modelConversation struct{ cost WorkloadCost }
 
-func begin(way, task string) *conversation {
-	c := &conversation{cost: Cost{Way: way}}
+func beginConversation(way, task string) *modelConversation {
+	c := &modelConversation{cost: WorkloadCost{Way: way}}
 	c.cost.Peak = tokens.Count(task)
 	return c
 }
 
-func (c *conversation) define(text string) { c.add(&c.cost.Definitions, text) }
-func (c *conversation) read(text string)   { c.add(&c.cost.Read, text) }
-func (c *conversation) write(text string)  { c.add(&c.cost.Written, text) }
+func (c *modelConversation) addDefinitions(text string) { c.addTokens(&c.cost.Definitions, text) }
+func (c *modelConversation) addInput(text string)       { c.addTokens(&c.cost.Read, text) }
+func (c *modelConversation) addOutput(text string)      { c.addTokens(&c.cost.Written, text) }
 
-func (c *conversation) add(to *int, text string) {
+func (c *modelConversation) addTokens(to *int, text string) {
 	n := tokens.Count(text)
 	*to += n
 	c.cost.Peak += n
 }
 
-// turn counts one turn of the model, in which it reads its whole context.
-func (c *conversation) turn() {
+// countTurn counts one turn of the model, in which it reads its whole context.
+func (c *modelConversation) countTurn() {
 	c.cost.RoundTrips++
 	c.cost.Input += c.cost.Peak
 }
 
-// end counts the last turn, which makes no calls.
-func (c *conversation) end(answer any, took time.Duration) (Cost, error) {
-	text, err := canonical(answer)
+// finishTask counts the last turn, which makes no calls.
+func (c *modelConversation) finishTask(answer any, took time.Duration) (WorkloadCost, error) {
+	text, err := canonicalJSON(answer)
 	if err != nil {
-		return Cost{}, err
+		return WorkloadCost{}, err
 	}
 	c.cost.Input += c.cost.Peak
-	c.write(text)
+	c.addOutput(text)
 	c.cost.Answer, c.cost.WallMS = text, float64(took.Microseconds())/1000
 	return c.cost, nil
 }
 
-// canonical returns v as JSON with sorted keys, so that equal values are equal texts.
-func canonical(v any) (string, error) {
+// canonicalJSON returns v as JSON with sorted keys, so that equal values are equal texts.
+func canonicalJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return "", err
@@ -92,28 +92,28 @@ func canonical(v any) (string, error) {
 	return string(text), err
 }
 
-// offered represents the definition of a tool as clients show it to models.
-type offered struct {
+// offeredTool represents the definition of a tool as clients show it to models.
+type offeredTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-func (d offered) text() string {
+func (d offeredTool) definitionText() string {
 	text, _ := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "input_schema": d.InputSchema})
 	return string(text)
 }
 
-// offers lists the tools of a server and adds a prefix to their names.
-func (c *client) offers(prefix string) (all []offered, err error) {
+// listTools lists the tools of a server and adds a prefix to their names.
+func (c *mcpClient) listTools(prefix string) (all []offeredTool, err error) {
 	for params := (map[string]any{}); ; {
-		result, err := c.request("tools/list", params)
+		result, err := c.sendRequest("tools/list", params)
 		if err != nil {
 			return nil, err
 		}
 		var list struct {
-			Tools      []offered `json:"tools"`
-			NextCursor string    `json:"nextCursor"`
+			Tools      []offeredTool `json:"tools"`
+			NextCursor string        `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &list); err != nil {
 			return nil, err
@@ -129,17 +129,17 @@ func (c *client) offers(prefix string) (all []offered, err error) {
 	}
 }
 
-// answered represents the result of a tool as a client shows it to its model.
-type answered struct {
+// toolAnswer represents the result of a tool as a client shows it to its model.
+type toolAnswer struct {
 	text  string
 	value json.RawMessage // nil if the text is not JSON and there is no other
 }
 
-// tool calls a tool. If the tool returned an error, so does tool.
-func (c *client) tool(name string, arguments any) (answered, error) {
-	raw, err := c.request("tools/call", map[string]any{"name": name, "arguments": arguments})
+// callTool calls a tool. If the tool returned an error, so does tool.
+func (c *mcpClient) callTool(name string, arguments any) (toolAnswer, error) {
+	raw, err := c.sendRequest("tools/call", map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
-		return answered{}, err
+		return toolAnswer{}, err
 	}
 	var result struct {
 		Content           []struct{ Text string } `json:"content"`
@@ -147,13 +147,13 @@ func (c *client) tool(name string, arguments any) (answered, error) {
 		IsError           bool                    `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return answered{}, err
+		return toolAnswer{}, err
 	}
 	parts := make([]string, len(result.Content))
 	for i, p := range result.Content {
 		parts[i] = p.Text
 	}
-	a := answered{strings.Join(parts, "\n"), result.StructuredContent}
+	a := toolAnswer{strings.Join(parts, "\n"), result.StructuredContent}
 	if a.value == nil && len(parts) == 1 && json.Valid([]byte(parts[0])) {
 		a.value = json.RawMessage(parts[0])
 	} else if a.value == nil {
@@ -165,21 +165,21 @@ func (c *client) tool(name string, arguments any) (answered, error) {
 	return a, nil
 }
 
-// everyday is a set of bundled servers, each in a process of its own, as clients start them.
-type everyday struct {
-	servers map[string]*client
-	tools   []offered
+// bundledServers is a set of bundled servers, each in a process of its own, as clients start them.
+type bundledServers struct {
+	servers map[string]*mcpClient
+	tools   []offeredTool
 }
 
-func startServers(ctx context.Context, self string, names ...string) (*everyday, error) {
-	e := &everyday{servers: map[string]*client{}}
-	clients, tools := make([]*client, len(names)), make([][]offered, len(names))
+func startServers(ctx context.Context, self string, names ...string) (*bundledServers, error) {
+	e := &bundledServers{servers: map[string]*mcpClient{}}
+	clients, tools := make([]*mcpClient, len(names)), make([][]offeredTool, len(names))
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			if clients[i], failures[i] = start(ctx, self, "demo-server", name); failures[i] == nil {
-				tools[i], failures[i] = clients[i].offers(name + "__")
+			if clients[i], failures[i] = startClient(ctx, self, "demo-server", name); failures[i] == nil {
+				tools[i], failures[i] = clients[i].listTools(name + "__")
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func startServers(ctx context.Context, self string, names ...string) (*everyday,
 	return e, nil
 }
 
-func (e *everyday) close() {
+func (e *bundledServers) close() {
 	for _, c := range e.servers {
 		c.close()
 	}
@@ -211,15 +211,15 @@ approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
 servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
 `
 
-// office is a configuration of the engine with all bundled servers.
-type office struct {
+// bundledConfig is a configuration of the engine with all bundled servers.
+type bundledConfig struct {
 	self string
 	args []string
 }
 
 // openOffice writes the configuration and lets the engine learn the servers' tools, so that clients find them known,
 // as they do from the second day of use.
-func openOffice(ctx context.Context, self, dir string) (*office, error) {
+func openOffice(ctx context.Context, self, dir string) (*bundledConfig, error) {
 	servers := map[string]any{}
 	for _, name := range demo.Names() {
 		servers[name] = map[string]any{"command": self, "args": []string{"demo-server", name}}
@@ -228,7 +228,7 @@ func openOffice(ctx context.Context, self, dir string) (*office, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &office{self: self, args: []string{"--home", filepath.Join(dir, "home")}}
+	o := &bundledConfig{self: self, args: []string{"--home", filepath.Join(dir, "home")}}
 	for name, text := range map[string]string{"mcp.json": string(text), "retort.yaml": workSettings} {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -242,7 +242,7 @@ func openOffice(ctx context.Context, self, dir string) (*office, error) {
 	return o, nil
 }
 
-// start begins a session over standard input and output.
-func (o *office) start(ctx context.Context, surface string) (*client, error) {
-	return start(ctx, o.self, append(o.args, "serve", "--surface", surface)...)
+// startSession begins a session over standard input and output.
+func (o *bundledConfig) startSession(ctx context.Context, surface string) (*mcpClient, error) {
+	return startClient(ctx, o.self, append(o.args, "serve", "--surface", surface)...)
 }

@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// crowd sets the number of concurrent clients.
-const crowd = 1000
+// clientCount sets the number of concurrent clients.
+const clientCount = 1000
 
-// crowded removes the limits for clients, which are one principal here.
-const crowded = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
+// unlimitedSettings removes the limits for clients, which are one principal here.
+const unlimitedSettings = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
 
-// http measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the
+// measureHTTP measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the
 // protocol versions with sessions.
-func (b *bench) http(ctx context.Context) error {
-	url, pid, stop, err := b.listener(ctx)
+func (b *benchRun) measureHTTP(ctx context.Context) error {
+	url, pid, stop, err := b.startListener(ctx)
 	if err != nil {
 		return err
 	}
@@ -36,37 +36,37 @@ func (b *bench) http(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first := guest{url, program, http.DefaultClient}
-	if err := first.stateless(ctx); err != nil { // a warm-up
+	first := httpClient{url, program, http.DefaultClient}
+	if err := first.runStateless(ctx); err != nil { // a warm-up
 		return err
 	}
-	idle, _ := resident(pid)
-	peak, unwatch := watch(pid)
-	took, failures := b.crowd(ctx, first)
+	idle, _ := residentMB(pid)
+	peak, unwatch := watchMemory(pid)
+	took, failures := b.runClients(ctx, first)
 	engine, sandboxes := unwatch(), peak()
 	if len(took) == 0 {
 		return fmt.Errorf("no client was answered: %w", errors.Join(failures...))
 	}
-	name := fmt.Sprintf("%d clients over HTTP at once, a program each", crowd)
-	b.add(name, took, "ms", 0)
+	name := fmt.Sprintf("%d clients over HTTP at once, a program each", clientCount)
+	b.addRow(name, took, "ms", 0)
 	slices.Sort(took)
 	b.rows = append(b.rows,
-		Row{Name: name + ": 99 of 100 within", Median: took[len(took)*99/100], Unit: "ms"},
-		Row{Name: name + ": errors", Median: float64(len(failures))},
-		Row{Name: name + ": resident memory of the engine, before", Median: idle, Unit: "MB"},
-		Row{Name: name + ": and at most", Median: engine, Unit: "MB"},
-		Row{Name: name + ": of all sandboxes together, at most", Median: sandboxes, Unit: "MB"})
+		ResultRow{Name: name + ": 99 of 100 within", Median: took[len(took)*99/100], Unit: "ms"},
+		ResultRow{Name: name + ": errors", Median: float64(len(failures))},
+		ResultRow{Name: name + ": resident memory of the engine, before", Median: idle, Unit: "MB"},
+		ResultRow{Name: name + ": and at most", Median: engine, Unit: "MB"},
+		ResultRow{Name: name + ": of all sandboxes together, at most", Median: sandboxes, Unit: "MB"})
 	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d clients failed, the first: %w", len(failures), crowd, failures[0])
+		return fmt.Errorf("%d of %d clients failed, the first: %w", len(failures), clientCount, failures[0])
 	}
 	return nil
 }
 
-// listener starts a Retort that listens over HTTP, with one server.
-func (b *bench) listener(ctx context.Context) (url string, pid int, stop func(), err error) {
+// startListener starts a Retort that listens over HTTP, with one server.
+func (b *benchRun) startListener(ctx context.Context) (url string, pid int, stop func(), err error) {
 	dir := filepath.Join(b.home, "http")
 	servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", "20"}}}})
-	for name, text := range map[string]string{"mcp.json": string(servers), "retort.yaml": crowded} {
+	for name, text := range map[string]string{"mcp.json": string(servers), "retort.yaml": unlimitedSettings} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", 0, nil, err
 		}
@@ -92,14 +92,14 @@ func (b *bench) listener(ctx context.Context) (url string, pid int, stop func(),
 	return "", 0, nil, errors.Join(errors.New("the listener did not start"), cmd.Wait())
 }
 
-// crowd runs all clients at the same time.
-func (b *bench) crowd(ctx context.Context, g guest) (took []float64, failures []error) {
+// runClients runs all clients at the same time.
+func (b *benchRun) runClients(ctx context.Context, g httpClient) (took []float64, failures []error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	begin := make(chan struct{})
-	for i := range crowd {
+	for i := range clientCount {
 		g.http = &http.Client{Transport: &http.Transport{}}
-		work := g.stateless
+		work := g.runStateless
 		if i%2 == 1 {
 			work = g.inSession
 		}
@@ -122,8 +122,8 @@ func (b *bench) crowd(ctx context.Context, g guest) (took []float64, failures []
 	return took, failures
 }
 
-// watch samples the memory of a process and its children until engine is called.
-func watch(pid int) (sandboxes, engine func() float64) {
+// watchMemory samples the memory of a process and its children until engine is called.
+func watchMemory(pid int) (sandboxes, engine func() float64) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var own, others float64
 	go func() {
@@ -134,12 +134,12 @@ func watch(pid int) (sandboxes, engine func() float64) {
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
-			if m, err := resident(pid); err == nil {
+			if m, err := residentMB(pid); err == nil {
 				own = max(own, m)
 			}
 			sum := 0.0
-			for _, child := range children(pid) {
-				m, _ := unique(child)
+			for _, child := range childPIDs(pid) {
+				m, _ := uniqueMB(child)
 				sum += m
 			}
 			others = max(others, sum)
@@ -148,8 +148,8 @@ func watch(pid int) (sandboxes, engine func() float64) {
 	return func() float64 { <-ended; return others }, func() float64 { close(done); <-ended; return own }
 }
 
-// guest is a minimal HTTP client.
-type guest struct {
+// httpClient is a minimal HTTP client.
+type httpClient struct {
 	url, program string
 	http         *http.Client
 }
@@ -157,7 +157,7 @@ type guest struct {
 // smallProgram is the program that a guest runs. It makes one call that reads.
 func smallProgram() (string, error) {
 	var tool struct{ Name string }
-	if err := json.Unmarshal(definitions(1)[0], &tool); err != nil {
+	if err := json.Unmarshal(makeDefinitions(1)[0], &tool); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(`"name":"execute_code","arguments":{"code":"return (await callMCPTool('bench__%s', {id: '1'})).id"}`, tool.Name), nil
@@ -165,25 +165,25 @@ func smallProgram() (string, error) {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
-func (g guest) stateless(ctx context.Context) error {
-	_, err := g.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+g.program+`,`+modernMeta+`}}`,
+func (g httpClient) runStateless(ctx context.Context) error {
+	_, err := g.sendRequest(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+g.program+`,`+modernMeta+`}}`,
 		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "execute_code")
 	return err
 }
 
-func (g guest) inSession(ctx context.Context) error {
-	id, err := g.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+func (g httpClient) inSession(ctx context.Context) error {
+	id, err := g.sendRequest(ctx, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 	if err == nil {
-		_, err = g.send(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", id)
+		_, err = g.sendRequest(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", id)
 	}
 	if err == nil {
-		_, err = g.send(ctx, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+g.program+`}}`, "Mcp-Session-Id", id)
+		_, err = g.sendRequest(ctx, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+g.program+`}}`, "Mcp-Session-Id", id)
 	}
 	return err
 }
 
-// send sends one request. The result of a call must be that of the program.
-func (g guest) send(ctx context.Context, body string, headers ...string) (session string, err error) {
+// sendRequest sends one request. The result of a call must be that of the program.
+func (g httpClient) sendRequest(ctx context.Context, body string, headers ...string) (session string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(body))
 	if err != nil {
 		return "", err

@@ -19,66 +19,66 @@ import (
 
 // Workload represents a task with its costs in each way.
 type Workload struct {
-	Name  string `json:"name"`
-	Task  string `json:"task"` // as a person would put it
-	Costs []Cost `json:"ways"`
+	Name  string         `json:"name"`
+	Task  string         `json:"task"` // as a person would put it
+	Costs []WorkloadCost `json:"ways"`
 }
 
-// workload represents a task with an agent that does it by direct calls, and with a program.
-type workload struct {
+// workloadTask represents a task with an agent that does it by direct calls, and with a program.
+type workloadTask struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
 	queries    []string // queries of the tool search, each in one turn
-	direct     func(*agent) (any, error)
+	direct     func(*directAgent) (any, error)
 	programs   []string                           // in workloads/; all but the last are wrong
-	call       *call                              // instead of a program, if one call is enough
+	call       *agentCall                         // instead of a program, if one call is enough
 	pick       func(json.RawMessage) (any, error) // extracts the answer from the call's result
 }
 
 //go:embed workloads/*.ts
 var workloadFiles embed.FS
 
-// atOnce sets the number of calls that an agent makes in one turn.
-const atOnce = 20
+// callsPerTurn sets the number of calls that an agent makes in one turn.
+const callsPerTurn = 20
 
-// call represents one call of an agent.
-type call struct {
+// agentCall represents one call of an agent.
+type agentCall struct {
 	tool      string // "crm__search_records"
 	arguments map[string]any
 }
 
-func (c call) text() string {
+func (c agentCall) requestText() string {
 	text, _ := json.Marshal(map[string]any{"name": c.tool, "arguments": c.arguments})
 	return string(text)
 }
 
-// agent does a task by direct calls. What a model would read and write is counted in its conversation; Go code does
+// directAgent does a task by direct calls. What a model would read and write is counted in its conversation; Go code does
 // the thinking.
-type agent struct {
-	*conversation
-	servers *everyday
+type directAgent struct {
+	*modelConversation
+	servers *bundledServers
 	may     map[string]bool // tools whose definitions it has; nil means all
 }
 
-// calls makes the calls of one turn concurrently and returns their answers. The model sees an answer that is an error
+// callAll makes the calls of one turn concurrently and returns their answers. The model sees an answer that is an error
 // like any other.
-func (a *agent) calls(calls ...call) ([]answered, error) {
-	answers := make([]answered, len(calls))
-	for i := 0; i < len(calls); i += atOnce {
-		a.turn()
-		for j := i; j < min(i+atOnce, len(calls)); j++ {
+func (a *directAgent) callAll(calls ...agentCall) ([]toolAnswer, error) {
+	answers := make([]toolAnswer, len(calls))
+	for i := 0; i < len(calls); i += callsPerTurn {
+		a.countTurn()
+		for j := i; j < min(i+callsPerTurn, len(calls)); j++ {
 			if a.may != nil && !a.may[calls[j].tool] {
 				return nil, fmt.Errorf("the search has not found %s", calls[j].tool)
 			}
-			a.write(calls[j].text())
+			a.addOutput(calls[j].requestText())
 			var err error
 			server, tool, _ := strings.Cut(calls[j].tool, "__")
 			if a.servers.servers[server] == nil {
 				return nil, fmt.Errorf("the task names no server %s", server)
 			}
-			answers[j], err = a.servers.servers[server].tool(tool, calls[j].arguments)
+			answers[j], err = a.servers.servers[server].callTool(tool, calls[j].arguments)
 			a.cost.Calls++
-			a.read(answers[j].text)
+			a.addInput(answers[j].text)
 			if err != nil && answers[j].text == "" {
 				return nil, err
 			}
@@ -87,27 +87,27 @@ func (a *agent) calls(calls ...call) ([]answered, error) {
 	return answers, nil
 }
 
-// ask makes a single call in a turn of its own and decodes its answer into out.
-func (a *agent) ask(out any, tool string, arguments map[string]any) error {
-	answers, err := a.calls(call{tool, arguments})
+// callOne makes a single call in a turn of its own and decodes its answer into out.
+func (a *directAgent) callOne(out any, tool string, arguments map[string]any) error {
+	answers, err := a.callAll(agentCall{tool, arguments})
 	if err != nil {
 		return err
 	}
-	return answers[0].into(out)
+	return answers[0].decodeInto(out)
 }
 
-func (a answered) into(out any) error {
+func (a toolAnswer) decodeInto(out any) error {
 	if err := json.Unmarshal(a.value, out); err != nil {
 		return fmt.Errorf("%w: %.200s", err, a.text)
 	}
 	return nil
 }
 
-// ways runs a workload in every way.
-type ways struct {
+// workloadRunner runs a workload in every way.
+type workloadRunner struct {
 	Options
-	office *office
-	finder *finder
+	office *bundledConfig
+	finder *toolFinder
 }
 
 // WorkloadNames returns the names of the tasks, in order.
@@ -119,9 +119,9 @@ func WorkloadNames() []string {
 	return names
 }
 
-// Workloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns the costs.
+// MeasureWorkloads does nine tasks, or those that o.Only names, in four ways against the bundled servers and returns the costs.
 // All ways must produce the same answer. Its errors are *core.Error.
-func Workloads(ctx context.Context, o Options) ([]Workload, error) {
+func MeasureWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(WorkloadNames(), name) {
 			return nil, core.Errorf(core.KindInvalidArguments, "bench.tokens", "there is no task %q", name).WithHint("tasks: %s", strings.Join(WorkloadNames(), "; "))
@@ -143,7 +143,7 @@ func doWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	w := &ways{Options: o}
+	w := &workloadRunner{Options: o}
 	o.Progress("starting the servers")
 	if w.office, err = openOffice(ctx, o.Self, dir); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func doWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 			continue
 		}
 		o.Progress(one.name)
-		costs, err := w.do(ctx, one)
+		costs, err := w.runWorkload(ctx, one)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %w", one.name, err)
 		}
@@ -166,12 +166,12 @@ func doWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	return done, nil
 }
 
-func (w *ways) do(ctx context.Context, one workload) ([]Cost, error) {
-	var costs []Cost
+func (w *workloadRunner) runWorkload(ctx context.Context, one workloadTask) ([]WorkloadCost, error) {
+	var costs []WorkloadCost
 	for _, way := range []struct {
 		name string
-		do   func(context.Context, string, workload) (Cost, error)
-	}{{WayDirect, w.direct}, {WaySearch, w.direct}, {WayFull, w.code}, {WayLean, w.code}} {
+		do   func(context.Context, string, workloadTask) (WorkloadCost, error)
+	}{{WayDirect, w.runDirectly}, {WaySearch, w.runDirectly}, {WayFull, w.runWithCode}, {WayLean, w.runWithCode}} {
 		cost, err := way.do(ctx, way.name, one)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", way.name, err)
@@ -184,149 +184,149 @@ func (w *ways) do(ctx context.Context, one workload) ([]Cost, error) {
 	return costs, nil
 }
 
-// direct lets an agent do the task on servers of its own.
-func (w *ways) direct(ctx context.Context, way string, one workload) (Cost, error) {
+// runDirectly lets an agent do the task on servers of its own.
+func (w *workloadRunner) runDirectly(ctx context.Context, way string, one workloadTask) (WorkloadCost, error) {
 	servers, err := startServers(ctx, w.Self, one.servers...)
 	if err != nil {
-		return Cost{}, err
+		return WorkloadCost{}, err
 	}
 	defer servers.close()
-	a := &agent{conversation: begin(way, one.task), servers: servers}
+	a := &directAgent{modelConversation: beginConversation(way, one.task), servers: servers}
 	began := time.Now()
 	if way == WayDirect {
 		for _, d := range w.finder.tools {
-			a.define(d.text())
+			a.addDefinitions(d.definitionText())
 		}
 	} else {
-		w.finder.equip(a, one.queries)
+		w.finder.searchTools(a, one.queries)
 	}
 	answer, err := one.direct(a)
 	if err != nil {
-		return Cost{}, err
+		return WorkloadCost{}, err
 	}
-	return a.end(answer, time.Since(began))
+	return a.finishTask(answer, time.Since(began))
 }
 
-// finder is a tool search as clients provide it. It returns whole definitions.
-type finder struct {
-	tools []offered
+// toolFinder is a tool search as clients provide it. It returns whole definitions.
+type toolFinder struct {
+	tools []offeredTool
 	index *index.Index
 }
 
-// loaded sets the number of definitions that a search loads.
-const loaded = 5
+// loadedDefinitions sets the number of definitions that a search loads.
+const loadedDefinitions = 5
 
 // searchTool is the only definition in the context at the beginning.
-var searchTool = offered{
+var searchTool = offeredTool{
 	Name: "tool_search", Description: "Search for tools by what they do. The definitions of the tools found are loaded and can be called from then on.",
 	InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do"}},"required":["query"]}`),
 }
 
-func openFinder(ctx context.Context, self string) (*finder, error) {
+func openFinder(ctx context.Context, self string) (*toolFinder, error) {
 	e, err := startServers(ctx, self, demo.Names()...)
 	if err != nil {
 		return nil, err
 	}
 	e.close()
-	servers := map[string]*core.Server{}
+	servers := map[string]*core.ToolServer{}
 	for _, d := range e.tools {
 		server, tool, _ := strings.Cut(d.Name, "__")
-		s := cmp.Or(servers[server], &core.Server{Name: server, TypeScript: server, Python: server})
+		s := cmp.Or(servers[server], &core.ToolServer{Name: server, TypeScript: server, Python: server})
 		s.Tools = append(s.Tools, &core.Tool{Server: server, Name: tool, TypeScript: tool, Python: tool, Description: d.Description, InputSchema: d.InputSchema})
 		servers[server] = s
 	}
-	f := &finder{e.tools, index.New()}
-	f.index.Update(core.NewToolset(slices.SortedFunc(maps.Values(servers), func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })))
+	f := &toolFinder{e.tools, index.New()}
+	f.index.Update(core.NewToolset(slices.SortedFunc(maps.Values(servers), func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })))
 	return f, nil
 }
 
-// equip runs the searches, one query in each turn.
-func (f *finder) equip(a *agent, queries []string) {
+// searchTools runs the searches, one query in each turn.
+func (f *toolFinder) searchTools(a *directAgent, queries []string) {
 	a.may = map[string]bool{}
-	a.define(searchTool.text())
+	a.addDefinitions(searchTool.definitionText())
 	for _, query := range queries {
-		a.turn()
-		a.write(call{searchTool.Name, map[string]any{"query": query}}.text())
-		hits, _ := f.index.Search(query, index.Filter{}, loaded)
+		a.countTurn()
+		a.addOutput(agentCall{searchTool.Name, map[string]any{"query": query}}.requestText())
+		hits, _ := f.index.Search(query, index.SearchFilter{}, loadedDefinitions)
 		for _, d := range f.tools {
 			if !a.may[d.Name] && slices.ContainsFunc(hits, func(h index.Hit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
 				a.may[d.Name] = true
-				a.define(d.text())
+				a.addDefinitions(d.definitionText())
 			}
 		}
 	}
 }
 
-// code lets a client of Retort do the task with a program.
-func (w *ways) code(ctx context.Context, way string, one workload) (Cost, error) {
-	c, err := w.office.start(ctx, map[string]string{WayFull: "full", WayLean: "lean"}[way])
+// runWithCode lets a client of Retort do the task with a program.
+func (w *workloadRunner) runWithCode(ctx context.Context, way string, one workloadTask) (WorkloadCost, error) {
+	c, err := w.office.startSession(ctx, map[string]string{WayFull: "full", WayLean: "lean"}[way])
 	if err != nil {
-		return Cost{}, err
+		return WorkloadCost{}, err
 	}
 	defer c.close()
-	p := &programmer{conversation: begin(way, one.task), client: c}
-	if err := p.prepare(); err != nil {
-		return Cost{}, err
+	p := &codeClient{modelConversation: beginConversation(way, one.task), client: c}
+	if err := p.startSession(); err != nil {
+		return WorkloadCost{}, err
 	}
 	began := time.Now()
 	for _, query := range one.queries {
-		if err := p.search(query); err != nil {
-			return Cost{}, err
+		if err := p.searchTools(query); err != nil {
+			return WorkloadCost{}, err
 		}
 	}
-	answer, err := p.answer(one)
+	answer, err := p.answerWorkload(one)
 	if err != nil {
-		return Cost{}, err
+		return WorkloadCost{}, err
 	}
-	return p.end(answer, time.Since(began))
+	return p.finishTask(answer, time.Since(began))
 }
 
-// programmer is a client that is connected only to Retort.
-type programmer struct {
-	*conversation
-	client *client
+// codeClient is a client that is connected only to Retort.
+type codeClient struct {
+	*modelConversation
+	client *mcpClient
 }
 
-func (p *programmer) prepare() error {
-	tools, err := p.client.offers("")
+func (p *codeClient) startSession() error {
+	tools, err := p.client.listTools("")
 	for _, d := range tools {
-		p.define(d.text())
+		p.addDefinitions(d.definitionText())
 	}
-	p.define(p.client.instructions)
+	p.addDefinitions(p.client.instructions)
 	return err
 }
 
-// search loads typed definitions.
-func (p *programmer) search(query string) error {
-	c := call{"search_tools", map[string]any{"query": query, "detail_level": "full", "limit": loaded}}
-	p.turn()
-	p.write(c.text())
-	a, err := p.client.tool(c.tool, c.arguments)
-	p.define(a.text)
+// searchTools loads typed definitions.
+func (p *codeClient) searchTools(query string) error {
+	c := agentCall{"search_tools", map[string]any{"query": query, "detail_level": "full", "limit": loadedDefinitions}}
+	p.countTurn()
+	p.addOutput(c.requestText())
+	a, err := p.client.callTool(c.tool, c.arguments)
+	p.addDefinitions(a.text)
 	return err
 }
 
-// answer returns the model's final answer.
-func (p *programmer) answer(one workload) (any, error) {
-	calls := []call{}
+// answerWorkload returns the model's final answer.
+func (p *codeClient) answerWorkload(one workloadTask) (any, error) {
+	calls := []agentCall{}
 	if one.call != nil {
 		server, tool, _ := strings.Cut(one.call.tool, "__")
-		calls = append(calls, call{"call_tool", map[string]any{"name": server + "." + tool, "arguments": one.call.arguments}})
+		calls = append(calls, agentCall{"call_tool", map[string]any{"name": server + "." + tool, "arguments": one.call.arguments}})
 	}
 	for _, name := range one.programs {
 		source, err := workloadFiles.ReadFile("workloads/" + name + ".ts")
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, call{"execute_code", map[string]any{"code": string(source), "language": "typescript"}})
+		calls = append(calls, agentCall{"execute_code", map[string]any{"code": string(source), "language": "typescript"}})
 	}
 	for i, c := range calls {
-		o, err := p.run(c)
+		o, err := p.runCall(c)
 		if err != nil {
 			return nil, err
 		}
 		if i == len(calls)-1 {
-			return one.told(o)
+			return one.parseAnswer(o)
 		}
 		if o.Status == core.StatusOK {
 			return nil, fmt.Errorf("a program that is wrong ended well")
@@ -335,25 +335,25 @@ func (p *programmer) answer(one workload) (any, error) {
 	return nil, fmt.Errorf("there is no program")
 }
 
-func (p *programmer) run(c call) (core.Outcome, error) {
-	p.turn()
-	p.write(c.text())
-	a, err := p.client.tool(c.tool, c.arguments)
-	p.read(a.text)
+func (p *codeClient) runCall(c agentCall) (core.Outcome, error) {
+	p.countTurn()
+	p.addOutput(c.requestText())
+	a, err := p.client.callTool(c.tool, c.arguments)
+	p.addInput(a.text)
 	if a.value == nil {
 		return core.Outcome{}, err
 	}
 	var o core.Outcome
-	if err := a.into(&o); err != nil {
+	if err := a.decodeInto(&o); err != nil {
 		return o, err
 	}
 	p.cost.Calls += o.Stats.ToolCalls
 	return o, nil
 }
 
-// told extracts the answer from an Outcome.
-func (one workload) told(o core.Outcome) (any, error) {
-	if err := failed(o); err != nil {
+// parseAnswer extracts the answer from an Outcome.
+func (one workloadTask) parseAnswer(o core.Outcome) (any, error) {
+	if err := outcomeError(o); err != nil {
 		return nil, err
 	}
 	if one.call != nil {

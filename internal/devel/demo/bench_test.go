@@ -33,10 +33,10 @@ func BenchmarkCall(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == x.tool })
-			s.call(s.definitions[i], json.RawMessage(x.args))
+			i := slices.IndexFunc(s.definitions, func(d *toolDefinition) bool { return d.name == x.tool })
+			s.runToolCall(s.definitions[i], json.RawMessage(x.args))
 			for b.Loop() {
-				s.call(s.definitions[i], json.RawMessage(x.args))
+				s.runToolCall(s.definitions[i], json.RawMessage(x.args))
 			}
 		})
 	}

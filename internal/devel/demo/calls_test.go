@@ -380,9 +380,9 @@ func compileSchema(schema []byte) (*jsonschema.Schema, error) {
 
 // checkOutput validates structured content against the tool's outputSchema and
 // sees that the text says the same.
-func checkOutput(t *testing.T, s *Server, tool string, o outcome) {
+func checkOutput(t *testing.T, s *DemoServer, tool string, o outcome) {
 	t.Helper()
-	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == tool })
+	i := slices.IndexFunc(s.definitions, func(d *toolDefinition) bool { return d.name == tool })
 	var def struct {
 		OutputSchema json.RawMessage `json:"outputSchema"`
 	}
@@ -418,7 +418,7 @@ func checkOutput(t *testing.T, s *Server, tool string, o outcome) {
 // made before.
 func TestStatefulCalls(t *testing.T) {
 	c, s := open(t, "chat")
-	sent := must[posted](c, "send_message", `{"channel":"general","text":"Hei"}`)
+	sent := must[postedMessage](c, "send_message", `{"channel":"general","text":"Hei"}`)
 	checkOutput(t, s, "update_message", c.call("update_message", `{"channel":"general","ts":"`+sent.TS+`","text":"Hei, alle"}`))
 	if o := c.call("delete_message", `{"channel":"general","ts":"`+sent.TS+`"}`); o.IsError {
 		t.Error(o.text())
@@ -433,11 +433,11 @@ func TestStatefulCalls(t *testing.T) {
 	}
 
 	c, _ = open(t, "calendar")
-	e := must[event](c, "get_event", `{"eventId":"evt10000"}`)
+	e := must[calendarEvent](c, "get_event", `{"eventId":"evt10000"}`)
 	if o := c.call("respond_to_invite", `{"eventId":"evt10000","email":"`+e.Attendees[0].Email+`","response":"declined"}`); o.IsError {
 		t.Error(o.text())
 	}
-	if e = must[event](c, "get_event", `{"eventId":"evt10000"}`); e.Attendees[0].Response != "declined" {
+	if e = must[calendarEvent](c, "get_event", `{"eventId":"evt10000"}`); e.Attendees[0].Response != "declined" {
 		t.Error(e.Attendees)
 	}
 
@@ -450,7 +450,7 @@ func TestStatefulCalls(t *testing.T) {
 	}
 }
 
-func tools(s *Server) []string {
+func tools(s *DemoServer) []string {
 	var list []string
 	for _, e := range s.Effects() {
 		list = append(list, e.Tool)
@@ -460,16 +460,16 @@ func tools(s *Server) []string {
 
 func TestPullRequests(t *testing.T) {
 	c, s := open(t, "issues")
-	pulls := must[[]issue](c, "list_pull_requests", `{"owner":"nordlys","repo":"aurora","per_page":100}`)
-	kinds := map[bool]issue{}
+	pulls := must[[]repoIssue](c, "list_pull_requests", `{"owner":"nordlys","repo":"aurora","per_page":100}`)
+	kinds := map[bool]repoIssue{}
 	for _, p := range pulls {
 		kinds[p.Pull.Draft || p.Pull.Conflict] = p
 	}
 	if len(kinds) != 2 {
 		t.Fatal("the data has no pull request that can be merged and one that cannot")
 	}
-	args := func(p issue) string {
-		return string(encode(map[string]any{"owner": "nordlys", "repo": "aurora", "pull_number": p.Number}))
+	args := func(p repoIssue) string {
+		return string(encodeJSON(map[string]any{"owner": "nordlys", "repo": "aurora", "pull_number": p.Number}))
 	}
 	if o := c.call("get_pull_request_diff", args(kinds[false])); !strings.HasPrefix(o.text(), "diff --git") {
 		t.Error(o.text())

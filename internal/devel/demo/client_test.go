@@ -49,7 +49,7 @@ func (o outcome) text() string {
 	return strings.Join(all, "\n")
 }
 
-func open(t testing.TB, name string) (*client, *Server) {
+func open(t testing.TB, name string) (*client, *DemoServer) {
 	t.Helper()
 	s, err := Open(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func open(t testing.TB, name string) (*client, *Server) {
 	return connect(t, s), s
 }
 
-func connect(t testing.TB, s *Server) *client {
+func connect(t testing.TB, s *DemoServer) *client {
 	t.Helper()
 	rw, err := s.Dial(t.Context())
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *client) request(method string, params any) reply {
 	id, ch := c.next, make(chan reply, 1)
 	c.answer[id] = ch
 	c.mu.Unlock()
-	line := encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	line := encodeJSON(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if _, err := c.rw.Write(append(line, '\n')); err != nil {
 		c.t.Error(err)
 		return reply{}

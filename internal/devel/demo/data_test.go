@@ -20,7 +20,7 @@ import (
 
 func TestTranscriptHasFiftyThousandTokens(t *testing.T) {
 	c, _ := open(t, "drive")
-	doc := must[document](c, "get_document", `{"documentId":"abc123"}`)
+	doc := must[textDocument](c, "get_document", `{"documentId":"abc123"}`)
 	if n := tokens.Count(doc.Content); n < 49_000 || n > 51_000 {
 		t.Errorf("%d tokens", n)
 	}
@@ -109,7 +109,7 @@ func TestNumberedPages(t *testing.T) {
 	c, _ := open(t, "issues")
 	seen := map[int]bool{}
 	for page := 1; ; page++ {
-		list := must[[]issue](c, "list_issues", fmt.Sprintf(`{"owner":"nordlys","repo":"aurora","state":"all","per_page":100,"page":%d}`, page))
+		list := must[[]repoIssue](c, "list_issues", fmt.Sprintf(`{"owner":"nordlys","repo":"aurora","state":"all","per_page":100,"page":%d}`, page))
 		for _, x := range list {
 			if seen[x.Number] || x.Pull != nil {
 				t.Fatalf("issue %d", x.Number)
@@ -162,17 +162,17 @@ func TestDeployment(t *testing.T) {
 		}
 	})
 	t.Run("is done after some time", func(t *testing.T) {
-		chat := &chat{base: &base{}, w: newWorld()}
-		at := now
+		chat := &chatServer{serverBase: &serverBase{}, w: newWorld()}
+		at := demoToday
 		chat.clockNow = func() time.Time { return at }
-		chat.fill()
-		ch, err := chat.channel("deployments")
+		chat.fillChannels()
+		ch, err := chat.findChannel("deployments")
 		if err != nil {
 			t.Fatal(err)
 		}
-		chat.deploy(ch)
+		chat.advanceDeployment(ch)
 		at = at.Add(deployPatience)
-		chat.deploy(ch)
+		chat.advanceDeployment(ch)
 		if text := ch.messages[len(ch.messages)-1].Text; !strings.Contains(text, "deployment complete") {
 			t.Error(text)
 		}
@@ -224,7 +224,7 @@ func TestEffectsAreListedByTheServerToo(t *testing.T) {
 		c.call("update_record", `{"objectType":"Lead","recordId":"00Q001000","data":{"Notes":"x"}}`)
 	}
 	c.call("delete_record", `{"objectType":"Lead","recordId":"00Q001000"}`)
-	log := must[struct{ Events []Effect }](c, "list_audit_events", `{}`)
+	log := must[struct{ Events []RecordedEffect }](c, "list_audit_events", `{}`)
 	effects := s.Effects()
 	slices.Reverse(effects)
 	if len(effects) != 2 || !slices.Equal(log.Events, effects) {
@@ -234,7 +234,7 @@ func TestEffectsAreListedByTheServerToo(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	c, s := open(t, "crm")
-	s.base.effects = make([]Effect, maxEffects)
+	s.base.effects = make([]RecordedEffect, maxEffects)
 	if o := c.call("delete_record", `{"objectType":"Lead","recordId":"00Q001000"}`); !strings.Contains(o.text(), "507") {
 		t.Error(o.text())
 	}
@@ -275,7 +275,7 @@ func TestDefinitions(t *testing.T) {
 					continue
 				}
 				_, err := compileSchema(schema)
-				_, own := formats().Compile(schema)
+				_, own := inputFormats().Compile(schema)
 				if err := errors.Join(err, own); err != nil {
 					t.Errorf("%s.%s: %v", server, d.name, err)
 				}
@@ -296,8 +296,8 @@ func TestDefinitions(t *testing.T) {
 
 func TestComplaintsAreShort(t *testing.T) {
 	s, _ := Open("drive")
-	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == "share_file" })
-	err := s.definitions[i].check(json.RawMessage(`{"fileId":"x","grant":{"type":"user","email":"a@b.example"}}`))
+	i := slices.IndexFunc(s.definitions, func(d *toolDefinition) bool { return d.name == "share_file" })
+	err := s.definitions[i].checkArguments(json.RawMessage(`{"fileId":"x","grant":{"type":"user","email":"a@b.example"}}`))
 	if err == nil || !strings.Contains(err.Error(), "missing property 'role'") || len(err.Error()) > 400 {
 		t.Error(err)
 	}
@@ -357,7 +357,7 @@ func camel(tool string) string {
 }
 
 func TestPrograms(t *testing.T) {
-	all := Programs()
+	all := ExamplePrograms()
 	if len(all) != 5 {
 		t.Fatalf("%d programs", len(all))
 	}

@@ -15,37 +15,37 @@ const (
 	secretTable = "salaries"
 )
 
-type database struct {
-	*base
-	w      *world
-	tables []*table
+type databaseServer struct {
+	*serverBase
+	w      *demoWorld
+	tables []*dataTable
 }
 
-func buildDatabase(b *base) map[string]tool {
-	d := &database{base: b, w: newWorld()}
-	d.fill()
-	return map[string]tool{
-		"list_tables":     read(d.list),
-		"describe_table":  read(d.describe),
-		"query":           read(d.query),
-		"explain_query":   read(d.explain),
-		"list_statements": read(d.statements),
-		"execute":         write(d.execute),
+func buildDatabase(b *serverBase) map[string]toolFunc {
+	d := &databaseServer{serverBase: b, w: newWorld()}
+	d.fillTables()
+	return map[string]toolFunc{
+		"list_tables":     readTool(d.listTables),
+		"describe_table":  readTool(d.describeTable),
+		"query":           readTool(d.runQuery),
+		"explain_query":   readTool(d.explainQuery),
+		"list_statements": readTool(d.listStatements),
+		"execute":         writeTool(d.executeStatement),
 	}
 }
 
-func (d *database) fill() {
-	sales := orders(d.w)
+func (d *databaseServer) fillTables() {
+	sales := makeOrders(d.w)
 	sales.name = "orders"
 	for i := range sales.cols {
 		c := &sales.cols[i]
 		c.name = strings.ToLower(strings.ReplaceAll(c.name, " ", "_"))
 	}
-	d.tables = []*table{sales, d.customers(), d.products(), d.employees(), d.events(sales)}
+	d.tables = []*dataTable{sales, d.makeCustomers(), d.makeProducts(), d.makeEmployees(), d.makeEvents(sales)}
 }
 
-func (d *database) customers() *table {
-	t := &table{name: "customers", cols: []column{
+func (d *databaseServer) makeCustomers() *dataTable {
+	t := &dataTable{name: "customers", cols: []tableColumn{
 		{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "domain", kind: textKind}, {name: "industry", kind: textKind},
 		{name: "country", kind: textKind}, {name: "city", kind: textKind}, {name: "employees", kind: integerKind}, {name: "revenue", kind: integerKind},
 	}}
@@ -55,52 +55,52 @@ func (d *database) customers() *table {
 	return t
 }
 
-func (d *database) products() *table {
-	t := &table{name: "products", cols: []column{
+func (d *databaseServer) makeProducts() *dataTable {
+	t := &dataTable{name: "products", cols: []tableColumn{
 		{name: "sku", kind: textKind}, {name: "name", kind: textKind}, {name: "category", kind: textKind}, {name: "price", kind: decimalKind},
 	}}
-	for _, a := range catalogue() {
+	for _, a := range articleCatalogue() {
 		t.rows = append(t.rows, []any{a.sku, a.name, a.category, a.price})
 	}
 	return t
 }
 
-func (d *database) employees() *table {
-	t := &table{name: "employees", cols: []column{
+func (d *databaseServer) makeEmployees() *dataTable {
+	t := &dataTable{name: "employees", cols: []tableColumn{
 		{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "email", kind: textKind}, {name: "phone", kind: textKind},
 		{name: "title", kind: textKind}, {name: "country", kind: textKind}, {name: "hired", kind: dateKind}, {name: "remote", kind: booleanKind},
 	}}
-	r := seeded("employees")
+	r := newSeededRand("employees")
 	for _, p := range d.w.staff {
-		t.rows = append(t.rows, []any{p.ID, p.name(), p.Email, p.Phone, p.Title, p.Country, day(now.AddDate(0, 0, -between(r, 40, 4000))), r.IntN(3) == 0})
+		t.rows = append(t.rows, []any{p.ID, p.fullName(), p.Email, p.Phone, p.Title, p.Country, formatDay(demoToday.AddDate(0, 0, -randomBetween(r, 40, 4000))), r.IntN(3) == 0})
 	}
 	return t
 }
 
-func (d *database) events(sales *table) *table {
-	t := &table{name: "events", cols: []column{
+func (d *databaseServer) makeEvents(sales *dataTable) *dataTable {
+	t := &dataTable{name: "events", cols: []tableColumn{
 		{name: "id", kind: integerKind}, {name: "at", kind: datetimeKind}, {name: "order_id", kind: textKind}, {name: "kind", kind: textKind},
 		{name: "actor", kind: textKind},
 	}}
-	r := seeded("events")
+	r := newSeededRand("events")
 	kinds := []string{"created", "paid", "packed", "shipped", "returned", "note"}
-	at := now.AddDate(-1, 0, 0)
+	at := demoToday.AddDate(-1, 0, 0)
 	for i := range eventRows {
-		at = at.Add(time.Duration(between(r, 60, 3000)) * time.Second)
-		t.rows = append(t.rows, []any{int64(firstBigID + 2*i), at.Format(time.RFC3339), pick(r, sales.rows)[0], pick(r, kinds), pick(r, d.w.staff).handle()})
+		at = at.Add(time.Duration(randomBetween(r, 60, 3000)) * time.Second)
+		t.rows = append(t.rows, []any{int64(firstBigID + 2*i), at.Format(time.RFC3339), pickOne(r, sales.rows)[0], pickOne(r, kinds), pickOne(r, d.w.staff).mailName()})
 	}
 	return t
 }
 
-func (d *database) table(name string) (*table, error) {
+func (d *databaseServer) findTable(name string) (*dataTable, error) {
 	if strings.EqualFold(name, secretTable) {
 		return nil, fmt.Errorf("permission denied for table %s", secretTable)
 	}
-	i := slices.IndexFunc(d.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
+	i := slices.IndexFunc(d.tables, func(t *dataTable) bool { return strings.EqualFold(t.name, name) })
 	if i >= 0 {
 		return d.tables[i], nil
 	}
-	if err := d.provoked(name); err != nil {
+	if err := d.provokedError(name); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -110,7 +110,7 @@ func (d *database) table(name string) (*table, error) {
 	return nil, fmt.Errorf("relation %q does not exist; there are %s", name, strings.Join(names, ", "))
 }
 
-func (d *database) list(struct{}) (result, error) {
+func (d *databaseServer) listTables(struct{}) (toolResult, error) {
 	type entry struct {
 		Name string `json:"name"`
 		Rows int    `json:"rows"`
@@ -119,22 +119,22 @@ func (d *database) list(struct{}) (result, error) {
 	for _, t := range d.tables {
 		list = append(list, entry{t.name, len(t.rows)})
 	}
-	return structured(struct {
+	return structuredResult(struct {
 		Tables []entry `json:"tables"`
 	}{append(list, entry{secretTable, len(d.w.staff)})})
 }
 
-func (d *database) describe(in struct {
+func (d *databaseServer) describeTable(in struct {
 	Table string `json:"table"`
-}) (result, error) {
-	t, err := d.table(in.Table)
+}) (toolResult, error) {
+	t, err := d.findTable(in.Table)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	type col struct {
-		Name   string   `json:"name"`
-		Type   kind     `json:"type"`
-		Values []string `json:"values,omitempty"`
+		Name   string     `json:"name"`
+		Type   columnType `json:"type"`
+		Values []string   `json:"values,omitempty"`
 	}
 	var columns []col
 	for _, c := range t.cols {
@@ -145,7 +145,7 @@ func (d *database) describe(in struct {
 		Rows    int             `json:"rows"`
 		Columns []col           `json:"columns"`
 		Sample  json.RawMessage `json:"sample"`
-	}{t.name, len(t.rows), columns, t.objects(pageByOffset(t.rows, 0, 3))})
+	}{t.name, len(t.rows), columns, t.encodeRows(pageByOffset(t.rows, 0, 3))})
 }
 
 type statementInput struct {
@@ -154,8 +154,8 @@ type statementInput struct {
 	MaxRows int               `json:"max_rows"`
 }
 
-// parse parses the statement. Numbers among the params keep their digits.
-func (in statementInput) parse() (any, error) {
+// parseStatement parses the statement. Numbers among the params keep their digits.
+func (in statementInput) parseStatement() (any, error) {
 	var params []any
 	for _, raw := range in.Params {
 		var v any
@@ -174,7 +174,7 @@ func (in statementInput) parse() (any, error) {
 }
 
 func (in statementInput) parseSelect() (*selectStmt, error) {
-	statement, err := in.parse()
+	statement, err := in.parseStatement()
 	if err != nil {
 		return nil, err
 	}
@@ -185,41 +185,41 @@ func (in statementInput) parseSelect() (*selectStmt, error) {
 	return s, nil
 }
 
-func (d *database) query(in statementInput) (result, error) {
+func (d *databaseServer) runQuery(in statementInput) (toolResult, error) {
 	s, err := in.parseSelect()
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	t, err := d.table(s.table)
+	t, err := d.findTable(s.table)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	out, err := s.run(t)
+	out, err := s.runSelect(t)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	rows := pageByOffset(out.rows, 0, or(in.MaxRows, 1000))
+	rows := pageByOffset(out.rows, 0, orDefault(in.MaxRows, 1000))
 	return jsonText(struct {
 		Columns   []string        `json:"columns"`
 		Rows      json.RawMessage `json:"rows"`
 		Count     int             `json:"row_count"`
 		Truncated bool            `json:"truncated"`
-	}{out.colNames(), out.objects(rows), len(rows), len(rows) < len(out.rows)})
+	}{out.colNames(), out.encodeRows(rows), len(rows), len(rows) < len(out.rows)})
 }
 
-// explain answers with the plan, in plain text.
-func (d *database) explain(in statementInput) (result, error) {
+// explainQuery answers with the plan, in plain text.
+func (d *databaseServer) explainQuery(in statementInput) (toolResult, error) {
 	s, err := in.parseSelect()
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	t, err := d.table(s.table)
+	t, err := d.findTable(s.table)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	rows, err := t.matching(s.where)
+	rows, err := t.matchingRows(s.where)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	plan := []string{fmt.Sprintf("Seq Scan on %s  (rows=%d)", t.name, len(t.rows))}
 	if s.where != nil {
@@ -235,49 +235,49 @@ func (d *database) explain(in statementInput) (result, error) {
 		plan = append(plan, fmt.Sprintf("Limit  (rows=%d)", s.limit))
 	}
 	slices.Reverse(plan)
-	return plain("%s", strings.Join(plan, "\n  -> "))
+	return textResult("%s", strings.Join(plan, "\n  -> "))
 }
 
-func (d *database) statements(in struct {
+func (d *databaseServer) listStatements(in struct {
 	Limit int `json:"limit"`
-}) (result, error) {
-	return jsonText(pageByOffset(d.effectsOn(""), 0, or(in.Limit, 100)))
+}) (toolResult, error) {
+	return jsonText(pageByOffset(d.effectsOn(""), 0, orDefault(in.Limit, 100)))
 }
 
-func (d *database) execute(in statementInput) (result, error) {
-	statement, err := in.parse()
+func (d *databaseServer) executeStatement(in statementInput) (toolResult, error) {
+	statement, err := in.parseStatement()
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	var name string
-	var apply func(*table) (int, error)
+	var apply func(*dataTable) (int, error)
 	switch s := statement.(type) {
 	case *insertStmt:
 		name, apply = s.table, s.run
 	case *updateStmt:
-		name, apply = s.table, s.run
+		name, apply = s.table, s.updateRows
 	case *deleteStmt:
 		name, apply = s.table, s.run
 	default:
-		return result{}, fmt.Errorf("execute takes INSERT, UPDATE and DELETE; use query for SELECT")
+		return toolResult{}, fmt.Errorf("execute takes INSERT, UPDATE and DELETE; use query for SELECT")
 	}
-	t, err := d.table(name)
+	t, err := d.findTable(name)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	rows, err := apply(t)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	done := d.did("execute", t.name, "%d rows: %s", rows, snippet(in.SQL))
-	return structured(struct {
+	done := d.recordEffect("execute", t.name, "%d rows: %s", rows, bodySnippet(in.SQL))
+	return structuredResult(struct {
 		Rows        int    `json:"rows_affected"`
 		StatementID string `json:"statement_id"`
 	}{rows, done.ID})
 }
 
-// fitted converts the values of some columns. It returns an error for the first value that does not fit.
-func (t *table) fitted(names []string, values []any) (map[int]any, error) {
+// convertValues converts the values of some columns. It returns an error for the first value that does not fit.
+func (t *dataTable) convertValues(names []string, values []any) (map[int]any, error) {
 	if len(names) != len(values) {
 		return nil, fmt.Errorf("%d columns but %d values", len(names), len(values))
 	}
@@ -290,7 +290,7 @@ func (t *table) fitted(names []string, values []any) (map[int]any, error) {
 		if _, twice := fitted[c]; twice {
 			return nil, fmt.Errorf("column %q is named twice", name)
 		}
-		if fitted[c], err = t.cols[c].fit(values[i]); err != nil {
+		if fitted[c], err = t.cols[c].convertValue(values[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -298,14 +298,14 @@ func (t *table) fitted(names []string, values []any) (map[int]any, error) {
 }
 
 // run inserts all rows or none.
-func (s *insertStmt) run(t *table) (int, error) {
+func (s *insertStmt) run(t *dataTable) (int, error) {
 	if len(t.rows)+len(s.rows) > maxTable {
 		return 0, fmt.Errorf("table %s is full: it holds at most %d rows", t.name, maxTable)
 	}
 	var rows [][]any
 	keys := map[any]bool{nil: true}
 	for _, values := range s.rows {
-		fitted, err := t.fitted(s.columns, values)
+		fitted, err := t.convertValues(s.columns, values)
 		if err != nil {
 			return 0, err
 		}
@@ -313,7 +313,7 @@ func (s *insertStmt) run(t *table) (int, error) {
 		for c, v := range fitted {
 			row[c] = v
 		}
-		if keys[row[0]] || t.row(row[0]) >= 0 {
+		if keys[row[0]] || t.rowIndex(row[0]) >= 0 {
 			return 0, fmt.Errorf("duplicate or missing key: %s.%s must be unique and not null", t.name, t.cols[0].name)
 		}
 		keys[row[0]] = true
@@ -323,15 +323,15 @@ func (s *insertStmt) run(t *table) (int, error) {
 	return len(rows), nil
 }
 
-func (s *updateStmt) run(t *table) (int, error) {
-	fitted, err := t.fitted(s.names, s.values)
+func (s *updateStmt) updateRows(t *dataTable) (int, error) {
+	fitted, err := t.convertValues(s.names, s.values)
 	if err != nil {
 		return 0, err
 	}
 	if _, key := fitted[0]; key {
 		return 0, fmt.Errorf("%s.%s is the key and cannot be changed", t.name, t.cols[0].name)
 	}
-	rows, err := t.matching(s.where)
+	rows, err := t.matchingRows(s.where)
 	for _, row := range rows {
 		for c, v := range fitted {
 			row[c] = v
@@ -340,8 +340,8 @@ func (s *updateStmt) run(t *table) (int, error) {
 	return len(rows), err
 }
 
-func (s *deleteStmt) run(t *table) (int, error) {
-	rows, err := t.matching(s.where)
+func (s *deleteStmt) run(t *dataTable) (int, error) {
+	rows, err := t.matchingRows(s.where)
 	if err != nil {
 		return 0, err
 	}

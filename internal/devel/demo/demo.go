@@ -25,18 +25,18 @@ import (
 	"time"
 )
 
-// now is the day on which all data was made. Nothing here reads a clock, except the deployment in the chat.
-var now = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
+// demoToday is the day on which all data was made. Nothing here reads a clock, except the deployment in the chat.
+var demoToday = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// product represents one kind of bundled server.
-type product struct {
+// productServer represents one kind of bundled server.
+type productServer struct {
 	name, title, instructions string
-	build                     func(*base) map[string]tool // made on the first call: tools/list needs no data
+	build                     func(*serverBase) map[string]toolFunc // made on the first call: tools/list needs no data
 }
 
-// products returns the bundled servers in the order of presentation.
-func products() []product {
-	return []product{
+// bundledProducts returns the bundled servers in the order of presentation.
+func bundledProducts() []productServer {
+	return []productServer{
 		{"drive", "Nordlys Drive", "Documents, spreadsheets and folders of Nordlys Instruments.", buildDrive},
 		{"crm", "Nordlys CRM", "Accounts, contacts, leads, deals and sales meetings. Records carry a version for optimistic locking.", buildCRM},
 		{"chat", "Nordlys Chat", "Channels, threads and people of the Nordlys workspace.", buildChat},
@@ -52,25 +52,25 @@ func products() []product {
 // Names lists the bundled servers.
 func Names() []string {
 	var names []string
-	for _, p := range products() {
+	for _, p := range bundledProducts() {
 		names = append(names, p.name)
 	}
 	return names
 }
 
-// Server is one instance of a bundled server with its own data. Connections to the same instance see each other's
+// DemoServer is one instance of a bundled server with its own data. Connections to the same instance see each other's
 // changes.
-type Server struct {
-	product
-	definitions []*definition
-	base        base
-	tools       func() map[string]tool
+type DemoServer struct {
+	productServer
+	definitions []*toolDefinition
+	base        serverBase
+	tools       func() map[string]toolFunc
 }
 
 // Open makes a new instance. If there is no server called name, the error lists the existing ones.
-func Open(name string) (*Server, error) {
-	all := products()
-	i := slices.IndexFunc(all, func(p product) bool { return p.name == name })
+func Open(name string) (*DemoServer, error) {
+	all := bundledProducts()
+	i := slices.IndexFunc(all, func(p productServer) bool { return p.name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no demo server %q; there are %s", name, strings.Join(Names(), ", "))
 	}
@@ -78,13 +78,13 @@ func Open(name string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{product: all[i], definitions: definitions}
-	s.tools = sync.OnceValue(func() map[string]tool { return s.build(&s.base) })
+	s := &DemoServer{productServer: all[i], definitions: definitions}
+	s.tools = sync.OnceValue(func() map[string]toolFunc { return s.build(&s.base) })
 	return s, nil
 }
 
 // Effects lists every change that calls have made, oldest first.
-func (s *Server) Effects() []Effect {
+func (s *DemoServer) Effects() []RecordedEffect {
 	s.base.lock.RLock()
 	defer s.base.lock.RUnlock()
 	return slices.Clone(s.base.effects)
@@ -92,7 +92,7 @@ func (s *Server) Effects() []Effect {
 
 // Dial opens a connection to this instance, in process. The connection ends when it is closed. ctx bounds only the
 // dialling.
-func (s *Server) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+func (s *DemoServer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

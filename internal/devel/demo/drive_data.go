@@ -21,89 +21,89 @@ const (
 	fileCount       = 2400
 )
 
-func newDrive(b *base) *drive {
-	d := &drive{base: b, w: newWorld(), byID: map[string]*driveFile{}}
-	r := seeded("drive")
+func newDrive(b *serverBase) *driveServer {
+	d := &driveServer{serverBase: b, w: newWorld(), byID: map[string]*driveFile{}}
+	r := newSeededRand("drive")
 	for i := range folderCount {
-		d.add(&driveFile{ID: fmt.Sprintf("fld-%03d", i+1), Name: d.w.companies[i*7].Name, MimeType: folderMime, FolderID: "root"})
+		d.addFile(&driveFile{ID: fmt.Sprintf("fld-%03d", i+1), Name: d.w.companies[i*7].Name, MimeType: folderMime, FolderID: "root"})
 	}
 	for i := range fileCount {
-		d.add(d.newFile(r, i))
+		d.addFile(d.newFile(r, i))
 	}
-	d.add(&driveFile{ID: transcriptID, Name: "Quarterly account review, meeting transcript", MimeType: documentMime, FolderID: "fld-001", Size: transcriptBytes,
-		body: func() string { return transcript(d.w, "transcript", transcriptTurns) }})
-	d.add(&driveFile{ID: limitedID, Name: "Minutes that many want to read", MimeType: documentMime, FolderID: "fld-002", Size: 4000,
-		body: func() string { return d.essay(limitedID) }})
-	d.add(&driveFile{ID: ordersSheet, Name: "Orders 2025-2026", MimeType: sheetMime, FolderID: "root", Size: 1_180_000})
+	d.addFile(&driveFile{ID: transcriptID, Name: "Quarterly account review, meeting transcript", MimeType: documentMime, FolderID: "fld-001", Size: transcriptBytes,
+		body: func() string { return makeTranscript(d.w, "transcript", transcriptTurns) }})
+	d.addFile(&driveFile{ID: limitedID, Name: "Minutes that many want to read", MimeType: documentMime, FolderID: "fld-002", Size: 4000,
+		body: func() string { return d.makeEssay(limitedID) }})
+	d.addFile(&driveFile{ID: ordersSheet, Name: "Orders 2025-2026", MimeType: sheetMime, FolderID: "root", Size: 1_180_000})
 	slices.SortStableFunc(d.files, func(x, y *driveFile) int { return y.Modified.Compare(x.Modified) })
 	return d
 }
 
-// add sets the properties that every file has and stores the file.
-func (d *drive) add(f *driveFile) {
-	r := seeded("file " + f.ID)
-	f.Owner, f.Modified, f.Version = pick(r, d.w.staff).Email, daysAgo(r, r.IntN(700)), between(r, 1, 30)
+// addFile sets the properties that every file has and stores the file.
+func (d *driveServer) addFile(f *driveFile) {
+	r := newSeededRand("file " + f.ID)
+	f.Owner, f.Modified, f.Version = pickOne(r, d.w.staff).Email, daysAgo(r, r.IntN(700)), randomBetween(r, 1, 30)
 	d.files = append(d.files, f)
 	d.byID[f.ID] = f
 }
 
 // newFile makes one of the many ordinary files of a company, with a random kind and name.
-func (d *drive) newFile(r *rand.Rand, i int) *driveFile {
-	c := pick(r, d.w.companies)
+func (d *driveServer) newFile(r *rand.Rand, i int) *driveFile {
+	c := pickOne(r, d.w.companies)
 	id := fmt.Sprintf("doc-%06d", 100_000+i)
-	f := &driveFile{ID: id, MimeType: documentMime, FolderID: fmt.Sprintf("fld-%03d", between(r, 1, folderCount)), Size: between(r, 2000, 9000)}
+	f := &driveFile{ID: id, MimeType: documentMime, FolderID: fmt.Sprintf("fld-%03d", randomBetween(r, 1, folderCount)), Size: randomBetween(r, 2000, 9000)}
 	switch dice := r.IntN(100); {
 	case dice < 15:
 		f.Name = c.Name + ", meeting transcript"
-		f.body = func() string { return transcript(d.w, id, 40) }
+		f.body = func() string { return makeTranscript(d.w, id, 40) }
 	case dice < 60:
-		f.Name = pick(r, []string{"Proposal for ", "Site survey ", "Acceptance protocol ", "Account plan ", "Minutes "}) + c.Name
-		f.body = func() string { return d.essay(id) }
+		f.Name = pickOne(r, []string{"Proposal for ", "Site survey ", "Acceptance protocol ", "Account plan ", "Minutes "}) + c.Name
+		f.body = func() string { return d.makeEssay(id) }
 	case dice < 75:
-		f.Name, f.MimeType, f.Size = "Orders of "+c.Name, sheetMime, between(r, 9000, 90_000)
+		f.Name, f.MimeType, f.Size = "Orders of "+c.Name, sheetMime, randomBetween(r, 9000, 90_000)
 	case dice < 90:
-		f.Name, f.MimeType, f.Size = pick(r, []string{"Invoice ", "Contract ", "Certificate "})+c.Name+".pdf", pdfMime, between(r, 40_000, 900_000)
-		f.body = func() string { return d.essay(id) }
+		f.Name, f.MimeType, f.Size = pickOne(r, []string{"Invoice ", "Contract ", "Certificate "})+c.Name+".pdf", pdfMime, randomBetween(r, 40_000, 900_000)
+		f.body = func() string { return d.makeEssay(id) }
 	default:
-		f.Name, f.MimeType, f.Size = "Site "+c.City+" "+c.Name+".png", pngMime, between(r, 200_000, 4_000_000)
+		f.Name, f.MimeType, f.Size = "Site "+c.City+" "+c.Name+".png", pngMime, randomBetween(r, 200_000, 4_000_000)
 	}
 	return f
 }
 
-// essay returns an ordinary document of a page or two.
-func (d *drive) essay(id string) string {
-	r := seeded(id)
+// makeEssay returns an ordinary document of a page or two.
+func (d *driveServer) makeEssay(id string) string {
+	r := newSeededRand(id)
 	a := newAuthor(d.w, "document", r)
 	var b strings.Builder
-	for range between(r, 3, 8) {
-		b.WriteString(a.paragraph(between(r, 2, 5)) + "\n\n")
+	for range randomBetween(r, 3, 8) {
+		b.WriteString(a.writeParagraph(randomBetween(r, 2, 5)) + "\n\n")
 	}
 	return strings.TrimSpace(b.String())
 }
 
-func (d *drive) export(in struct {
+func (d *driveServer) exportFile(in struct {
 	FileID string `json:"fileId"`
 	Format string `json:"format"`
-}) (result, error) {
-	f, err := d.lookup(in.FileID)
+}) (toolResult, error) {
+	f, err := d.findFile(in.FileID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	uri := f.link() + "/export?format=" + in.Format
+	uri := f.webLink() + "/export?format=" + in.Format
 	isSheet := f.MimeType == sheetMime
 	switch {
 	case in.Format == "csv" && isSheet:
-		return parts(resourcePart{"resource", resource{URI: uri, MimeType: "text/csv", Text: asCSV(d.sheetOf(f))}})
+		return partsResult(resourcePart{"resource", resourceContent{URI: uri, MimeType: "text/csv", Text: asCSV(d.sheetOf(f))}})
 	case in.Format == "txt" && f.body != nil:
-		return parts(resourcePart{"resource", resource{URI: uri, MimeType: "text/plain", Text: f.body()}})
+		return partsResult(resourcePart{"resource", resourceContent{URI: uri, MimeType: "text/plain", Text: f.body()}})
 	case in.Format == "pdf" && f.body != nil:
-		return parts(textPart{"text", "Exported '" + f.Name + "' as PDF."},
-			resourcePart{"resource", resource{URI: uri, MimeType: pdfMime, Blob: asPDF(f.Name)}})
+		return partsResult(textPart{"text", "Exported '" + f.Name + "' as PDF."},
+			resourcePart{"resource", resourceContent{URI: uri, MimeType: pdfMime, Blob: asPDF(f.Name)}})
 	}
-	return result{}, fmt.Errorf("400 Bad request: '%s' of type %s cannot be exported as %s", f.ID, f.MimeType, in.Format)
+	return toolResult{}, fmt.Errorf("400 Bad request: '%s' of type %s cannot be exported as %s", f.ID, f.MimeType, in.Format)
 }
 
-func asCSV(t *table) string {
+func asCSV(t *dataTable) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	_ = w.Write(t.colNames()) // a strings.Builder takes everything
@@ -143,20 +143,20 @@ func asPDF(title string) []byte {
 	return b.Bytes()
 }
 
-func (d *drive) thumbnail(in struct {
+func (d *driveServer) makeThumbnail(in struct {
 	FileID string `json:"fileId"`
 	Size   int    `json:"size"`
-}) (result, error) {
-	f, err := d.lookup(in.FileID)
+}) (toolResult, error) {
+	f, err := d.findFile(in.FileID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	return parts(imagePart{"image", asPNG(f.ID, or(in.Size, 64)), pngMime})
+	return partsResult(imagePart{"image", asPNG(f.ID, orDefault(in.Size, 64)), pngMime})
 }
 
 // asPNG paints a pattern that depends on an id.
 func asPNG(id string, size int) []byte {
-	r := seeded(id)
+	r := newSeededRand(id)
 	palette := color.Palette{color.White}
 	for range 5 {
 		palette = append(palette, color.RGBA{uint8(r.IntN(256)), uint8(r.IntN(256)), uint8(r.IntN(256)), 255})

@@ -15,13 +15,13 @@ const (
 	maxFileBytes = 16 << 20
 )
 
-type files struct {
-	*base
-	w     *world
-	nodes map[string]*node // by absolute path, the root included
+type fileServer struct {
+	*serverBase
+	w     *demoWorld
+	nodes map[string]*fileNode // by absolute path, the root included
 }
 
-type node struct {
+type fileNode struct {
 	dir      bool
 	content  func() string // generated when asked for
 	mime     string
@@ -29,31 +29,31 @@ type node struct {
 	readOnly bool
 }
 
-func buildFiles(b *base) map[string]tool {
-	f := &files{base: b, w: newWorld(), nodes: map[string]*node{filesRoot: {dir: true, modified: now}}}
-	f.fill()
-	return map[string]tool{
-		"read_file":                read(f.readFile),
-		"read_multiple_files":      read(f.readMany),
-		"read_media_file":          read(f.readMedia),
-		"list_directory":           read(f.list),
-		"directory_tree":           read(f.tree),
-		"search_files":             read(f.search),
-		"get_file_info":            read(f.info),
-		"list_allowed_directories": read(f.allowed),
-		"get_change_log":           read(f.changeLog),
-		"write_file":               write(f.writeFile),
-		"edit_file":                write(f.edit),
-		"create_directory":         write(f.makeDir),
-		"move_file":                write(f.move),
-		"delete_file":              write(f.remove),
+func buildFiles(b *serverBase) map[string]toolFunc {
+	f := &fileServer{serverBase: b, w: newWorld(), nodes: map[string]*fileNode{filesRoot: {dir: true, modified: demoToday}}}
+	f.fillFiles()
+	return map[string]toolFunc{
+		"read_file":                readTool(f.readFile),
+		"read_multiple_files":      readTool(f.readMany),
+		"read_media_file":          readTool(f.readMedia),
+		"list_directory":           readTool(f.listDirectory),
+		"directory_tree":           readTool(f.directoryTree),
+		"search_files":             readTool(f.searchFiles),
+		"get_file_info":            readTool(f.fileInfo),
+		"list_allowed_directories": readTool(f.allowedDirectories),
+		"get_change_log":           readTool(f.changeLog),
+		"write_file":               writeTool(f.writeFile),
+		"edit_file":                writeTool(f.editFile),
+		"create_directory":         writeTool(f.makeDir),
+		"move_file":                writeTool(f.moveFile),
+		"delete_file":              writeTool(f.removeFile),
 	}
 }
 
-func fixed(s string) func() string { return func() string { return s } }
+func fixedContent(s string) func() string { return func() string { return s } }
 
-// resolve makes an absolute path and keeps it inside the root.
-func (f *files) resolve(name string) (string, error) {
+// resolvePath makes an absolute path and keeps it inside the root.
+func (f *fileServer) resolvePath(name string) (string, error) {
 	if !path.IsAbs(name) {
 		name = path.Join(filesRoot, name)
 	}
@@ -61,11 +61,11 @@ func (f *files) resolve(name string) (string, error) {
 	if name != filesRoot && !strings.HasPrefix(name, filesRoot+"/") {
 		return "", fmt.Errorf("access denied, path outside allowed directories: %s not in %s", name, filesRoot)
 	}
-	return name, f.provoked(path.Base(name))
+	return name, f.provokedError(path.Base(name))
 }
 
-func (f *files) find(name string) (string, *node, error) {
-	name, err := f.resolve(name)
+func (f *fileServer) findNode(name string) (string, *fileNode, error) {
+	name, err := f.resolvePath(name)
 	if err != nil {
 		return name, nil, err
 	}
@@ -76,16 +76,16 @@ func (f *files) find(name string) (string, *node, error) {
 	return name, n, nil
 }
 
-func (f *files) findFile(name string) (string, *node, error) {
-	name, n, err := f.find(name)
+func (f *fileServer) findFile(name string) (string, *fileNode, error) {
+	name, n, err := f.findNode(name)
 	if err == nil && n.dir {
 		err = fmt.Errorf("EISDIR: illegal operation on a directory, read '%s'", name)
 	}
 	return name, n, err
 }
 
-func (f *files) findDir(name string) (string, error) {
-	name, n, err := f.find(name)
+func (f *fileServer) findDir(name string) (string, error) {
+	name, n, err := f.findNode(name)
 	if err == nil && !n.dir {
 		err = fmt.Errorf("ENOTDIR: not a directory, scandir '%s'", name)
 	}
@@ -94,7 +94,7 @@ func (f *files) findDir(name string) (string, error) {
 
 // byDirectory lists the paths directly inside each directory, in the order of
 // their names.
-func (f *files) byDirectory() map[string][]string {
+func (f *fileServer) byDirectory() map[string][]string {
 	index := map[string][]string{}
 	for _, p := range sortedKeys(f.nodes) {
 		if p != filesRoot {
@@ -104,17 +104,17 @@ func (f *files) byDirectory() map[string][]string {
 	return index
 }
 
-func (f *files) readFile(in struct {
+func (f *fileServer) readFile(in struct {
 	Path string `json:"path"`
 	Head int    `json:"head"`
 	Tail int    `json:"tail"`
-}) (result, error) {
+}) (toolResult, error) {
 	_, n, err := f.findFile(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if n.mime != "" {
-		return result{}, errors.New("the file is not text; use read_media_file")
+		return toolResult{}, errors.New("the file is not text; use read_media_file")
 	}
 	lines := strings.SplitAfter(n.content(), "\n")
 	if in.Head > 0 {
@@ -123,14 +123,14 @@ func (f *files) readFile(in struct {
 	if in.Tail > 0 {
 		lines = lines[max(len(lines)-in.Tail, 0):]
 	}
-	return plain("%s", strings.Join(lines, ""))
+	return textResult("%s", strings.Join(lines, ""))
 }
 
 // readMany answers with one part for each file; a file that cannot be read does
 // not fail the others.
-func (f *files) readMany(in struct {
+func (f *fileServer) readMany(in struct {
 	Paths []string `json:"paths"`
-}) (result, error) {
+}) (toolResult, error) {
 	var content []any
 	for _, p := range in.Paths {
 		_, n, err := f.findFile(p)
@@ -142,34 +142,34 @@ func (f *files) readMany(in struct {
 		}
 		content = append(content, textPart{"text", text})
 	}
-	return parts(content...)
+	return partsResult(content...)
 }
 
-func (f *files) readMedia(in struct {
+func (f *fileServer) readMedia(in struct {
 	Path string `json:"path"`
-}) (result, error) {
+}) (toolResult, error) {
 	name, n, err := f.findFile(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if n.mime != pngMime {
-		return result{}, fmt.Errorf("'%s' is not an image or audio file", name)
+		return toolResult{}, fmt.Errorf("'%s' is not an image or audio file", name)
 	}
-	return parts(imagePart{"image", []byte(n.content()), n.mime})
+	return partsResult(imagePart{"image", []byte(n.content()), n.mime})
 }
 
-func (f *files) list(in struct {
+func (f *fileServer) listDirectory(in struct {
 	Path string `json:"path"`
-}) (result, error) {
+}) (toolResult, error) {
 	dir, err := f.findDir(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	var lines []string
 	for _, p := range f.byDirectory()[dir] {
 		lines = append(lines, map[bool]string{true: "[DIR] ", false: "[FILE] "}[f.nodes[p].dir]+path.Base(p))
 	}
-	return plain("%s", strings.Join(lines, "\n"))
+	return textResult("%s", strings.Join(lines, "\n"))
 }
 
 type treeEntry struct {
@@ -178,18 +178,18 @@ type treeEntry struct {
 	Children *[]treeEntry `json:"children,omitempty"`
 }
 
-func (f *files) tree(in struct {
+func (f *fileServer) directoryTree(in struct {
 	Path  string `json:"path"`
 	Depth int    `json:"depth"`
-}) (result, error) {
+}) (toolResult, error) {
 	dir, err := f.findDir(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	return jsonText(f.entries(f.byDirectory(), dir, or(in.Depth, 10)))
+	return jsonText(f.treeEntries(f.byDirectory(), dir, orDefault(in.Depth, 10)))
 }
 
-func (f *files) entries(index map[string][]string, dir string, depth int) []treeEntry {
+func (f *fileServer) treeEntries(index map[string][]string, dir string, depth int) []treeEntry {
 	list := []treeEntry{}
 	if depth == 0 {
 		return list
@@ -197,7 +197,7 @@ func (f *files) entries(index map[string][]string, dir string, depth int) []tree
 	for _, p := range index[dir] {
 		e := treeEntry{Name: path.Base(p), Type: "file"}
 		if f.nodes[p].dir {
-			inside := f.entries(index, p, depth-1)
+			inside := f.treeEntries(index, p, depth-1)
 			e.Type, e.Children = "directory", &inside
 		}
 		list = append(list, e)
@@ -205,62 +205,62 @@ func (f *files) entries(index map[string][]string, dir string, depth int) []tree
 	return list
 }
 
-func (f *files) search(in struct {
+func (f *fileServer) searchFiles(in struct {
 	Path    string   `json:"path"`
 	Pattern string   `json:"pattern"`
 	Exclude []string `json:"excludePatterns"`
 	Text    string   `json:"containing"`
-}) (result, error) {
+}) (toolResult, error) {
 	dir, err := f.findDir(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	for _, pattern := range append([]string{in.Pattern}, in.Exclude...) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return result{}, fmt.Errorf("the pattern '%s' is malformed", pattern)
+			return toolResult{}, fmt.Errorf("the pattern '%s' is malformed", pattern)
 		}
 	}
 	matches := func(pattern, name string) bool { ok, _ := path.Match(pattern, name); return ok }
 	found := []string{}
 	for _, p := range sortedKeys(f.nodes) {
 		excluded := slices.ContainsFunc(in.Exclude, func(x string) bool { return matches(x, path.Base(p)) })
-		if strings.HasPrefix(p, dir+"/") && !excluded && matches(in.Pattern, path.Base(p)) && (in.Text == "" || !f.nodes[p].dir && has(f.nodes[p].content(), in.Text)) {
+		if strings.HasPrefix(p, dir+"/") && !excluded && matches(in.Pattern, path.Base(p)) && (in.Text == "" || !f.nodes[p].dir && containsFold(f.nodes[p].content(), in.Text)) {
 			found = append(found, p)
 		}
 	}
-	return structured(struct {
+	return structuredResult(struct {
 		Paths []string `json:"paths"`
 	}{found})
 }
 
-func (f *files) info(in struct {
+func (f *fileServer) fileInfo(in struct {
 	Path string `json:"path"`
-}) (result, error) {
-	_, n, err := f.find(in.Path)
+}) (toolResult, error) {
+	_, n, err := f.findNode(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	size := 0
 	if !n.dir {
 		size = len(n.content())
 	}
 	permissions := map[bool]string{true: "444", false: "644"}[n.readOnly]
-	return plain("size: %d\nmodified: %s\nisDirectory: %v\nisFile: %v\npermissions: %s", size, n.modified.Format(time.RFC3339), n.dir, !n.dir, permissions)
+	return textResult("size: %d\nmodified: %s\nisDirectory: %v\nisFile: %v\npermissions: %s", size, n.modified.Format(time.RFC3339), n.dir, !n.dir, permissions)
 }
 
-func (f *files) allowed(struct{}) (result, error) {
-	return plain("Allowed directories:\n%s", filesRoot)
+func (f *fileServer) allowedDirectories(struct{}) (toolResult, error) {
+	return textResult("Allowed directories:\n%s", filesRoot)
 }
 
-func (f *files) changeLog(in struct {
+func (f *fileServer) changeLog(in struct {
 	Limit int `json:"limit"`
-}) (result, error) {
-	return jsonText(pageByOffset(f.effectsOn(""), 0, or(in.Limit, 100)))
+}) (toolResult, error) {
+	return jsonText(pageByOffset(f.effectsOn(""), 0, orDefault(in.Limit, 100)))
 }
 
-// place checks that a file can be created at name and returns its path.
-func (f *files) place(name string) (string, error) {
-	name, err := f.resolve(name)
+// resolveTarget checks that a file can be created at name and returns its path.
+func (f *fileServer) resolveTarget(name string) (string, error) {
+	name, err := f.resolvePath(name)
 	if err != nil {
 		return "", err
 	}
@@ -279,99 +279,99 @@ func (f *files) place(name string) (string, error) {
 	return name, nil
 }
 
-func (f *files) writeFile(in struct {
+func (f *fileServer) writeFile(in struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
-}) (result, error) {
-	name, err := f.place(in.Path)
+}) (toolResult, error) {
+	name, err := f.resolveTarget(in.Path)
 	if err == nil && len(in.Content) > maxFileBytes {
 		err = fmt.Errorf("EFBIG: a file has at most %d bytes", maxFileBytes)
 	}
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	f.nodes[name] = &node{content: fixed(in.Content), modified: f.clock()}
-	f.did("write_file", name, "%d bytes", len(in.Content))
-	return plain("Successfully wrote to %s", in.Path)
+	f.nodes[name] = &fileNode{content: fixedContent(in.Content), modified: f.nextTime()}
+	f.recordEffect("write_file", name, "%d bytes", len(in.Content))
+	return textResult("Successfully wrote to %s", in.Path)
 }
 
-func (f *files) edit(in struct {
+func (f *fileServer) editFile(in struct {
 	Path  string `json:"path"`
 	Edits []struct {
 		Old string `json:"oldText"`
 		New string `json:"newText"`
 	} `json:"edits"`
 	DryRun bool `json:"dryRun"`
-}) (result, error) {
+}) (toolResult, error) {
 	name, n, err := f.findFile(in.Path)
 	if err == nil {
-		_, err = f.place(name)
+		_, err = f.resolveTarget(name)
 	}
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	content := n.content()
 	var diff strings.Builder
 	fmt.Fprintf(&diff, "--- %s\n+++ %s\n", name, name)
 	for _, e := range in.Edits {
 		if strings.Count(content, e.Old) != 1 {
-			return result{}, fmt.Errorf("the text to replace must occur exactly once, but occurs %d times: %q", strings.Count(content, e.Old), e.Old)
+			return toolResult{}, fmt.Errorf("the text to replace must occur exactly once, but occurs %d times: %q", strings.Count(content, e.Old), e.Old)
 		}
 		content = strings.Replace(content, e.Old, e.New, 1)
 		fmt.Fprintf(&diff, "-%s\n+%s\n", strings.ReplaceAll(e.Old, "\n", "\n-"), strings.ReplaceAll(e.New, "\n", "\n+"))
 	}
 	if !in.DryRun {
-		n.content, n.modified = fixed(content), f.clock()
-		f.did("edit_file", name, "%d edits", len(in.Edits))
+		n.content, n.modified = fixedContent(content), f.nextTime()
+		f.recordEffect("edit_file", name, "%d edits", len(in.Edits))
 	}
-	return plain("%s", diff.String())
+	return textResult("%s", diff.String())
 }
 
-func (f *files) makeDir(in struct {
+func (f *fileServer) makeDir(in struct {
 	Path string `json:"path"`
-}) (result, error) {
-	name, err := f.resolve(in.Path)
+}) (toolResult, error) {
+	name, err := f.resolvePath(in.Path)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	var missing []string
 	for p := name; ; p = path.Dir(p) {
 		if n, ok := f.nodes[p]; ok {
 			if !n.dir {
-				return result{}, fmt.Errorf("EEXIST: file already exists, mkdir '%s'", p)
+				return toolResult{}, fmt.Errorf("EEXIST: file already exists, mkdir '%s'", p)
 			}
 			break
 		}
 		missing = append(missing, p)
 	}
 	if len(f.nodes)+len(missing) > maxFiles {
-		return result{}, errors.New("ENOSPC: no space left on device")
+		return toolResult{}, errors.New("ENOSPC: no space left on device")
 	}
 	for _, p := range missing {
-		f.nodes[p] = &node{dir: true, modified: f.clock()}
-		f.did("create_directory", p, "")
+		f.nodes[p] = &fileNode{dir: true, modified: f.nextTime()}
+		f.recordEffect("create_directory", p, "")
 	}
-	return plain("Successfully created directory %s", in.Path)
+	return textResult("Successfully created directory %s", in.Path)
 }
 
-func (f *files) move(in struct {
+func (f *fileServer) moveFile(in struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-}) (result, error) {
-	from, n, err := f.find(in.Source)
+}) (toolResult, error) {
+	from, n, err := f.findNode(in.Source)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	to, err := f.place(in.Destination)
+	to, err := f.resolveTarget(in.Destination)
 	switch {
 	case err != nil:
-		return result{}, err
+		return toolResult{}, err
 	case f.nodes[to] != nil:
-		return result{}, fmt.Errorf("EEXIST: file already exists, rename '%s' -> '%s'", from, to)
+		return toolResult{}, fmt.Errorf("EEXIST: file already exists, rename '%s' -> '%s'", from, to)
 	case n.readOnly || from == filesRoot:
-		return result{}, fmt.Errorf("EACCES: permission denied, rename '%s'", from)
+		return toolResult{}, fmt.Errorf("EACCES: permission denied, rename '%s'", from)
 	case strings.HasPrefix(to, from+"/"):
-		return result{}, fmt.Errorf("EINVAL: a directory cannot be moved into itself, rename '%s' -> '%s'", from, to)
+		return toolResult{}, fmt.Errorf("EINVAL: a directory cannot be moved into itself, rename '%s' -> '%s'", from, to)
 	}
 	for _, p := range sortedKeys(f.nodes) {
 		if p == from || strings.HasPrefix(p, from+"/") {
@@ -379,28 +379,28 @@ func (f *files) move(in struct {
 			delete(f.nodes, p)
 		}
 	}
-	f.did("move_file", to, "from %s", from)
-	return plain("Successfully moved %s to %s", in.Source, in.Destination)
+	f.recordEffect("move_file", to, "from %s", from)
+	return textResult("Successfully moved %s to %s", in.Source, in.Destination)
 }
 
-func (f *files) remove(in struct {
+func (f *fileServer) removeFile(in struct {
 	Path      string `json:"path"`
 	Recursive bool   `json:"recursive"`
-}) (result, error) {
-	name, n, err := f.find(in.Path)
+}) (toolResult, error) {
+	name, n, err := f.findNode(in.Path)
 	switch {
 	case err != nil:
-		return result{}, err
+		return toolResult{}, err
 	case n.readOnly || name == filesRoot:
-		return result{}, fmt.Errorf("EACCES: permission denied, unlink '%s'", name)
+		return toolResult{}, fmt.Errorf("EACCES: permission denied, unlink '%s'", name)
 	case n.dir && !in.Recursive && len(f.byDirectory()[name]) > 0:
-		return result{}, fmt.Errorf("ENOTEMPTY: directory not empty, rmdir '%s'", name)
+		return toolResult{}, fmt.Errorf("ENOTEMPTY: directory not empty, rmdir '%s'", name)
 	}
 	for p := range f.nodes {
 		if p == name || strings.HasPrefix(p, name+"/") {
 			delete(f.nodes, p)
 		}
 	}
-	f.did("delete_file", name, "")
-	return plain("Successfully deleted %s", in.Path)
+	f.recordEffect("delete_file", name, "")
+	return textResult("Successfully deleted %s", in.Path)
 }

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// condition represents one filter of a search. It compares the value of a field with a given one or, for "in", with
+// filterCondition represents one filter of a search. It compares the value of a field with a given one or, for "in", with
 // several.
-type condition struct {
+type filterCondition struct {
 	Field string `json:"field"`
 	Op    string `json:"op"`
 	Value any    `json:"value"`
 }
 
-type sorting struct {
+type sortOrder struct {
 	Field     string `json:"field"`
 	Direction string `json:"direction"`
 }
 
-// filtered returns the rows that meet every condition, in the order asked for. The
+// filterRows returns the rows that meet every condition, in the order asked for. The
 // slice is the caller's, the rows are the table's.
-func (t *table) filtered(conditions []condition, by sorting) ([][]any, error) {
+func (t *dataTable) filterRows(conditions []filterCondition, by sortOrder) ([][]any, error) {
 	var tests []func(row []any) bool
 	for _, c := range conditions {
-		test, err := t.test(c)
+		test, err := t.compileCondition(c)
 		if err != nil {
 			return nil, err
 		}
@@ -39,12 +39,12 @@ func (t *table) filtered(conditions []condition, by sorting) ([][]any, error) {
 	if by.Field == "" {
 		return found, nil
 	}
-	i, err := t.field(by.Field)
+	i, err := t.fieldIndex(by.Field)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(found, func(a, b []any) int {
-		n, _ := compare(a[i], b[i])
+		n, _ := orderValues(a[i], b[i])
 		if by.Direction == "desc" {
 			return -n
 		}
@@ -53,16 +53,16 @@ func (t *table) filtered(conditions []condition, by sorting) ([][]any, error) {
 	return found, nil
 }
 
-// field returns the index of a column. The error lists the existing columns.
-func (t *table) field(name string) (int, error) {
-	if i := t.col(name); i >= 0 {
+// fieldIndex returns the index of a column. The error lists the existing columns.
+func (t *dataTable) fieldIndex(name string) (int, error) {
+	if i := t.columnIndex(name); i >= 0 {
 		return i, nil
 	}
 	return -1, fmt.Errorf("INVALID_FIELD: %s has no field '%s'; it has %s", t.name, name, strings.Join(t.colNames(), ", "))
 }
 
-func (t *table) test(c condition) (func(row []any) bool, error) {
-	i, err := t.field(c.Field)
+func (t *dataTable) compileCondition(c filterCondition) (func(row []any) bool, error) {
+	i, err := t.fieldIndex(c.Field)
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +75,16 @@ func (t *table) test(c condition) (func(row []any) bool, error) {
 		if !ok {
 			return nil, fmt.Errorf("INVALID_FILTER: %s: contains needs a text", c.Field)
 		}
-		return func(row []any) bool { return has(fmt.Sprint(row[i]), part) }, nil
+		return func(row []any) bool { return containsFold(fmt.Sprint(row[i]), part) }, nil
 	}
-	is := func(v, want any) bool { n, ok := compare(v, want); return ok && n == 0 }
+	is := func(v, want any) bool { n, ok := orderValues(v, want); return ok && n == 0 }
 	if isList {
 		return func(row []any) bool {
 			return slices.ContainsFunc(list, func(want any) bool { return is(row[i], want) })
 		}, nil
 	}
 	return func(row []any) bool {
-		n, ok := compare(row[i], c.Value)
+		n, ok := orderValues(row[i], c.Value)
 		switch c.Op {
 		case "eq":
 			return ok && n == 0

@@ -8,8 +8,8 @@ import (
 	"retort/internal/base/jsonschema"
 )
 
-// formats returns the formats that the input schemas use, except idn-email: the tools decide what is a valid address.
-func formats() jsonschema.Formats {
+// inputFormats returns the formats that the input schemas use, except idn-email: the tools decide what is a valid address.
+func inputFormats() jsonschema.Formats {
 	return jsonschema.Formats{"date": isDate, "date-time": isDateTime, "hostname": isHostname}
 }
 

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-type issues struct {
-	*base
-	w     *world
-	repos []*repo
+type issueServer struct {
+	*serverBase
+	w     *demoWorld
+	repos []*issueRepo
 }
 
-type repo struct {
+type issueRepo struct {
 	Name        string `json:"name"`
 	FullName    string `json:"full_name"`
 	Description string `json:"description"`
@@ -22,28 +22,28 @@ type repo struct {
 	Private     bool   `json:"private"`
 	Open        int    `json:"open_issues_count"`
 
-	issues []*issue // by number, from 1 on
+	issues []*repoIssue // by number, from 1 on
 }
 
-type issue struct {
-	Number    int        `json:"number"`
-	Title     string     `json:"title"`
-	State     string     `json:"state"`
-	Reason    string     `json:"state_reason,omitempty"`
-	User      string     `json:"user"`
-	Labels    []string   `json:"labels"`
-	Assignees []string   `json:"assignees"`
-	Comments  int        `json:"comments"`
-	Created   time.Time  `json:"created_at"`
-	Updated   time.Time  `json:"updated_at"`
-	Closed    *time.Time `json:"closed_at"`
-	Body      string     `json:"body"`
-	Pull      *pull      `json:"pull_request,omitempty"`
+type repoIssue struct {
+	Number    int          `json:"number"`
+	Title     string       `json:"title"`
+	State     string       `json:"state"`
+	Reason    string       `json:"state_reason,omitempty"`
+	User      string       `json:"user"`
+	Labels    []string     `json:"labels"`
+	Assignees []string     `json:"assignees"`
+	Comments  int          `json:"comments"`
+	Created   time.Time    `json:"created_at"`
+	Updated   time.Time    `json:"updated_at"`
+	Closed    *time.Time   `json:"closed_at"`
+	Body      string       `json:"body"`
+	Pull      *pullRequest `json:"pull_request,omitempty"`
 
-	comments []comment
+	comments []issueComment
 }
 
-type pull struct {
+type pullRequest struct {
 	Head     string `json:"head"`
 	Base     string `json:"base"`
 	Draft    bool   `json:"draft"`
@@ -52,74 +52,74 @@ type pull struct {
 	Files    int    `json:"changed_files"`
 }
 
-type comment struct {
+type issueComment struct {
 	ID      int       `json:"id"`
 	User    string    `json:"user"`
 	Created time.Time `json:"created_at"`
 	Body    string    `json:"body"`
 }
 
-func buildIssues(b *base) map[string]tool {
-	s := &issues{base: b, w: newWorld()}
-	s.fill()
-	return map[string]tool{
-		"list_repositories":     read(s.listRepos),
-		"list_issues":           read(s.list),
-		"search_issues":         read(s.search),
-		"get_issue":             read(s.get),
-		"list_issue_comments":   read(s.listComments),
-		"list_pull_requests":    read(s.listPulls),
-		"get_pull_request_diff": read(s.diff),
-		"list_events":           read(s.events),
-		"create_issue":          write(s.create),
-		"update_issue":          write(s.update),
-		"add_issue_comment":     write(s.addComment),
-		"merge_pull_request":    write(s.merge),
+func buildIssues(b *serverBase) map[string]toolFunc {
+	s := &issueServer{serverBase: b, w: newWorld()}
+	s.fillRepos()
+	return map[string]toolFunc{
+		"list_repositories":     readTool(s.listRepos),
+		"list_issues":           readTool(s.listIssues),
+		"search_issues":         readTool(s.searchIssues),
+		"get_issue":             readTool(s.getIssue),
+		"list_issue_comments":   readTool(s.listComments),
+		"list_pull_requests":    readTool(s.listPulls),
+		"get_pull_request_diff": readTool(s.pullDiff),
+		"list_events":           readTool(s.listEvents),
+		"create_issue":          writeTool(s.createIssue),
+		"update_issue":          writeTool(s.updateIssue),
+		"add_issue_comment":     writeTool(s.addComment),
+		"merge_pull_request":    writeTool(s.mergePull),
 	}
 }
 
-// repo finds a repository. "forbidden" and "rate-limited" are names to provoke errors with.
-func (s *issues) repo(owner, name string) (*repo, error) {
-	i := slices.IndexFunc(s.repos, func(r *repo) bool { return strings.EqualFold(r.FullName, owner+"/"+name) })
+// findRepo finds a repository. "forbidden" and "rate-limited" are names to provoke errors with.
+func (s *issueServer) findRepo(owner, name string) (*issueRepo, error) {
+	i := slices.IndexFunc(s.repos, func(r *issueRepo) bool { return strings.EqualFold(r.FullName, owner+"/"+name) })
 	if i >= 0 {
 		return s.repos[i], nil
 	}
-	if err := s.provoked(name); err != nil {
+	if err := s.provokedError(name); err != nil {
 		return nil, err
 	}
-	return nil, s.missing("repository", owner+"/"+name)
+	return nil, s.missingError("repository", owner+"/"+name)
 }
 
-func (s *issues) issue(owner, name string, number int) (*repo, *issue, error) {
-	r, err := s.repo(owner, name)
+func (s *issueServer) findIssue(owner, name string, number int) (*issueRepo, *repoIssue, error) {
+	r, err := s.findRepo(owner, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if number < 1 || number > len(r.issues) {
-		return nil, nil, s.missing("issue", r.FullName+"#"+strconv.Itoa(number))
+		return nil, nil, s.missingError("issue", r.FullName+"#"+strconv.Itoa(number))
 	}
 	return r, r.issues[number-1], nil
 }
 
-func (s *issues) pull(owner, name string, number int) (*repo, *issue, error) {
-	r, x, err := s.issue(owner, name, number)
+func (s *issueServer) findPull(owner, name string, number int) (*issueRepo, *repoIssue, error) {
+	r, x, err := s.findIssue(owner, name, number)
 	if err == nil && x.Pull == nil {
-		err = s.missing("pull request", r.FullName+"#"+strconv.Itoa(number))
+		err = s.missingError("pull request", r.FullName+"#"+strconv.Itoa(number))
 	}
 	return r, x, err
 }
 
-// paged returns one page of list. Pages are numbered as GitHub does.
-func paged[T any](list []T, page, size int) []T {
-	size = or(size, 30)
-	return pageByOffset(list, (or(page, 1)-1)*size, size)
+// pageOf returns one page of list. Pages are numbered as GitHub does.
+func pageOf[T any](list []T, page, size int) []T {
+	size = orDefault(size, 30)
+	return pageByOffset(list, (orDefault(page, 1)-1)*size, size)
 }
 
-func (s *issues) listRepos(in struct {
+func (s *issueServer) listRepos(in struct {
 	Page    int `json:"page"`
 	PerPage int `json:"per_page"`
-}) (result, error) {
-	return jsonText(paged(s.repos, in.Page, in.PerPage))
+}) (toolResult, error) {
+	return jsonText(pageOf(s.repos, in.Page, in.PerPage))
 }
 
 type issueList struct {
@@ -135,37 +135,37 @@ type issueList struct {
 	PerPage   int       `json:"per_page"`
 }
 
-func (s *issues) list(in issueList) (result, error) {
-	return s.listKind(in, func(x *issue) bool { return x.Pull == nil })
+func (s *issueServer) listIssues(in issueList) (toolResult, error) {
+	return s.listKind(in, func(x *repoIssue) bool { return x.Pull == nil })
 }
 
-func (s *issues) listPulls(in issueList) (result, error) {
-	return s.listKind(in, func(x *issue) bool { return x.Pull != nil })
+func (s *issueServer) listPulls(in issueList) (toolResult, error) {
+	return s.listKind(in, func(x *repoIssue) bool { return x.Pull != nil })
 }
 
-func (s *issues) listKind(in issueList, wanted func(*issue) bool) (result, error) {
-	r, err := s.repo(in.Owner, in.Repo)
+func (s *issueServer) listKind(in issueList, wanted func(*repoIssue) bool) (toolResult, error) {
+	r, err := s.findRepo(in.Owner, in.Repo)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	var found []*issue
+	var found []*repoIssue
 	for _, x := range r.issues {
-		if wanted(x) && in.fits(x) {
+		if wanted(x) && in.matches(x) {
 			found = append(found, x)
 		}
 	}
-	in.sort(found)
-	return jsonText(paged(found, in.Page, in.PerPage))
+	in.sortIssues(found)
+	return jsonText(pageOf(found, in.Page, in.PerPage))
 }
 
-func (in issueList) fits(x *issue) bool {
-	state := or(in.State, "open")
+func (in issueList) matches(x *repoIssue) bool {
+	state := orDefault(in.State, "open")
 	missing := slices.ContainsFunc(in.Labels, func(l string) bool { return !slices.Contains(x.Labels, l) })
 	return (state == "all" || state == x.State) && !missing && (in.Assignee == "" || slices.Contains(x.Assignees, in.Assignee)) && !x.Updated.Before(in.Since)
 }
 
-func (in issueList) sort(found []*issue) {
-	slices.SortStableFunc(found, func(a, b *issue) int {
+func (in issueList) sortIssues(found []*repoIssue) {
+	slices.SortStableFunc(found, func(a, b *repoIssue) int {
 		n := a.Created.Compare(b.Created)
 		switch in.Sort {
 		case "updated":
@@ -180,54 +180,54 @@ func (in issueList) sort(found []*issue) {
 	})
 }
 
-func (s *issues) search(in struct {
+func (s *issueServer) searchIssues(in struct {
 	Query   string `json:"query"`
 	Page    int    `json:"page"`
 	PerPage int    `json:"per_page"`
-}) (result, error) {
+}) (toolResult, error) {
 	type item struct {
 		Repository string `json:"repository"`
-		*issue
+		*repoIssue
 	}
 	tests, err := issueTerms(in.Query)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	var found []item
 	for _, r := range s.repos {
 		for _, x := range r.issues {
-			if !slices.ContainsFunc(tests, func(t func(*repo, *issue) bool) bool { return !t(r, x) }) {
+			if !slices.ContainsFunc(tests, func(t func(*issueRepo, *repoIssue) bool) bool { return !t(r, x) }) {
 				found = append(found, item{r.FullName, x})
 			}
 		}
 	}
 	slices.SortStableFunc(found, func(a, b item) int { return b.Updated.Compare(a.Updated) })
-	return structured(struct {
+	return structuredResult(struct {
 		Total      int    `json:"total_count"`
 		Incomplete bool   `json:"incomplete_results"`
 		Items      []item `json:"items"`
-	}{len(found), false, paged(found, in.Page, in.PerPage)})
+	}{len(found), false, pageOf(found, in.Page, in.PerPage)})
 }
 
-func issueTerms(query string) ([]func(*repo, *issue) bool, error) {
-	var tests []func(*repo, *issue) bool
+func issueTerms(query string) ([]func(*issueRepo, *repoIssue) bool, error) {
+	var tests []func(*issueRepo, *repoIssue) bool
 	for word := range strings.FieldsSeq(query) {
 		qualifier, value, found := strings.Cut(word, ":")
-		test := func(_ *repo, x *issue) bool { return has(x.Title+"\n"+x.Body, word) }
+		test := func(_ *issueRepo, x *repoIssue) bool { return containsFold(x.Title+"\n"+x.Body, word) }
 		switch {
 		case !found:
 		case qualifier == "repo":
-			test = func(r *repo, _ *issue) bool { return strings.EqualFold(r.FullName, value) }
+			test = func(r *issueRepo, _ *repoIssue) bool { return strings.EqualFold(r.FullName, value) }
 		case qualifier == "label":
-			test = func(_ *repo, x *issue) bool { return slices.Contains(x.Labels, value) }
+			test = func(_ *issueRepo, x *repoIssue) bool { return slices.Contains(x.Labels, value) }
 		case qualifier == "author":
-			test = func(_ *repo, x *issue) bool { return x.User == value }
+			test = func(_ *issueRepo, x *repoIssue) bool { return x.User == value }
 		case qualifier == "assignee":
-			test = func(_ *repo, x *issue) bool { return slices.Contains(x.Assignees, value) }
+			test = func(_ *issueRepo, x *repoIssue) bool { return slices.Contains(x.Assignees, value) }
 		case word == "is:pr" || word == "is:issue":
-			test = func(_ *repo, x *issue) bool { return (x.Pull != nil) == (value == "pr") }
+			test = func(_ *issueRepo, x *repoIssue) bool { return (x.Pull != nil) == (value == "pr") }
 		case word == "is:open" || word == "is:closed" || word == "state:open" || word == "state:closed":
-			test = func(_ *repo, x *issue) bool { return x.State == value }
+			test = func(_ *issueRepo, x *repoIssue) bool { return x.State == value }
 		default:
 			return nil, fmt.Errorf("422 Validation failed: the query cannot be parsed at '%s'; it knows repo: label: author: assignee: is:open|closed|pr|issue", word)
 		}
@@ -236,50 +236,50 @@ func issueTerms(query string) ([]func(*repo, *issue) bool, error) {
 	return tests, nil
 }
 
-func (s *issues) get(in struct {
+func (s *issueServer) getIssue(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`
 	Number int    `json:"issue_number"`
-}) (result, error) {
-	_, x, err := s.issue(in.Owner, in.Repo, in.Number)
+}) (toolResult, error) {
+	_, x, err := s.findIssue(in.Owner, in.Repo, in.Number)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	return jsonText(x)
 }
 
-func (s *issues) listComments(in struct {
+func (s *issueServer) listComments(in struct {
 	Owner   string `json:"owner"`
 	Repo    string `json:"repo"`
 	Number  int    `json:"issue_number"`
 	Page    int    `json:"page"`
 	PerPage int    `json:"per_page"`
-}) (result, error) {
-	_, x, err := s.issue(in.Owner, in.Repo, in.Number)
+}) (toolResult, error) {
+	_, x, err := s.findIssue(in.Owner, in.Repo, in.Number)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	return jsonText(paged(x.comments, in.Page, in.PerPage))
+	return jsonText(pageOf(x.comments, in.Page, in.PerPage))
 }
 
-func (s *issues) events(in struct {
+func (s *issueServer) listEvents(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`
 	Number int    `json:"issue_number"`
-}) (result, error) {
+}) (toolResult, error) {
 	target := ""
 	if in.Number != 0 {
 		target = fmt.Sprintf("%s/%s#%d", in.Owner, in.Repo, in.Number)
 	}
-	return structured(struct {
-		Events []Effect `json:"events"`
+	return structuredResult(struct {
+		Events []RecordedEffect `json:"events"`
 	}{s.effectsOn(target)})
 }
 
-// touched records a change of an issue.
-func (s *issues) touched(tool string, r *repo, x *issue, format string, args ...any) {
-	x.Updated = s.clock()
-	s.did(tool, fmt.Sprintf("%s#%d", r.FullName, x.Number), format, args...)
+// recordChange records a change of an issue.
+func (s *issueServer) recordChange(tool string, r *issueRepo, x *repoIssue, format string, args ...any) {
+	x.Updated = s.nextTime()
+	s.recordEffect(tool, fmt.Sprintf("%s#%d", r.FullName, x.Number), format, args...)
 }
 
 type issueRef struct {
@@ -288,43 +288,43 @@ type issueRef struct {
 	URL    string `json:"html_url"`
 }
 
-func reference(r *repo, x *issue) (result, error) {
-	return structured(issueRef{x.Number, x.State, fmt.Sprintf("https://issues.nordlys.example/%s/%d", r.FullName, x.Number)})
+func issueReference(r *issueRepo, x *repoIssue) (toolResult, error) {
+	return structuredResult(issueRef{x.Number, x.State, fmt.Sprintf("https://issues.nordlys.example/%s/%d", r.FullName, x.Number)})
 }
 
-func (s *issues) create(in struct {
+func (s *issueServer) createIssue(in struct {
 	Owner     string   `json:"owner"`
 	Repo      string   `json:"repo"`
 	Title     string   `json:"title"`
 	Body      string   `json:"body"`
 	Labels    []string `json:"labels"`
 	Assignees []string `json:"assignees"`
-}) (result, error) {
-	r, err := s.repo(in.Owner, in.Repo)
+}) (toolResult, error) {
+	r, err := s.findRepo(in.Owner, in.Repo)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if err := s.knownPeople(in.Assignees); err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	x := &issue{Number: len(r.issues) + 1, Title: in.Title, State: "open", User: s.w.staff[0].handle(), Labels: append([]string{}, in.Labels...),
-		Assignees: append([]string{}, in.Assignees...), Created: s.clock(), Body: in.Body}
+	x := &repoIssue{Number: len(r.issues) + 1, Title: in.Title, State: "open", User: s.w.staff[0].mailName(), Labels: append([]string{}, in.Labels...),
+		Assignees: append([]string{}, in.Assignees...), Created: s.nextTime(), Body: in.Body}
 	r.issues = append(r.issues, x)
 	r.Open++
-	s.touched("create_issue", r, x, "%s", in.Title)
-	return reference(r, x)
+	s.recordChange("create_issue", r, x, "%s", in.Title)
+	return issueReference(r, x)
 }
 
-func (s *issues) knownPeople(handles []string) error {
+func (s *issueServer) knownPeople(handles []string) error {
 	for _, h := range handles {
-		if !slices.ContainsFunc(s.w.staff, func(p person) bool { return p.handle() == h }) {
+		if !slices.ContainsFunc(s.w.staff, func(p worldPerson) bool { return p.mailName() == h }) {
 			return fmt.Errorf("422 Validation failed: '%s' is not a member of nordlys and cannot be assigned", h)
 		}
 	}
 	return nil
 }
 
-func (s *issues) update(in struct {
+func (s *issueServer) updateIssue(in struct {
 	Owner     string    `json:"owner"`
 	Repo      string    `json:"repo"`
 	Number    int       `json:"issue_number"`
@@ -334,32 +334,32 @@ func (s *issues) update(in struct {
 	Reason    string    `json:"state_reason"`
 	Labels    *[]string `json:"labels"`
 	Assignees *[]string `json:"assignees"`
-}) (result, error) {
-	r, x, err := s.issue(in.Owner, in.Repo, in.Number)
+}) (toolResult, error) {
+	r, x, err := s.findIssue(in.Owner, in.Repo, in.Number)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if in.Assignees != nil {
 		if err := s.knownPeople(*in.Assignees); err != nil {
-			return result{}, err
+			return toolResult{}, err
 		}
 	}
-	assign(&x.Title, in.Title)
-	assign(&x.Body, in.Body)
-	assign(&x.Labels, in.Labels)
-	assign(&x.Assignees, in.Assignees)
-	s.setState(r, x, or(in.State, x.State), in.Reason)
-	s.touched("update_issue", r, x, "%s", x.State)
-	return reference(r, x)
+	assignIfSet(&x.Title, in.Title)
+	assignIfSet(&x.Body, in.Body)
+	assignIfSet(&x.Labels, in.Labels)
+	assignIfSet(&x.Assignees, in.Assignees)
+	s.setState(r, x, orDefault(in.State, x.State), in.Reason)
+	s.recordChange("update_issue", r, x, "%s", x.State)
+	return issueReference(r, x)
 }
 
-func assign[T any](to, from *T) {
+func assignIfSet[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-func (s *issues) setState(r *repo, x *issue, state, reason string) {
+func (s *issueServer) setState(r *issueRepo, x *repoIssue, state, reason string) {
 	if state == x.State {
 		return
 	}
@@ -367,45 +367,45 @@ func (s *issues) setState(r *repo, x *issue, state, reason string) {
 	r.Open++
 	if state == "closed" {
 		r.Open -= 2
-		at := s.clock()
-		x.Reason, x.Closed = or(reason, "completed"), &at
+		at := s.nextTime()
+		x.Reason, x.Closed = orDefault(reason, "completed"), &at
 	}
 }
 
-func (s *issues) addComment(in struct {
+func (s *issueServer) addComment(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`
 	Number int    `json:"issue_number"`
 	Body   string `json:"body"`
-}) (result, error) {
-	r, x, err := s.issue(in.Owner, in.Repo, in.Number)
+}) (toolResult, error) {
+	r, x, err := s.findIssue(in.Owner, in.Repo, in.Number)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	c := comment{ID: 900_000 + len(s.effects), User: s.w.staff[0].handle(), Created: s.clock(), Body: in.Body}
+	c := issueComment{ID: 900_000 + len(s.effects), User: s.w.staff[0].mailName(), Created: s.nextTime(), Body: in.Body}
 	x.comments = append(x.comments, c)
 	x.Comments++
-	s.touched("add_issue_comment", r, x, "comment %d", c.ID)
+	s.recordChange("add_issue_comment", r, x, "comment %d", c.ID)
 	return jsonText(c)
 }
 
-func (s *issues) merge(in struct {
+func (s *issueServer) mergePull(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`
 	Number int    `json:"pull_number"`
 	Method string `json:"merge_method"`
-}) (result, error) {
-	r, x, err := s.pull(in.Owner, in.Repo, in.Number)
+}) (toolResult, error) {
+	r, x, err := s.findPull(in.Owner, in.Repo, in.Number)
 	switch {
 	case err != nil:
-		return result{}, err
+		return toolResult{}, err
 	case x.State == "closed":
-		return result{}, fmt.Errorf("405 Method not allowed: pull request #%d is closed", x.Number)
+		return toolResult{}, fmt.Errorf("405 Method not allowed: pull request #%d is closed", x.Number)
 	case x.Pull.Draft || x.Pull.Conflict:
-		return result{}, fmt.Errorf("409 Conflict: pull request #%d is not mergeable (draft: %v, conflicts: %v)", x.Number, x.Pull.Draft, x.Pull.Conflict)
+		return toolResult{}, fmt.Errorf("409 Conflict: pull request #%d is not mergeable (draft: %v, conflicts: %v)", x.Number, x.Pull.Draft, x.Pull.Conflict)
 	}
 	x.Pull.Merged = true
 	s.setState(r, x, "closed", "")
-	s.touched("merge_pull_request", r, x, "merged by %s", or(in.Method, "merge"))
-	return plain("Pull request #%d was merged into %s.", x.Number, x.Pull.Base)
+	s.recordChange("merge_pull_request", r, x, "merged by %s", orDefault(in.Method, "merge"))
+	return textResult("Pull request #%d was merged into %s.", x.Number, x.Pull.Base)
 }

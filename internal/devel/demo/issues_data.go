@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func (s *issues) fill() {
+func (s *issueServer) fillRepos() {
 	for _, x := range []struct {
 		name, description, language string
 		issues                      int
@@ -19,16 +19,16 @@ func (s *issues) fill() {
 		{"infrastructure", "Clusters, networks and deployments", "HCL", 320},
 		{"handbook", "How we work", "Markdown", 90},
 	} {
-		r := &repo{Name: x.name, FullName: "nordlys/" + x.name, Description: x.description, Language: x.language, Private: x.name != "handbook"}
+		r := &issueRepo{Name: x.name, FullName: "nordlys/" + x.name, Description: x.description, Language: x.language, Private: x.name != "handbook"}
 		s.repos = append(s.repos, r)
 		s.fillRepo(r, x.issues)
 	}
 }
 
-func (s *issues) fillRepo(r *repo, count int) {
-	rnd := seeded("issues " + r.Name)
+func (s *issueServer) fillRepo(r *issueRepo, count int) {
+	rnd := newSeededRand("issues " + r.Name)
 	a := newAuthor(s.w, "issue", rnd)
-	created := now.AddDate(-2, 0, 0)
+	created := demoToday.AddDate(-2, 0, 0)
 	step := 2 * 365 * 24 * time.Hour / time.Duration(count+1)
 	for n := range count {
 		created = created.Add(step).Truncate(time.Second)
@@ -40,57 +40,57 @@ func (s *issues) fillRepo(r *repo, count int) {
 	}
 }
 
-func (s *issues) newIssue(r *rand.Rand, a *author, number int, created time.Time) *issue {
-	title := strings.TrimSuffix(a.sentence(), ".")
-	x := &issue{Number: number, Title: title, State: "open", User: pick(r, s.w.staff).handle(), Labels: []string{}, Assignees: []string{},
-		Created: created.UTC(), Updated: created.UTC(), Body: a.paragraph(between(r, 2, 5))}
-	x.Labels = append(x.Labels, pick(r, []string{"bug", "bug", "enhancement", "documentation", "question"}))
+func (s *issueServer) newIssue(r *rand.Rand, a *proseAuthor, number int, created time.Time) *repoIssue {
+	title := strings.TrimSuffix(a.writeSentence(), ".")
+	x := &repoIssue{Number: number, Title: title, State: "open", User: pickOne(r, s.w.staff).mailName(), Labels: []string{}, Assignees: []string{},
+		Created: created.UTC(), Updated: created.UTC(), Body: a.writeParagraph(randomBetween(r, 2, 5))}
+	x.Labels = append(x.Labels, pickOne(r, []string{"bug", "bug", "enhancement", "documentation", "question"}))
 	if r.IntN(5) == 0 {
-		x.Labels = append(x.Labels, pick(r, []string{"priority: high", "priority: low", "customer", "good first issue"}))
+		x.Labels = append(x.Labels, pickOne(r, []string{"priority: high", "priority: low", "customer", "good first issue"}))
 	}
 	if r.IntN(2) == 0 {
-		x.Assignees = append(x.Assignees, pick(r, s.w.staff).handle())
+		x.Assignees = append(x.Assignees, pickOne(r, s.w.staff).mailName())
 	}
 	for i := range r.IntN(5) {
-		x.Updated = x.Updated.Add(time.Duration(between(r, 1, 40)) * time.Hour)
-		x.comments = append(x.comments, comment{number*10 + i, pick(r, s.w.staff).handle(), x.Updated, a.sentence()})
+		x.Updated = x.Updated.Add(time.Duration(randomBetween(r, 1, 40)) * time.Hour)
+		x.comments = append(x.comments, issueComment{number*10 + i, pickOne(r, s.w.staff).mailName(), x.Updated, a.writeSentence()})
 	}
 	x.Comments = len(x.comments)
 	if r.IntN(4) == 0 {
 		x.Title = "Fix: " + strings.ToLower(title[:1]) + title[1:]
-		x.Pull = &pull{Head: fmt.Sprintf("fix-%d", number), Base: "main", Draft: r.IntN(6) == 0, Conflict: r.IntN(6) == 0,
-			Files: between(r, 1, 14)}
+		x.Pull = &pullRequest{Head: fmt.Sprintf("fix-%d", number), Base: "main", Draft: r.IntN(6) == 0, Conflict: r.IntN(6) == 0,
+			Files: randomBetween(r, 1, 14)}
 	}
-	if age := now.Sub(created); r.IntN(100) < 60+int(age.Hours()/24/25) {
-		at := x.Updated.Add(time.Duration(between(r, 1, 72)) * time.Hour)
+	if age := demoToday.Sub(created); r.IntN(100) < 60+int(age.Hours()/24/25) {
+		at := x.Updated.Add(time.Duration(randomBetween(r, 1, 72)) * time.Hour)
 		x.State, x.Reason, x.Updated, x.Closed = "closed", "completed", at, &at
 		if x.Pull != nil {
 			x.Pull.Merged, x.Pull.Draft, x.Pull.Conflict = true, false, false
 		}
 	}
-	if x.Updated.After(now) {
-		x.Updated = now
+	if x.Updated.After(demoToday) {
+		x.Updated = demoToday
 	}
 	return x
 }
 
-// diff returns the change of a pull request as a patch in plain text.
-func (s *issues) diff(in struct {
+// pullDiff returns the change of a pull request as a patch in plain text.
+func (s *issueServer) pullDiff(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`
 	Number int    `json:"pull_number"`
-}) (result, error) {
-	repo, x, err := s.pull(in.Owner, in.Repo, in.Number)
+}) (toolResult, error) {
+	repo, x, err := s.findPull(in.Owner, in.Repo, in.Number)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	r := seeded(fmt.Sprint("diff ", repo.FullName, x.Number))
+	r := newSeededRand(fmt.Sprint("diff ", repo.FullName, x.Number))
 	var b strings.Builder
 	for i := range x.Pull.Files {
-		path := fmt.Sprintf("internal/%s/%s_%d.go", pick(r, []string{"export", "ingest", "alarm", "billing"}), pick(r, []string{"writer", "reader", "query", "page"}), i)
-		line := between(r, 10, 400)
+		path := fmt.Sprintf("internal/%s/%s_%d.go", pickOne(r, []string{"export", "ingest", "alarm", "billing"}), pickOne(r, []string{"writer", "reader", "query", "page"}), i)
+		line := randomBetween(r, 10, 400)
 		fmt.Fprintf(&b, "diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -%[2]d,4 +%[2]d,5 @@\n", path, line)
-		fmt.Fprintf(&b, " \trows, err := load(ctx, id)\n-\tlimit := %d\n+\tlimit := %d\n+\tdefer rows.Close()\n \tif err != nil {\n", between(r, 10, 500), between(r, 500, 5000))
+		fmt.Fprintf(&b, " \trows, err := load(ctx, id)\n-\tlimit := %d\n+\tlimit := %d\n+\tdefer rows.Close()\n \tif err != nil {\n", randomBetween(r, 10, 500), randomBetween(r, 500, 5000))
 	}
-	return plain("%s", b.String())
+	return textResult("%s", b.String())
 }

@@ -12,9 +12,9 @@ import (
 
 const mailCount = 4200
 
-type mail struct {
-	*base
-	w        *world
+type mailServer struct {
+	*serverBase
+	w        *demoWorld
 	me       string
 	messages []*mailMessage // newest first
 	byID     map[string]*mailMessage
@@ -42,34 +42,34 @@ type mailAttachment struct {
 	MimeType string `json:"mimeType"`
 }
 
-func buildMail(b *base) map[string]tool {
-	m := &mail{base: b, w: newWorld(), byID: map[string]*mailMessage{}}
-	m.fill()
-	return map[string]tool{
-		"search_messages": read(m.search),
-		"get_message":     read(m.get),
-		"get_thread":      read(m.thread),
-		"get_attachment":  read(m.attachment),
-		"list_labels":     read(m.labels),
-		"list_history":    read(m.history),
-		"send_message":    write(m.send),
-		"create_draft":    write(m.draft),
-		"modify_labels":   write(m.modify),
-		"trash_message":   write(m.trash),
+func buildMail(b *serverBase) map[string]toolFunc {
+	m := &mailServer{serverBase: b, w: newWorld(), byID: map[string]*mailMessage{}}
+	m.fillMessages()
+	return map[string]toolFunc{
+		"search_messages": readTool(m.searchMessages),
+		"get_message":     readTool(m.getMessage),
+		"get_thread":      readTool(m.getThread),
+		"get_attachment":  readTool(m.getAttachment),
+		"list_labels":     readTool(m.listLabels),
+		"list_history":    readTool(m.listHistory),
+		"send_message":    writeTool(m.sendMessage),
+		"create_draft":    writeTool(m.saveDraft),
+		"modify_labels":   writeTool(m.modifyLabels),
+		"trash_message":   writeTool(m.trashMessage),
 	}
 }
 
-func (m *mail) fill() {
+func (m *mailServer) fillMessages() {
 	m.me = "sales@nordlys.example"
-	r := seeded("mail")
+	r := newSeededRand("mail")
 	a := newAuthor(m.w, "mail", r)
 	subjects := []string{"Offer for ", "Invoice ", "Installation at ", "Question about the ", "Renewal ", "Minutes of our call, "}
 	for i := range mailCount {
-		p := pick(r, m.w.contacts)
-		msg := &mailMessage{ID: fmt.Sprintf("18f%09x", 70_000+i*37), From: p.name() + " <" + p.Email + ">", To: []string{m.me}, Subject: pick(r, subjects) + p.Company,
-			Date: now.Add(-time.Duration(i) * 47 * time.Minute), Labels: []string{"INBOX"}}
+		p := pickOne(r, m.w.contacts)
+		msg := &mailMessage{ID: fmt.Sprintf("18f%09x", 70_000+i*37), From: p.fullName() + " <" + p.Email + ">", To: []string{m.me}, Subject: pickOne(r, subjects) + p.Company,
+			Date: demoToday.Add(-time.Duration(i) * 47 * time.Minute), Labels: []string{"INBOX"}}
 		msg.ThreadID = "t" + msg.ID
-		if prev := i - between(r, 1, 40); r.IntN(4) == 0 && prev >= 0 {
+		if prev := i - randomBetween(r, 1, 40); r.IntN(4) == 0 && prev >= 0 {
 			older := m.messages[prev] // an older message gets the thread of a newer one
 			msg.ThreadID, msg.Subject = older.ThreadID, strings.TrimPrefix(older.Subject, "Re: ")
 		}
@@ -80,41 +80,41 @@ func (m *mail) fill() {
 			msg.Labels = append(msg.Labels, "IMPORTANT")
 		}
 		if r.IntN(6) == 0 {
-			msg.Attachment = &mailAttachment{"att" + msg.ID, pick(r, []string{"offer", "invoice", "protocol"}) + fmt.Sprintf("-%d.pdf", 2000+i), pdfMime}
+			msg.Attachment = &mailAttachment{"att" + msg.ID, pickOne(r, []string{"offer", "invoice", "protocol"}) + fmt.Sprintf("-%d.pdf", 2000+i), pdfMime}
 		}
 		msg.body = sync.OnceValue(func() string {
-			r := seeded(msg.ID)
-			return "Dear sales team,\n\n" + a.with(r).paragraph(between(r, 2, 5)) + "\n\nKind regards\n" + p.name() + "\n" + p.Title + ", " + p.Company + "\n" + p.Phone
+			r := newSeededRand(msg.ID)
+			return "Dear sales team,\n\n" + a.withRandom(r).writeParagraph(randomBetween(r, 2, 5)) + "\n\nKind regards\n" + p.fullName() + "\n" + p.Title + ", " + p.Company + "\n" + p.Phone
 		})
 		m.messages = append(m.messages, msg)
 		m.byID[msg.ID] = msg
 	}
 }
 
-// snippet returns the first hundred characters without line breaks.
-func snippet(body string) string {
+// bodySnippet returns the first hundred characters without line breaks.
+func bodySnippet(body string) string {
 	r := []rune(strings.Join(strings.Fields(body), " "))
 	return string(r[:min(len(r), 100)])
 }
 
-func (m *mail) find(id string) (*mailMessage, error) {
+func (m *mailServer) findMessage(id string) (*mailMessage, error) {
 	if msg, ok := m.byID[id]; ok {
 		return msg, nil
 	}
-	return nil, m.missing("message", id)
+	return nil, m.missingError("message", id)
 }
 
-// search supports from: to: subject: is:unread has:attachment label: after:YYYY-MM-DD before:YYYY-MM-DD and plain
+// searchMessages supports from: to: subject: is:unread has:attachment label: after:YYYY-MM-DD before:YYYY-MM-DD and plain
 // words. A message must match all of them.
-func (m *mail) search(in struct {
+func (m *mailServer) searchMessages(in struct {
 	Query      string   `json:"query"`
 	Labels     []string `json:"labelIds"`
 	MaxResults int      `json:"maxResults"`
 	PageToken  string   `json:"pageToken"`
-}) (result, error) {
+}) (toolResult, error) {
 	terms, err := mailTerms(in.Query)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	type ref struct {
 		ID       string `json:"id"`
@@ -127,11 +127,11 @@ func (m *mail) search(in struct {
 			found = append(found, ref{msg.ID, msg.ThreadID})
 		}
 	}
-	page, next, err := pageByToken(found, "messages:"+in.Query, in.PageToken, or(in.MaxResults, 100))
+	page, next, err := pageByToken(found, "messages:"+in.Query, in.PageToken, orDefault(in.MaxResults, 100))
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	return structured(struct {
+	return structuredResult(struct {
 		Messages []ref  `json:"messages"`
 		Next     string `json:"nextPageToken,omitempty"`
 		Estimate int    `json:"resultSizeEstimate"`
@@ -153,15 +153,15 @@ func mailTerms(query string) ([]func(*mailMessage) bool, error) {
 func mailTerm(word string) (func(*mailMessage) bool, error) {
 	operator, value, found := strings.Cut(word, ":")
 	if !found {
-		return func(x *mailMessage) bool { return has(x.Subject+"\n"+x.From+"\n"+x.body(), word) }, nil
+		return func(x *mailMessage) bool { return containsFold(x.Subject+"\n"+x.From+"\n"+x.body(), word) }, nil
 	}
 	switch operator {
 	case "from":
-		return func(x *mailMessage) bool { return has(x.From, value) }, nil
+		return func(x *mailMessage) bool { return containsFold(x.From, value) }, nil
 	case "to":
-		return func(x *mailMessage) bool { return has(strings.Join(x.To, " "), value) }, nil
+		return func(x *mailMessage) bool { return containsFold(strings.Join(x.To, " "), value) }, nil
 	case "subject":
-		return func(x *mailMessage) bool { return has(x.Subject, value) }, nil
+		return func(x *mailMessage) bool { return containsFold(x.Subject, value) }, nil
 	case "is", "label", "in":
 		return func(x *mailMessage) bool { return slices.Contains(x.Labels, strings.ToUpper(value)) }, nil
 	case "has":
@@ -176,31 +176,31 @@ func mailTerm(word string) (func(*mailMessage) bool, error) {
 	return nil, fmt.Errorf("400 Bad request: the query knows from: to: subject: is: label: has: after: before:, not '%s:'", operator)
 }
 
-func (m *mail) get(in struct {
+func (m *mailServer) getMessage(in struct {
 	ID     string `json:"id"`
 	Format string `json:"format"`
-}) (result, error) {
-	msg, err := m.find(in.ID)
+}) (toolResult, error) {
+	msg, err := m.findMessage(in.ID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if in.Format == "raw" {
 		eml := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n\r\n%s",
 			msg.From, strings.Join(msg.To, ", "), msg.Subject, msg.Date.Format(time.RFC1123Z), msg.body())
-		return plain("%s", base64.URLEncoding.EncodeToString([]byte(eml)))
+		return textResult("%s", base64.URLEncoding.EncodeToString([]byte(eml)))
 	}
 	shown := *msg
-	shown.Snippet = snippet(msg.body())
+	shown.Snippet = bodySnippet(msg.body())
 	if in.Format != "metadata" {
 		shown.Body = msg.body()
 	}
 	return jsonText(shown)
 }
 
-// thread answers with one content part for each message, oldest first.
-func (m *mail) thread(in struct {
+// getThread answers with one content part for each message, oldest first.
+func (m *mailServer) getThread(in struct {
 	ThreadID string `json:"threadId"`
-}) (result, error) {
+}) (toolResult, error) {
 	var content []any
 	for _, msg := range slices.Backward(m.messages) {
 		if msg.ThreadID == in.ThreadID {
@@ -209,26 +209,26 @@ func (m *mail) thread(in struct {
 		}
 	}
 	if content == nil {
-		return result{}, m.missing("thread", in.ThreadID)
+		return toolResult{}, m.missingError("thread", in.ThreadID)
 	}
-	return parts(content...)
+	return partsResult(content...)
 }
 
-func (m *mail) attachment(in struct {
+func (m *mailServer) getAttachment(in struct {
 	MessageID    string `json:"messageId"`
 	AttachmentID string `json:"attachmentId"`
-}) (result, error) {
-	msg, err := m.find(in.MessageID)
+}) (toolResult, error) {
+	msg, err := m.findMessage(in.MessageID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if a := msg.Attachment; a != nil && a.ID == in.AttachmentID {
-		return parts(resourcePart{"resource", resource{URI: "mail:///" + msg.ID + "/" + a.Filename, MimeType: a.MimeType, Blob: asPDF(a.Filename)}})
+		return partsResult(resourcePart{"resource", resourceContent{URI: "mail:///" + msg.ID + "/" + a.Filename, MimeType: a.MimeType, Blob: asPDF(a.Filename)}})
 	}
-	return result{}, m.missing("attachment", in.AttachmentID)
+	return toolResult{}, m.missingError("attachment", in.AttachmentID)
 }
 
-func (m *mail) labels(struct{}) (result, error) {
+func (m *mailServer) listLabels(struct{}) (toolResult, error) {
 	type label struct {
 		ID       string `json:"id"`
 		Messages int    `json:"messagesTotal"`
@@ -243,22 +243,22 @@ func (m *mail) labels(struct{}) (result, error) {
 	for _, id := range sortedKeys(counts) {
 		list = append(list, label{id, counts[id]})
 	}
-	return structured(struct {
+	return structuredResult(struct {
 		Labels []label `json:"labels"`
 	}{list})
 }
 
-func (m *mail) history(in struct {
+func (m *mailServer) listHistory(in struct {
 	MaxResults int    `json:"maxResults"`
 	PageToken  string `json:"pageToken"`
-}) (result, error) {
-	page, next, err := pageByToken(m.effectsOn(""), "history", in.PageToken, or(in.MaxResults, 100))
+}) (toolResult, error) {
+	page, next, err := pageByToken(m.effectsOn(""), "history", in.PageToken, orDefault(in.MaxResults, 100))
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	return jsonText(struct {
-		History []Effect `json:"history"`
-		Next    string   `json:"nextPageToken,omitempty"`
+		History []RecordedEffect `json:"history"`
+		Next    string           `json:"nextPageToken,omitempty"`
 	}{page, next})
 }
 
@@ -269,74 +269,74 @@ type mailInput struct {
 	ThreadID string   `json:"threadId"`
 }
 
-// keep adds a message of our own as the newest of the mailbox.
-func (m *mail) keep(in mailInput, label string) (*mailMessage, error) {
+// addMessage adds a message of our own as the newest of the mailbox.
+func (m *mailServer) addMessage(in mailInput, label string) (*mailMessage, error) {
 	if in.ThreadID != "" && !slices.ContainsFunc(m.messages, func(x *mailMessage) bool { return x.ThreadID == in.ThreadID }) {
-		return nil, m.missing("thread", in.ThreadID)
+		return nil, m.missingError("thread", in.ThreadID)
 	}
 	if slices.ContainsFunc(in.To, func(to string) bool { return strings.HasSuffix(to, "@bounce.example") }) {
 		return nil, errors.New("550 Mailbox unavailable: the domain bounce.example accepts no mail")
 	}
 	id := fmt.Sprintf("19a%09x", len(m.effects))
-	msg := &mailMessage{ID: id, ThreadID: or(in.ThreadID, "t"+id), Labels: []string{label}, From: "Nordlys Sales <" + m.me + ">", To: in.To, Subject: in.Subject,
-		Date: m.clock(), body: fixed(in.Body)}
+	msg := &mailMessage{ID: id, ThreadID: orDefault(in.ThreadID, "t"+id), Labels: []string{label}, From: "Nordlys Sales <" + m.me + ">", To: in.To, Subject: in.Subject,
+		Date: m.nextTime(), body: fixedContent(in.Body)}
 	m.messages = append([]*mailMessage{msg}, m.messages...)
 	m.byID[id] = msg
 	return msg, nil
 }
 
-type kept struct {
+type storedMessage struct {
 	ID       string   `json:"id"`
 	ThreadID string   `json:"threadId"`
 	Labels   []string `json:"labelIds"`
 }
 
-func (m *mail) send(in mailInput) (result, error) {
-	msg, err := m.keep(in, "SENT")
+func (m *mailServer) sendMessage(in mailInput) (toolResult, error) {
+	msg, err := m.addMessage(in, "SENT")
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	m.did("send_message", msg.ID, "to %s", strings.Join(in.To, ", "))
-	return structured(kept{msg.ID, msg.ThreadID, msg.Labels})
+	m.recordEffect("send_message", msg.ID, "to %s", strings.Join(in.To, ", "))
+	return structuredResult(storedMessage{msg.ID, msg.ThreadID, msg.Labels})
 }
 
-func (m *mail) draft(in mailInput) (result, error) {
-	msg, err := m.keep(in, "DRAFT")
+func (m *mailServer) saveDraft(in mailInput) (toolResult, error) {
+	msg, err := m.addMessage(in, "DRAFT")
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	m.drafts++
-	m.did("create_draft", msg.ID, "%s", in.Subject)
-	return plain("Created draft r-%d with message %s.", m.drafts, msg.ID)
+	m.recordEffect("create_draft", msg.ID, "%s", in.Subject)
+	return textResult("Created draft r-%d with message %s.", m.drafts, msg.ID)
 }
 
-func (m *mail) modify(in struct {
+func (m *mailServer) modifyLabels(in struct {
 	IDs    []string `json:"ids"`
 	Add    []string `json:"addLabelIds"`
 	Remove []string `json:"removeLabelIds"`
-}) (result, error) {
+}) (toolResult, error) {
 	for _, id := range in.IDs {
-		if _, err := m.find(id); err != nil {
-			return result{}, err
+		if _, err := m.findMessage(id); err != nil {
+			return toolResult{}, err
 		}
 	}
 	for _, id := range in.IDs {
 		msg := m.byID[id]
 		labels := slices.DeleteFunc(slices.Clone(msg.Labels), func(l string) bool { return slices.Contains(in.Remove, l) || slices.Contains(in.Add, l) })
 		msg.Labels = append(labels, in.Add...)
-		m.did("modify_labels", id, "%s", strings.Join(msg.Labels, " "))
+		m.recordEffect("modify_labels", id, "%s", strings.Join(msg.Labels, " "))
 	}
-	return plain("Changed the labels of %d messages.", len(in.IDs))
+	return textResult("Changed the labels of %d messages.", len(in.IDs))
 }
 
-func (m *mail) trash(in struct {
+func (m *mailServer) trashMessage(in struct {
 	ID string `json:"id"`
-}) (result, error) {
-	msg, err := m.find(in.ID)
+}) (toolResult, error) {
+	msg, err := m.findMessage(in.ID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	msg.Labels = []string{"TRASH"}
-	m.did("trash_message", msg.ID, "%s", msg.Subject)
-	return structured(kept{msg.ID, msg.ThreadID, msg.Labels})
+	m.recordEffect("trash_message", msg.ID, "%s", msg.Subject)
+	return structuredResult(storedMessage{msg.ID, msg.ThreadID, msg.Labels})
 }

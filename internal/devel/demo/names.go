@@ -3,8 +3,8 @@ package demo
 import "sync"
 
 // countries lists the countries of people and companies.
-var countries = sync.OnceValue(func() []country {
-	return []country{
+var countries = sync.OnceValue(func() []worldCountry {
+	return []worldCountry{
 		newCountry("Norway", "+47 22 ## ## ##", "Hanne Ingrid Solveig Astrid Silje Lars Bjørn Erik Magnus Øyvind Kari Torstein",
 			"Halvorsen Bakke Nygård Solberg Dahl Lien Haugen Strand Fjeld Moen Aasen Brekke", "Oslo, Bergen, Trondheim, Stavanger", "AS, ASA"),
 		newCountry("Germany", "+49 30 23125 ###", "Anna Lena Katharina Jürgen Stefan Matthias Sabine Uwe Björn Greta Friedrich Heike",

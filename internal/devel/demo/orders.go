@@ -8,14 +8,14 @@ import (
 // orderCount sets the number of orders. It is the same on the drive, in the sheets and in the database.
 const orderCount = 10_000
 
-type article struct {
+type catalogueArticle struct {
 	sku, name, category string
 	price               float64
 }
 
-// catalogue returns the products that Nordlys Instruments sells.
-func catalogue() []article {
-	return []article{
+// articleCatalogue returns the products that Nordlys Instruments sells.
+func articleCatalogue() []catalogueArticle {
+	return []catalogueArticle{
 		{"NL-T100", "T100 thermometer", "Sensors", 149.00}, {"NL-T200", "T200 cryo thermometer", "Sensors", 389.00},
 		{"NL-H50", "H50 humidity sensor", "Sensors", 119.50}, {"NL-P30", "P30 pressure transmitter", "Sensors", 274.00},
 		{"NL-V10", "V10 vibration monitor", "Sensors", 512.00}, {"NL-F80", "F80 flow meter", "Sensors", 845.00},
@@ -25,26 +25,26 @@ func catalogue() []article {
 	}
 }
 
-// orders returns the table of orders, oldest first. Amounts are in whole cents.
-func orders(w *world) *table {
-	r := seeded("orders")
-	t := &table{name: "orders", cols: []column{
+// makeOrders returns the table of orders, oldest first. Amounts are in whole cents.
+func makeOrders(w *demoWorld) *dataTable {
+	r := newSeededRand("orders")
+	t := &dataTable{name: "orders", cols: []tableColumn{
 		{name: "Order ID", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Customer", kind: textKind}, {name: "Email", kind: textKind},
 		{name: "Region", kind: textKind, options: regions}, {name: "Product", kind: textKind}, {name: "Quantity", kind: integerKind},
 		{name: "Unit Price", kind: decimalKind}, {name: "Amount", kind: decimalKind},
 		{name: "Status", kind: textKind, options: []string{"pending", "processing", "shipped", "completed", "cancelled", "refunded"}},
 		{name: "Sales Rep", kind: textKind},
 	}}
-	goods := catalogue()
+	goods := articleCatalogue()
 	for i := range orderCount {
-		buyer := pick(r, w.contacts)
-		item := pick(r, goods)
-		quantity := between(r, 1, 40)
+		buyer := pickOne(r, w.contacts)
+		item := pickOne(r, goods)
+		quantity := randomBetween(r, 1, 40)
 		price := math.Round(item.price*float64(100-r.IntN(13))) / 100 // list price less a discount of up to 12 %
 		age := 720 - i*720/orderCount
 		t.rows = append(t.rows, []any{
-			fmt.Sprintf("ORD-%05d", 10_001+i), day(now.AddDate(0, 0, -age)), buyer.Company, buyer.Email, regionOf(buyer.Country), item.name,
-			int64(quantity), price, math.Round(price*float64(quantity)*100) / 100, orderStatus(r.IntN(100), age), w.staff[r.IntN(10)].name(),
+			fmt.Sprintf("ORD-%05d", 10_001+i), formatDay(demoToday.AddDate(0, 0, -age)), buyer.Company, buyer.Email, regionOf(buyer.Country), item.name,
+			int64(quantity), price, math.Round(price*float64(quantity)*100) / 100, orderStatus(r.IntN(100), age), w.staff[r.IntN(10)].fullName(),
 		})
 	}
 	return t

@@ -12,22 +12,22 @@ import (
 //go:embed programs/*.ts
 var programFiles embed.FS
 
-// Program represents an example that shows the use of code execution. It runs against the bundled servers under their
+// ExampleProgram represents an example that shows the use of code execution. It runs against the bundled servers under their
 // own names.
-type Program struct {
+type ExampleProgram struct {
 	Name  string // "1-copy-transcript"
 	Title string
 	About string // one or two sentences
 	Code  string // TypeScript, without the comment in front
 }
 
-// Programs returns the examples in the order of presentation.
-func Programs() []Program {
+// ExamplePrograms returns the examples in the order of presentation.
+func ExamplePrograms() []ExampleProgram {
 	entries, err := programFiles.ReadDir("programs")
 	if err != nil {
 		panic(err) // embedded
 	}
-	var list []Program
+	var list []ExampleProgram
 	for _, e := range entries {
 		source, err := programFiles.ReadFile(path.Join("programs", e.Name()))
 		if err != nil {
@@ -38,8 +38,8 @@ func Programs() []Program {
 	return list
 }
 
-func newProgram(name, source string) Program {
+func newProgram(name, source string) ExampleProgram {
 	front, code, _ := strings.Cut(source, "\n\n")
 	title, about, _ := strings.Cut(strings.ReplaceAll("\n"+front, "\n// ", "\n")[1:], "\n")
-	return Program{Name: name, Title: title, About: strings.ReplaceAll(about, "\n", " "), Code: code}
+	return ExampleProgram{Name: name, Title: title, About: strings.ReplaceAll(about, "\n", " "), Code: code}
 }

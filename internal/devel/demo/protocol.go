@@ -34,7 +34,7 @@ const (
 	codeVersion        = -32022
 )
 
-type request struct {
+type rpcRequest struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -46,13 +46,13 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-func refuse(code int, format string, args ...any) *rpcError {
+func newRPCError(code int, format string, args ...any) *rpcError {
 	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// conn represents one connection to a Server.
-type conn struct {
-	server *Server
+// serverConn represents one connection to a Server.
+type serverConn struct {
+	server *DemoServer
 	end    context.CancelCauseFunc
 	slots  chan struct{}
 	calls  sync.WaitGroup
@@ -66,19 +66,19 @@ type conn struct {
 
 // Serve answers one client until in ends, ctx is done or out fails. When in ends, it first answers the pending calls.
 // When ctx ends, the goroutine that reads in continues until in ends.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+func (s *DemoServer) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	c := &conn{server: s, end: end, out: out, slots: make(chan struct{}, maxConcurrent), running: map[string]context.CancelFunc{}}
+	c := &serverConn{server: s, end: end, out: out, slots: make(chan struct{}, maxConcurrent), running: map[string]context.CancelFunc{}}
 	lines, ended := readLines(ctx, in)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case line := <-lines:
-			c.accept(ctx, line)
+			c.acceptLine(ctx, line)
 		case err := <-ended:
-			return errors.Join(err, c.drain(ctx))
+			return errors.Join(err, c.waitForCalls(ctx))
 		}
 	}
 }
@@ -105,8 +105,8 @@ func readLines(ctx context.Context, in io.Reader) (lines <-chan []byte, ended <-
 	return out, end
 }
 
-// drain waits for the pending calls.
-func (c *conn) drain(ctx context.Context) error {
+// waitForCalls waits for the pending calls.
+func (c *serverConn) waitForCalls(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { c.calls.Wait(); close(done) }()
 	select {
@@ -117,28 +117,28 @@ func (c *conn) drain(ctx context.Context) error {
 	}
 }
 
-// accept starts to answer one line: a message, or a batch as 2025-03-26 has it.
-func (c *conn) accept(ctx context.Context, line []byte) {
+// acceptLine starts to answer one line: a message, or a batch as 2025-03-26 has it.
+func (c *serverConn) acceptLine(ctx context.Context, line []byte) {
 	if line[0] == '[' {
-		c.start(ctx, "", func(ctx context.Context) []byte { return c.batch(ctx, line) })
+		c.startCall(ctx, "", func(ctx context.Context) []byte { return c.answerBatch(ctx, line) })
 		return
 	}
-	var r request
+	var r rpcRequest
 	if err := json.Unmarshal(line, &r); err != nil {
-		c.write(failed(nil, refuse(codeParse, "parse error: %v", err)))
+		c.writeLine(errorResponse(nil, newRPCError(codeParse, "parse error: %v", err)))
 		return
 	}
 	switch {
 	case r.Method == "": // an answer to a question that was never asked
 	case r.ID == nil:
-		c.notified(r)
+		c.handleNotification(r)
 	default:
-		c.start(ctx, string(r.ID), func(ctx context.Context) []byte { return c.answer(ctx, r) })
+		c.startCall(ctx, string(r.ID), func(ctx context.Context) []byte { return c.answerRequest(ctx, r) })
 	}
 }
 
-// start runs work in its own goroutine and writes its result, unless the client has cancelled it.
-func (c *conn) start(ctx context.Context, id string, work func(context.Context) []byte) {
+// startCall runs work in its own goroutine and writes its result, unless the client has cancelled it.
+func (c *serverConn) startCall(ctx context.Context, id string, work func(context.Context) []byte) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -155,13 +155,13 @@ func (c *conn) start(ctx context.Context, id string, work func(context.Context) 
 		delete(c.running, id)
 		c.mu.Unlock()
 		if ctx.Err() == nil && reply != nil {
-			c.write(reply)
+			c.writeLine(reply)
 		}
 		cancel()
 	})
 }
 
-func (c *conn) notified(r request) {
+func (c *serverConn) handleNotification(r rpcRequest) {
 	if r.Method != "notifications/cancelled" {
 		return
 	}
@@ -176,18 +176,18 @@ func (c *conn) notified(r request) {
 	}
 }
 
-func (c *conn) batch(ctx context.Context, line []byte) []byte {
-	var items []request
+func (c *serverConn) answerBatch(ctx context.Context, line []byte) []byte {
+	var items []rpcRequest
 	if err := json.Unmarshal(line, &items); err != nil || len(items) == 0 {
-		return failed(nil, refuse(codeInvalidRequest, "a batch must be a non-empty array of messages"))
+		return errorResponse(nil, newRPCError(codeInvalidRequest, "a batch must be a non-empty array of messages"))
 	}
 	var replies [][]byte
 	for _, r := range items {
 		if r.ID == nil || r.Method == "" {
-			c.notified(r)
+			c.handleNotification(r)
 			continue
 		}
-		replies = append(replies, c.answer(ctx, r))
+		replies = append(replies, c.answerRequest(ctx, r))
 	}
 	if replies == nil {
 		return nil
@@ -195,7 +195,7 @@ func (c *conn) batch(ctx context.Context, line []byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(replies, []byte(",")), []byte("]"))
 }
 
-func (c *conn) write(message []byte) {
+func (c *serverConn) writeLine(message []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if _, err := c.out.Write(append(message, '\n')); err != nil {
@@ -203,26 +203,26 @@ func (c *conn) write(message []byte) {
 	}
 }
 
-func (c *conn) answer(ctx context.Context, r request) []byte {
+func (c *serverConn) answerRequest(ctx context.Context, r rpcRequest) []byte {
 	modern, refusal := isModern(r.Params)
 	if refusal != nil {
-		return failed(r.ID, refusal)
+		return errorResponse(r.ID, refusal)
 	}
-	result, refusal := c.server.handle(ctx, r, modern)
+	result, refusal := c.server.handleRequest(ctx, r, modern)
 	if refusal != nil {
-		return failed(r.ID, refusal)
+		return errorResponse(r.ID, refusal)
 	}
 	if modern {
-		result = c.server.stamp(result)
+		result = c.server.addResultMeta(result)
 	}
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), r.ID, []byte(`,"result":`), result, []byte(`}`))
 }
 
-func failed(id json.RawMessage, e *rpcError) []byte {
+func errorResponse(id json.RawMessage, e *rpcError) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encode(e), []byte(`}`))
+	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encodeJSON(e), []byte(`}`))
 }
 
 // isModern reports whether a request uses a stateless protocol version: then, and only then, its _meta names the
@@ -235,25 +235,25 @@ func isModern(params json.RawMessage) (bool, *rpcError) {
 		} `json:"_meta"`
 	}
 	if len(params) > 0 && json.Unmarshal(params, &p) != nil {
-		return false, refuse(codeInvalidParams, "params must be an object")
+		return false, newRPCError(codeInvalidParams, "params must be an object")
 	}
 	switch version := p.Meta.Version; {
 	case version < modernVersion:
 		return false, nil
 	case version > modernVersion:
-		e := refuse(codeVersion, "unsupported protocol version")
+		e := newRPCError(codeVersion, "unsupported protocol version")
 		e.Data = map[string]any{"supported": allVersions(), "requested": version}
 		return false, e
 	case len(p.Meta.Capabilities) == 0 || p.Meta.Capabilities[0] != '{':
-		return false, refuse(codeInvalidParams, "missing or invalid _meta field %q", "io.modelcontextprotocol/clientCapabilities")
+		return false, newRPCError(codeInvalidParams, "missing or invalid _meta field %q", "io.modelcontextprotocol/clientCapabilities")
 	}
 	return true, nil
 }
 
 func allVersions() []string { return append([]string{modernVersion}, legacyVersions...) }
 
-// handle answers one request with a non-empty JSON object, except for ping.
-func (s *Server) handle(ctx context.Context, r request, modern bool) ([]byte, *rpcError) {
+// handleRequest answers one request with a non-empty JSON object, except for ping.
+func (s *DemoServer) handleRequest(ctx context.Context, r rpcRequest, modern bool) ([]byte, *rpcError) {
 	switch {
 	case r.Method == "tools/call":
 		return s.callTool(ctx, r.Params)
@@ -266,42 +266,42 @@ func (s *Server) handle(ctx context.Context, r request, modern bool) ([]byte, *r
 	case r.Method == "ping" && !modern:
 		return []byte("{}"), nil
 	}
-	return nil, refuse(codeNoMethod, "method %q is not supported", r.Method)
+	return nil, newRPCError(codeNoMethod, "method %q is not supported", r.Method)
 }
 
-type implementation struct {
+type serverInfo struct {
 	Name    string `json:"name"`
 	Title   string `json:"title"`
 	Version string `json:"version"`
 }
 
-func (s *Server) info() implementation {
-	return implementation{Name: "nordlys-" + s.name, Title: s.title, Version: "1.0.0"}
+func (s *DemoServer) implementationInfo() serverInfo {
+	return serverInfo{Name: "nordlys-" + s.name, Title: s.title, Version: "1.0.0"}
 }
 
 var capabilities = json.RawMessage(`{"tools":{}}`)
 
-func (s *Server) initialize(params json.RawMessage) ([]byte, *rpcError) {
+func (s *DemoServer) initialize(params json.RawMessage) ([]byte, *rpcError) {
 	var p struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil || p.ProtocolVersion == "" {
-		return nil, refuse(codeInvalidParams, "initialize needs protocolVersion")
+		return nil, newRPCError(codeInvalidParams, "initialize needs protocolVersion")
 	}
 	version := p.ProtocolVersion
 	if !slices.Contains(legacyVersions, version) {
 		version = legacyVersions[0]
 	}
-	return encode(struct {
+	return encodeJSON(struct {
 		ProtocolVersion string          `json:"protocolVersion"`
 		Capabilities    json.RawMessage `json:"capabilities"`
-		ServerInfo      implementation  `json:"serverInfo"`
+		ServerInfo      serverInfo      `json:"serverInfo"`
 		Instructions    string          `json:"instructions"`
-	}{version, capabilities, s.info(), s.instructions}), nil
+	}{version, capabilities, s.implementationInfo(), s.instructions}), nil
 }
 
-func (s *Server) discover() []byte {
-	return encode(struct {
+func (s *DemoServer) discover() []byte {
+	return encodeJSON(struct {
 		SupportedVersions []string        `json:"supportedVersions"`
 		Capabilities      json.RawMessage `json:"capabilities"`
 		Instructions      string          `json:"instructions"`
@@ -310,21 +310,21 @@ func (s *Server) discover() []byte {
 	}{allVersions(), capabilities, s.instructions, 300_000, "public"})
 }
 
-// stamp adds the members that every result of the stateless protocol versions has.
-func (s *Server) stamp(object []byte) []byte {
-	return slices.Concat([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), encode(s.info()), []byte(`},`), object[1:])
+// addResultMeta adds the members that every result of the stateless protocol versions has.
+func (s *DemoServer) addResultMeta(object []byte) []byte {
+	return slices.Concat([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), encodeJSON(s.implementationInfo()), []byte(`},`), object[1:])
 }
 
-func (s *Server) listTools(params json.RawMessage, modern bool) ([]byte, *rpcError) {
+func (s *DemoServer) listTools(params json.RawMessage, modern bool) ([]byte, *rpcError) {
 	var p struct {
 		Cursor string `json:"cursor"`
 	}
 	if len(params) > 0 && json.Unmarshal(params, &p) != nil {
-		return nil, refuse(codeInvalidParams, "cursor must be a string")
+		return nil, newRPCError(codeInvalidParams, "cursor must be a string")
 	}
 	page, next, err := pageByToken(s.definitions, "tools", p.Cursor, toolsPerPage)
 	if err != nil {
-		return nil, refuse(codeInvalidParams, "invalid cursor")
+		return nil, newRPCError(codeInvalidParams, "invalid cursor")
 	}
 	var list struct {
 		Tools []json.RawMessage `json:"tools"`
@@ -339,23 +339,23 @@ func (s *Server) listTools(params json.RawMessage, modern bool) ([]byte, *rpcErr
 	if modern {
 		list.TTL, list.Scope = 300_000, "public"
 	}
-	return encode(list), nil
+	return encodeJSON(list), nil
 }
 
-func (s *Server) callTool(ctx context.Context, params json.RawMessage) ([]byte, *rpcError) {
+func (s *DemoServer) callTool(ctx context.Context, params json.RawMessage) ([]byte, *rpcError) {
 	var p struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, refuse(codeInvalidParams, "tools/call needs name and arguments: %v", err)
+		return nil, newRPCError(codeInvalidParams, "tools/call needs name and arguments: %v", err)
 	}
-	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == p.Name })
+	i := slices.IndexFunc(s.definitions, func(d *toolDefinition) bool { return d.name == p.Name })
 	if i < 0 {
-		return nil, refuse(codeInvalidParams, "unknown tool %q", p.Name)
+		return nil, newRPCError(codeInvalidParams, "unknown tool %q", p.Name)
 	}
 	if ctx.Err() != nil {
-		return nil, refuse(codeInternal, "cancelled")
+		return nil, newRPCError(codeInternal, "cancelled")
 	}
-	return s.call(s.definitions[i], p.Arguments), nil
+	return s.runToolCall(s.definitions[i], p.Arguments), nil
 }

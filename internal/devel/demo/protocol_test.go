@@ -152,17 +152,17 @@ func TestDefinitionsLeaveAsTheyAre(t *testing.T) {
 }
 
 // rendezvous is a server with one tool whose calls wait for each other.
-func rendezvous(calls int) *Server {
+func rendezvous(calls int) *DemoServer {
 	s, _ := Open("drive")
 	var together sync.WaitGroup
 	together.Add(calls)
 	object, _ := jsonschema.Compile([]byte(`{"type":"object"}`))
-	s.definitions = []*definition{{name: "meet", schema: func() (*jsonschema.Schema, error) { return object, nil }}}
-	s.tools = func() map[string]tool {
-		return map[string]tool{"meet": read(func(struct{}) (result, error) {
+	s.definitions = []*toolDefinition{{name: "meet", schema: func() (*jsonschema.Schema, error) { return object, nil }}}
+	s.tools = func() map[string]toolFunc {
+		return map[string]toolFunc{"meet": readTool(func(struct{}) (toolResult, error) {
 			together.Done()
 			together.Wait()
-			return plain("met")
+			return textResult("met")
 		})}
 	}
 	return s
@@ -185,11 +185,11 @@ func TestCallsAreServedConcurrently(t *testing.T) {
 func TestCancelledCallIsNotAnswered(t *testing.T) {
 	s := rendezvous(1)
 	entered, release := make(chan bool), make(chan bool)
-	s.tools = func() map[string]tool {
-		return map[string]tool{"meet": read(func(struct{}) (result, error) {
+	s.tools = func() map[string]toolFunc {
+		return map[string]toolFunc{"meet": readTool(func(struct{}) (toolResult, error) {
 			entered <- true
 			<-release
-			return plain("met")
+			return textResult("met")
 		})}
 	}
 	in, feed := io.Pipe()

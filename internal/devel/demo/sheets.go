@@ -11,54 +11,54 @@ import (
 
 const maxCells = 2_000_000 // of one spreadsheet
 
-type sheets struct {
-	*base
-	w     *world
-	books []*workbook
+type sheetServer struct {
+	*serverBase
+	w     *demoWorld
+	books []*sheetWorkbook
 }
 
-type workbook struct {
+type sheetWorkbook struct {
 	ID      string
 	Title   string
 	Version int
-	Tabs    []*table
+	Tabs    []*dataTable
 }
 
-func buildSheets(b *base) map[string]tool {
-	s := &sheets{base: b, w: newWorld()}
-	s.fill()
-	return map[string]tool{
-		"list_spreadsheets": read(s.list),
-		"get_spreadsheet":   read(s.get),
-		"read_range":        read(s.readRange),
-		"read_rows":         read(s.readRows),
-		"list_revisions":    read(s.revisions),
-		"append_rows":       write(s.appendRows),
-		"update_range":      write(s.updateRange),
-		"clear_range":       write(s.clearRange),
-		"add_sheet":         write(s.addSheet),
+func buildSheets(b *serverBase) map[string]toolFunc {
+	s := &sheetServer{serverBase: b, w: newWorld()}
+	s.fillWorkbooks()
+	return map[string]toolFunc{
+		"list_spreadsheets": readTool(s.listWorkbooks),
+		"get_spreadsheet":   readTool(s.getWorkbook),
+		"read_range":        readTool(s.readRange),
+		"read_rows":         readTool(s.readRows),
+		"list_revisions":    readTool(s.listRevisions),
+		"append_rows":       writeTool(s.appendRows),
+		"update_range":      writeTool(s.updateRange),
+		"clear_range":       writeTool(s.clearRange),
+		"add_sheet":         writeTool(s.addSheet),
 	}
 }
 
-func (s *sheets) fill() {
-	s.books = append(s.books, &workbook{ordersSheet, "Orders 2025-2026", 1, []*table{named(orders(s.w), "Orders"), s.targets()}})
-	r := seeded("sheets")
+func (s *sheetServer) fillWorkbooks() {
+	s.books = append(s.books, &sheetWorkbook{ordersSheet, "Orders 2025-2026", 1, []*dataTable{renameTable(makeOrders(s.w), "Orders"), s.makeTargets()}})
+	r := newSeededRand("sheets")
 	for i := range 30 {
-		t := &table{name: "Readings", cols: []column{
+		t := &dataTable{name: "Readings", cols: []tableColumn{
 			{name: "Sensor", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Mean", kind: decimalKind}, {name: "Alarms", kind: integerKind},
 		}}
 		for j := range 120 {
-			t.rows = append(t.rows, []any{fmt.Sprintf("S-%04d", i*10+j%10), day(now.AddDate(0, 0, -j/10)), float64(between(r, -2000, 2500)) / 100, int64(r.IntN(4))})
+			t.rows = append(t.rows, []any{fmt.Sprintf("S-%04d", i*10+j%10), formatDay(demoToday.AddDate(0, 0, -j/10)), float64(randomBetween(r, -2000, 2500)) / 100, int64(r.IntN(4))})
 		}
-		s.books = append(s.books, &workbook{fmt.Sprintf("readings-%02d", i+1), "Readings " + s.w.companies[i].Name, 1, []*table{t}})
+		s.books = append(s.books, &sheetWorkbook{fmt.Sprintf("readings-%02d", i+1), "Readings " + s.w.companies[i].Name, 1, []*dataTable{t}})
 	}
 }
 
-func named(t *table, name string) *table { t.name = name; return t }
+func renameTable(t *dataTable, name string) *dataTable { t.name = name; return t }
 
-// targets returns a small sheet of sales targets for the orders.
-func (s *sheets) targets() *table {
-	t := &table{name: "Targets", cols: []column{{name: "Region", kind: textKind}, {name: "Quarter", kind: textKind}, {name: "Target", kind: decimalKind}}}
+// makeTargets returns a small sheet of sales targets for the orders.
+func (s *sheetServer) makeTargets() *dataTable {
+	t := &dataTable{name: "Targets", cols: []tableColumn{{name: "Region", kind: textKind}, {name: "Quarter", kind: textKind}, {name: "Target", kind: decimalKind}}}
 	for i, region := range regions {
 		for q := range 4 {
 			t.rows = append(t.rows, []any{region, fmt.Sprintf("2026-Q%d", q+1), float64(900_000 - i*150_000 + q*40_000)})
@@ -67,17 +67,17 @@ func (s *sheets) targets() *table {
 	return t
 }
 
-func (s *sheets) book(id string) (*workbook, error) {
-	i := slices.IndexFunc(s.books, func(b *workbook) bool { return b.ID == id })
+func (s *sheetServer) findWorkbook(id string) (*sheetWorkbook, error) {
+	i := slices.IndexFunc(s.books, func(b *sheetWorkbook) bool { return b.ID == id })
 	if i < 0 {
-		return nil, s.missing("spreadsheet", id)
+		return nil, s.missingError("spreadsheet", id)
 	}
 	return s.books[i], nil
 }
 
-// tab finds a sheet by its name. An empty name means the first sheet.
-func (s *sheets) tab(id, name string) (*workbook, *table, error) {
-	b, err := s.book(id)
+// findSheet finds a sheet by its name. An empty name means the first sheet.
+func (s *sheetServer) findSheet(id, name string) (*sheetWorkbook, *dataTable, error) {
+	b, err := s.findWorkbook(id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,23 +89,23 @@ func (s *sheets) tab(id, name string) (*workbook, *table, error) {
 	return nil, nil, fmt.Errorf("400 Bad request: '%s' has no sheet '%s'", id, name)
 }
 
-func (s *sheets) list(in struct {
+func (s *sheetServer) listWorkbooks(in struct {
 	Query     string `json:"query"`
 	PageToken string `json:"pageToken"`
-}) (result, error) {
+}) (toolResult, error) {
 	type entry struct {
 		ID    string `json:"spreadsheetId"`
 		Title string `json:"title"`
 	}
 	var found []entry
 	for _, b := range s.books {
-		if has(b.Title, in.Query) {
+		if containsFold(b.Title, in.Query) {
 			found = append(found, entry{b.ID, b.Title})
 		}
 	}
 	page, next, err := pageByToken(found, "books:"+in.Query, in.PageToken, 20)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	return jsonText(struct {
 		Spreadsheets []entry `json:"spreadsheets"`
@@ -113,12 +113,12 @@ func (s *sheets) list(in struct {
 	}{page, next})
 }
 
-func (s *sheets) get(in struct {
+func (s *sheetServer) getWorkbook(in struct {
 	ID string `json:"spreadsheetId"`
-}) (result, error) {
-	b, err := s.book(in.ID)
+}) (toolResult, error) {
+	b, err := s.findWorkbook(in.ID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	type tab struct {
 		Name    string   `json:"name"`
@@ -129,7 +129,7 @@ func (s *sheets) get(in struct {
 	for _, t := range b.Tabs {
 		tabs = append(tabs, tab{t.name, len(t.rows), t.colNames()})
 	}
-	return structured(struct {
+	return structuredResult(struct {
 		ID      string `json:"spreadsheetId"`
 		Title   string `json:"title"`
 		Version int    `json:"version"`
@@ -137,36 +137,36 @@ func (s *sheets) get(in struct {
 	}{b.ID, b.Title, b.Version, tabs})
 }
 
-// area represents a range of cells. Row 0 holds the titles. The end row and end column are exclusive.
-type area struct {
-	book           *workbook
-	tab            *table
+// cellRange represents a range of cells. Row 0 holds the titles. The end row and end column are exclusive.
+type cellRange struct {
+	book           *sheetWorkbook
+	tab            *dataTable
 	r0, c0, r1, c1 int
 }
 
 var a1 = regexp.MustCompile(`^(?:([^!]+)!)?(?:([A-Z]{1,2})(\d{1,6})?(?::([A-Z]{1,2})(\d{1,6})?)?)?$`)
 
-// area parses A1 notation: Orders!A1:C10, A:C, B2, Orders!.
-func (s *sheets) area(id, text string) (area, error) {
+// parseRange parses A1 notation: Orders!A1:C10, A:C, B2, Orders!.
+func (s *sheetServer) parseRange(id, text string) (cellRange, error) {
 	m := a1.FindStringSubmatch(text)
 	if m == nil {
-		if _, t, err := s.tab(id, text); err == nil { // the name of a sheet alone
+		if _, t, err := s.findSheet(id, text); err == nil { // the name of a sheet alone
 			m = []string{"", t.name, "", "", "", ""}
-		} else if _, err := s.book(id); err != nil {
-			return area{}, err
+		} else if _, err := s.findWorkbook(id); err != nil {
+			return cellRange{}, err
 		} else {
-			return area{}, fmt.Errorf("400 Bad request: unable to parse range '%s'; an example is Orders!A1:C10", text)
+			return cellRange{}, fmt.Errorf("400 Bad request: unable to parse range '%s'; an example is Orders!A1:C10", text)
 		}
 	}
-	b, t, err := s.tab(id, strings.Trim(m[1], "'"))
+	b, t, err := s.findSheet(id, strings.Trim(m[1], "'"))
 	if err != nil {
-		return area{}, err
+		return cellRange{}, err
 	}
-	x := area{b, t, 0, 0, len(t.rows) + 1, len(t.cols)}
+	x := cellRange{b, t, 0, 0, len(t.rows) + 1, len(t.cols)}
 	if m[2] != "" {
-		x.c0, x.c1 = letters(m[2]), letters(m[2])+1
+		x.c0, x.c1 = columnIndex(m[2]), columnIndex(m[2])+1
 		if m[4] != "" {
-			x.c1 = letters(m[4]) + 1
+			x.c1 = columnIndex(m[4]) + 1
 		}
 	}
 	if row, _ := strconv.Atoi(m[3]); row > 0 {
@@ -179,13 +179,13 @@ func (s *sheets) area(id, text string) (area, error) {
 		x.r1 = row
 	}
 	if x.r0 >= x.r1 || x.c0 >= x.c1 || x.c1 > len(t.cols) {
-		return area{}, fmt.Errorf("400 Bad request: range '%s' exceeds the grid of '%s', which has %d rows and %d columns", text, t.name, len(t.rows)+1, len(t.cols))
+		return cellRange{}, fmt.Errorf("400 Bad request: range '%s' exceeds the grid of '%s', which has %d rows and %d columns", text, t.name, len(t.rows)+1, len(t.cols))
 	}
 	return x, nil
 }
 
-// letters returns the index of a column: A is 0, Z is 25, AA is 26.
-func letters(s string) int {
+// columnIndex returns the index of a column: A is 0, Z is 25, AA is 26.
+func columnIndex(s string) int {
 	n := 0
 	for _, c := range s {
 		n = n*26 + int(c-'A') + 1
@@ -193,20 +193,20 @@ func letters(s string) int {
 	return n - 1
 }
 
-func (s *sheets) readRange(in struct {
+func (s *sheetServer) readRange(in struct {
 	ID     string `json:"spreadsheetId"`
 	Range  string `json:"range"`
 	Render string `json:"valueRenderOption"`
-}) (result, error) {
-	x, err := s.area(in.ID, in.Range)
+}) (toolResult, error) {
+	x, err := s.parseRange(in.ID, in.Range)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	values := [][]any{}
 	for r := x.r0; r < min(x.r1, len(x.tab.rows)+1); r++ {
 		row := make([]any, 0, x.c1-x.c0)
 		for c := x.c0; c < x.c1; c++ {
-			row = append(row, x.cell(r, c, in.Render == "FORMATTED_VALUE"))
+			row = append(row, x.cellValue(r, c, in.Render == "FORMATTED_VALUE"))
 		}
 		values = append(values, row)
 	}
@@ -216,7 +216,7 @@ func (s *sheets) readRange(in struct {
 	}{in.Range, values})
 }
 
-func (x area) cell(r, c int, formatted bool) any {
+func (x cellRange) cellValue(r, c int, formatted bool) any {
 	if r == 0 {
 		return x.tab.cols[c].name
 	}
@@ -230,43 +230,43 @@ func (x area) cell(r, c int, formatted bool) any {
 	return v
 }
 
-func (s *sheets) readRows(in struct {
-	ID      string      `json:"spreadsheetId"`
-	Sheet   string      `json:"sheet"`
-	Filters []condition `json:"filters"`
-	OrderBy sorting     `json:"orderBy"`
-	Offset  int         `json:"offset"`
-	Limit   int         `json:"limit"`
-}) (result, error) {
-	_, t, err := s.tab(in.ID, in.Sheet)
+func (s *sheetServer) readRows(in struct {
+	ID      string            `json:"spreadsheetId"`
+	Sheet   string            `json:"sheet"`
+	Filters []filterCondition `json:"filters"`
+	OrderBy sortOrder         `json:"orderBy"`
+	Offset  int               `json:"offset"`
+	Limit   int               `json:"limit"`
+}) (toolResult, error) {
+	_, t, err := s.findSheet(in.ID, in.Sheet)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	found, err := t.filtered(in.Filters, in.OrderBy)
+	found, err := t.filterRows(in.Filters, in.OrderBy)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	page := pageByOffset(found, in.Offset, or(in.Limit, 500))
-	return structured(struct {
+	page := pageByOffset(found, in.Offset, orDefault(in.Limit, 500))
+	return structuredResult(struct {
 		Columns []string        `json:"columns"`
 		Rows    json.RawMessage `json:"rows"`
 		Total   int             `json:"total"`
 		HasMore bool            `json:"has_more"`
-	}{t.colNames(), t.objects(page), len(found), in.Offset+len(page) < len(found)})
+	}{t.colNames(), t.encodeRows(page), len(found), in.Offset+len(page) < len(found)})
 }
 
-func (s *sheets) revisions(in struct {
+func (s *sheetServer) listRevisions(in struct {
 	ID    string `json:"spreadsheetId"`
 	Limit int    `json:"limit"`
-}) (result, error) {
-	b, err := s.book(in.ID)
+}) (toolResult, error) {
+	b, err := s.findWorkbook(in.ID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	return jsonText(struct {
-		Version   int      `json:"version"`
-		Revisions []Effect `json:"revisions"`
-	}{b.Version, pageByOffset(s.effectsOn(b.ID), 0, or(in.Limit, 100))})
+		Version   int              `json:"version"`
+		Revisions []RecordedEffect `json:"revisions"`
+	}{b.Version, pageByOffset(s.effectsOn(b.ID), 0, orDefault(in.Limit, 100))})
 }
 
 type sheetChange struct {
@@ -275,14 +275,14 @@ type sheetChange struct {
 	Cells   int    `json:"updatedCells"`
 }
 
-func (s *sheets) changed(b *workbook, tool string, cells int, format string, args ...any) (result, error) {
+func (s *sheetServer) recordChange(b *sheetWorkbook, tool string, cells int, format string, args ...any) (toolResult, error) {
 	b.Version++
-	s.did(tool, b.ID, format, args...)
-	return structured(sheetChange{b.ID, b.Version, cells})
+	s.recordEffect(tool, b.ID, format, args...)
+	return structuredResult(sheetChange{b.ID, b.Version, cells})
 }
 
-// cells checks that the values fit into the columns from c0 on.
-func (t *table) cells(values [][]any, c0 int) ([][]any, error) {
+// convertCells checks that the values fit into the columns from c0 on.
+func (t *dataTable) convertCells(values [][]any, c0 int) ([][]any, error) {
 	fitted := make([][]any, len(values))
 	for i, row := range values {
 		if c0+len(row) > len(t.cols) {
@@ -291,7 +291,7 @@ func (t *table) cells(values [][]any, c0 int) ([][]any, error) {
 		fitted[i] = make([]any, len(row))
 		for j, v := range row {
 			var err error
-			if fitted[i][j], err = t.cols[c0+j].fit(v); err != nil {
+			if fitted[i][j], err = t.cols[c0+j].convertValue(v); err != nil {
 				return nil, fmt.Errorf("400 Bad request: row %d: %w", i+1, err)
 			}
 		}
@@ -299,85 +299,85 @@ func (t *table) cells(values [][]any, c0 int) ([][]any, error) {
 	return fitted, nil
 }
 
-func (s *sheets) appendRows(in struct {
+func (s *sheetServer) appendRows(in struct {
 	ID    string  `json:"spreadsheetId"`
 	Sheet string  `json:"sheet"`
 	Rows  [][]any `json:"rows"`
-}) (result, error) {
-	b, t, err := s.tab(in.ID, in.Sheet)
+}) (toolResult, error) {
+	b, t, err := s.findSheet(in.ID, in.Sheet)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	rows, err := t.cells(in.Rows, 0)
+	rows, err := t.convertCells(in.Rows, 0)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if (len(t.rows)+len(rows))*len(t.cols) > maxCells {
-		return result{}, fmt.Errorf("400 Bad request: a sheet has at most %d cells", maxCells)
+		return toolResult{}, fmt.Errorf("400 Bad request: a sheet has at most %d cells", maxCells)
 	}
 	cells := 0
 	for _, row := range rows {
 		cells += len(row)
 		t.rows = append(t.rows, append(row, make([]any, len(t.cols)-len(row))...))
 	}
-	return s.changed(b, "append_rows", cells, "%d rows to %s", len(rows), t.name)
+	return s.recordChange(b, "append_rows", cells, "%d rows to %s", len(rows), t.name)
 }
 
-func (s *sheets) updateRange(in struct {
+func (s *sheetServer) updateRange(in struct {
 	ID     string  `json:"spreadsheetId"`
 	Range  string  `json:"range"`
 	Values [][]any `json:"values"`
-}) (result, error) {
-	x, err := s.area(in.ID, in.Range)
+}) (toolResult, error) {
+	x, err := s.parseRange(in.ID, in.Range)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	if x.r0 == 0 || x.r0+len(in.Values) > len(x.tab.rows)+1 {
-		return result{}, fmt.Errorf("400 Bad request: the values must lie in the rows 2 to %d; use append_rows for new ones", len(x.tab.rows)+1)
+		return toolResult{}, fmt.Errorf("400 Bad request: the values must lie in the rows 2 to %d; use append_rows for new ones", len(x.tab.rows)+1)
 	}
-	values, err := x.tab.cells(in.Values, x.c0)
+	values, err := x.tab.convertCells(in.Values, x.c0)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	cells := 0
 	for i, row := range values {
 		cells += copy(x.tab.rows[x.r0-1+i][x.c0:], row)
 	}
-	return s.changed(x.book, "update_range", cells, "%s", in.Range)
+	return s.recordChange(x.book, "update_range", cells, "%s", in.Range)
 }
 
-func (s *sheets) clearRange(in struct {
+func (s *sheetServer) clearRange(in struct {
 	ID    string `json:"spreadsheetId"`
 	Range string `json:"range"`
-}) (result, error) {
-	x, err := s.area(in.ID, in.Range)
+}) (toolResult, error) {
+	x, err := s.parseRange(in.ID, in.Range)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
 	cells := 0
 	for r := max(x.r0, 1); r < min(x.r1, len(x.tab.rows)+1); r++ {
 		clear(x.tab.rows[r-1][x.c0:x.c1])
 		cells += x.c1 - x.c0
 	}
-	return s.changed(x.book, "clear_range", cells, "%s", in.Range)
+	return s.recordChange(x.book, "clear_range", cells, "%s", in.Range)
 }
 
-func (s *sheets) addSheet(in struct {
+func (s *sheetServer) addSheet(in struct {
 	ID      string   `json:"spreadsheetId"`
 	Name    string   `json:"name"`
 	Columns []string `json:"columns"`
-}) (result, error) {
-	b, err := s.book(in.ID)
+}) (toolResult, error) {
+	b, err := s.findWorkbook(in.ID)
 	if err != nil {
-		return result{}, err
+		return toolResult{}, err
 	}
-	if slices.ContainsFunc(b.Tabs, func(t *table) bool { return strings.EqualFold(t.name, in.Name) }) {
-		return result{}, fmt.Errorf("409 Conflict: '%s' has a sheet '%s' already", b.ID, in.Name)
+	if slices.ContainsFunc(b.Tabs, func(t *dataTable) bool { return strings.EqualFold(t.name, in.Name) }) {
+		return toolResult{}, fmt.Errorf("409 Conflict: '%s' has a sheet '%s' already", b.ID, in.Name)
 	}
-	t := &table{name: in.Name}
+	t := &dataTable{name: in.Name}
 	for _, c := range in.Columns {
-		t.cols = append(t.cols, column{name: c, kind: textKind})
+		t.cols = append(t.cols, tableColumn{name: c, kind: textKind})
 	}
 	b.Tabs = append(b.Tabs, t)
-	return s.changed(b, "add_sheet", 0, "%s", in.Name)
+	return s.recordChange(b, "add_sheet", 0, "%s", in.Name)
 }

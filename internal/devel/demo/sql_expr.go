@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// expr is a condition that is not yet bound to a table.
-type expr func(t *table) (eval, error)
+// sqlCondition is a condition that is not yet bound to a table.
+type sqlCondition func(t *dataTable) (rowEval, error)
 
-// eval returns the value for a row. The value of a condition is true, false, or nil for SQL's NULL.
-type eval func(row []any) any
+// rowEval returns the value for a row. The value of a condition is true, false, or nil for SQL's NULL.
+type rowEval func(row []any) any
 
-func (p *parser) whereClause() (expr, error) {
-	if !p.keyword("WHERE") {
+func (p *sqlParser) whereClause() (sqlCondition, error) {
+	if !p.takeKeyword("WHERE") {
 		return nil, nil
 	}
 	return p.orExpr()
 }
 
-func (p *parser) orExpr() (expr, error) { return p.chain("OR", true, p.andExpr) }
+func (p *sqlParser) orExpr() (sqlCondition, error) { return p.parseChain("OR", true, p.andExpr) }
 
-func (p *parser) andExpr() (expr, error) { return p.chain("AND", false, p.notExpr) }
+func (p *sqlParser) andExpr() (sqlCondition, error) { return p.parseChain("AND", false, p.notExpr) }
 
-// chain parses operands separated by a word. One operand whose value is decides determines the whole.
-func (p *parser) chain(word string, decides bool, operand func() (expr, error)) (expr, error) {
+// parseChain parses operands separated by a word. One operand whose value is decides determines the whole.
+func (p *sqlParser) parseChain(word string, decides bool, operand func() (sqlCondition, error)) (sqlCondition, error) {
 	first, err := operand()
 	if err != nil {
 		return nil, err
 	}
-	all := []expr{first}
-	for p.keyword(word) {
+	all := []sqlCondition{first}
+	for p.takeKeyword(word) {
 		next, err := operand()
 		if err != nil {
 			return nil, err
@@ -40,13 +40,13 @@ func (p *parser) chain(word string, decides bool, operand func() (expr, error)) 
 	if len(all) == 1 {
 		return first, nil
 	}
-	return func(t *table) (eval, error) {
+	return func(t *dataTable) (rowEval, error) {
 		evals, err := bindAll(t, all)
-		return func(row []any) any { return decide(evals, row, decides) }, err
+		return func(row []any) any { return combineLogic(evals, row, decides) }, err
 	}, nil
 }
 
-func decide(evals []eval, row []any, decides bool) any {
+func combineLogic(evals []rowEval, row []any, decides bool) any {
 	var unknown bool
 	for _, e := range evals {
 		switch e(row) {
@@ -62,8 +62,8 @@ func decide(evals []eval, row []any, decides bool) any {
 	return !decides
 }
 
-func bindAll(t *table, all []expr) ([]eval, error) {
-	evals := make([]eval, len(all))
+func bindAll(t *dataTable, all []sqlCondition) ([]rowEval, error) {
+	evals := make([]rowEval, len(all))
 	for i, x := range all {
 		var err error
 		if evals[i], err = x(t); err != nil {
@@ -73,23 +73,23 @@ func bindAll(t *table, all []expr) ([]eval, error) {
 	return evals, nil
 }
 
-func (p *parser) notExpr() (expr, error) {
+func (p *sqlParser) notExpr() (sqlCondition, error) {
 	if p.depth++; p.depth > maxNesting {
 		return nil, fmt.Errorf("the condition is nested deeper than %d levels", maxNesting)
 	}
 	defer func() { p.depth-- }()
-	if p.keyword("NOT") {
+	if p.takeKeyword("NOT") {
 		inner, err := p.notExpr()
-		return negate(inner), err
+		return negateExpr(inner), err
 	}
 	if t := p.tokens[0]; t.kind == symbolToken && t.text == "(" {
 		return inParens(p, p.orExpr)
 	}
-	return p.predicate()
+	return p.parsePredicate()
 }
 
-func negate(inner expr) expr {
-	return func(t *table) (eval, error) {
+func negateExpr(inner sqlCondition) sqlCondition {
+	return func(t *dataTable) (rowEval, error) {
 		e, err := inner(t)
 		return func(row []any) any {
 			if v, ok := e(row).(bool); ok {
@@ -100,23 +100,23 @@ func negate(inner expr) expr {
 	}
 }
 
-// operand parses a column or a literal.
-func (p *parser) operand() (expr, error) {
+// parseOperand parses a column or a literal.
+func (p *sqlParser) parseOperand() (sqlCondition, error) {
 	t := p.tokens[0]
 	if word := strings.ToUpper(t.text); t.kind == nameToken || t.kind == wordToken && !slices.Contains([]string{"NULL", "TRUE", "FALSE"}, word) {
 		name, err := p.columnName()
-		return func(t *table) (eval, error) {
+		return func(t *dataTable) (rowEval, error) {
 			i, err := t.sqlColumn(name)
 			return func(row []any) any { return row[i] }, err
 		}, err
 	}
-	v, err := p.literal()
-	return func(*table) (eval, error) { return func([]any) any { return v }, nil }, err
+	v, err := p.parseLiteral()
+	return func(*dataTable) (rowEval, error) { return func([]any) any { return v }, nil }, err
 }
 
 // sqlColumn returns the index of a column. The error lists the existing columns.
-func (t *table) sqlColumn(name string) (int, error) {
-	if i := t.col(name); i >= 0 {
+func (t *dataTable) sqlColumn(name string) (int, error) {
+	if i := t.columnIndex(name); i >= 0 {
 		return i, nil
 	}
 	return 0, fmt.Errorf("column %q does not exist; %s has %s", name, t.name, strings.Join(t.colNames(), ", "))
@@ -128,58 +128,58 @@ var comparisons = map[string]func(order int) bool{
 	">": func(n int) bool { return n > 0 }, ">=": func(n int) bool { return n >= 0 },
 }
 
-// predicate parses a comparison of two operands, or IS, IN, BETWEEN or LIKE.
-func (p *parser) predicate() (expr, error) {
-	left, err := p.operand()
+// parsePredicate parses a comparison of two operands, or IS, IN, BETWEEN or LIKE.
+func (p *sqlParser) parsePredicate() (sqlCondition, error) {
+	left, err := p.parseOperand()
 	if err != nil {
 		return nil, err
 	}
 	if t := p.tokens[0]; t.kind == symbolToken && comparisons[t.text] != nil {
-		p.skip()
-		right, err := p.operand()
-		return combine(func(v []any) any { return compared(v[0], v[1], comparisons[t.text]) }, left, right), err
+		p.skipToken()
+		right, err := p.parseOperand()
+		return combineExprs(func(v []any) any { return compareValues(v[0], v[1], comparisons[t.text]) }, left, right), err
 	}
-	if p.keyword("IS") {
-		not := p.keyword("NOT")
-		return combine(func(v []any) any { return (v[0] == nil) != not }, left), p.want(p.keyword("NULL"), "NULL")
+	if p.takeKeyword("IS") {
+		not := p.takeKeyword("NOT")
+		return combineExprs(func(v []any) any { return (v[0] == nil) != not }, left), p.requireToken(p.takeKeyword("NULL"), "NULL")
 	}
-	not := p.keyword("NOT")
+	not := p.takeKeyword("NOT")
 	test, err := p.rangeOrPattern(left)
 	if err == nil && not {
-		test = negate(test)
+		test = negateExpr(test)
 	}
 	return test, err
 }
 
-func (p *parser) rangeOrPattern(left expr) (expr, error) {
+func (p *sqlParser) rangeOrPattern(left sqlCondition) (sqlCondition, error) {
 	switch {
-	case p.keyword("IN"):
-		values, err := inParens(p, func() ([]any, error) { return list(p, p.literal) })
-		return combine(func(v []any) any { return isIn(v[0], values) }, left), err
-	case p.keyword("BETWEEN"):
-		low, err := p.operand()
+	case p.takeKeyword("IN"):
+		values, err := inParens(p, func() ([]any, error) { return parseList(p, p.parseLiteral) })
+		return combineExprs(func(v []any) any { return isIn(v[0], values) }, left), err
+	case p.takeKeyword("BETWEEN"):
+		low, err := p.parseOperand()
 		if err != nil {
 			return nil, err
 		}
-		if err := p.want(p.keyword("AND"), "AND"); err != nil {
+		if err := p.requireToken(p.takeKeyword("AND"), "AND"); err != nil {
 			return nil, err
 		}
-		high, err := p.operand()
-		atLeast := combine(func(v []any) any { return compared(v[0], v[1], comparisons[">="]) }, left, low)
-		atMost := combine(func(v []any) any { return compared(v[0], v[1], comparisons["<="]) }, left, high)
-		return combine(func(v []any) any { return decide([]eval{constant(v[0]), constant(v[1])}, nil, false) }, atLeast, atMost), err
-	case p.keyword("LIKE"):
-		return p.like(left, func(s string) string { return s })
-	case p.keyword("ILIKE"):
-		return p.like(left, strings.ToLower)
+		high, err := p.parseOperand()
+		atLeast := combineExprs(func(v []any) any { return compareValues(v[0], v[1], comparisons[">="]) }, left, low)
+		atMost := combineExprs(func(v []any) any { return compareValues(v[0], v[1], comparisons["<="]) }, left, high)
+		return combineExprs(func(v []any) any { return combineLogic([]rowEval{constantEval(v[0]), constantEval(v[1])}, nil, false) }, atLeast, atMost), err
+	case p.takeKeyword("LIKE"):
+		return p.parseLike(left, func(s string) string { return s })
+	case p.takeKeyword("ILIKE"):
+		return p.parseLike(left, strings.ToLower)
 	}
-	return nil, p.unexpected("a comparison: = <> < <= > >= IS IN BETWEEN LIKE ILIKE")
+	return nil, p.unexpectedToken("a comparison: = <> < <= > >= IS IN BETWEEN LIKE ILIKE")
 }
 
-func constant(v any) eval { return func([]any) any { return v } }
+func constantEval(v any) rowEval { return func([]any) any { return v } }
 
-func (p *parser) like(left expr, fold func(string) string) (expr, error) {
-	v, err := p.literal()
+func (p *sqlParser) parseLike(left sqlCondition, fold func(string) string) (sqlCondition, error) {
+	v, err := p.parseLiteral()
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (p *parser) like(left expr, fold func(string) string) (expr, error) {
 		return nil, fmt.Errorf("LIKE needs a text as its pattern")
 	}
 	want := []rune(fold(pattern))
-	return combine(func(v []any) any {
+	return combineExprs(func(v []any) any {
 		s, ok := v[0].(string)
 		if !ok {
 			return nil
@@ -197,9 +197,9 @@ func (p *parser) like(left expr, fold func(string) string) (expr, error) {
 	}, left), nil
 }
 
-// combine returns an expression that applies f to the values of other expressions.
-func combine(f func(values []any) any, operands ...expr) expr {
-	return func(t *table) (eval, error) {
+// combineExprs returns an expression that applies f to the values of other expressions.
+func combineExprs(f func(values []any) any, operands ...sqlCondition) sqlCondition {
+	return func(t *dataTable) (rowEval, error) {
 		evals, err := bindAll(t, operands)
 		return func(row []any) any {
 			values := make([]any, len(evals))
@@ -211,12 +211,12 @@ func combine(f func(values []any) any, operands ...expr) expr {
 	}
 }
 
-// compared returns nil if one side is NULL, and false for values of different types.
-func compared(a, b any, test func(int) bool) any {
+// compareValues returns nil if one side is NULL, and false for values of different types.
+func compareValues(a, b any, test func(int) bool) any {
 	if a == nil || b == nil {
 		return nil
 	}
-	n, ok := compare(a, b)
+	n, ok := orderValues(a, b)
 	return ok && test(n)
 }
 
@@ -224,7 +224,7 @@ func isIn(v any, values []any) any {
 	if v == nil {
 		return nil
 	}
-	return slices.ContainsFunc(values, func(x any) bool { n, ok := compare(v, x); return ok && n == 0 })
+	return slices.ContainsFunc(values, func(x any) bool { n, ok := orderValues(v, x); return ok && n == 0 })
 }
 
 // likeMatch matches % with any text and _ with any character. Its time is at most proportional to the product of the

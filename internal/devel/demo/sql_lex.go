@@ -18,14 +18,14 @@ const (
 	paramToken            // ?
 )
 
-type token struct {
+type sqlToken struct {
 	kind  tokenKind
 	text  string // as written; without quotes for names
 	value any    // of a valueToken
 	pos   int    // 1-based, in bytes
 }
 
-func (t token) String() string {
+func (t sqlToken) String() string {
 	if t.kind == endToken {
 		return "end of input"
 	}
@@ -33,8 +33,8 @@ func (t token) String() string {
 }
 
 // lexSQL splits a statement into tokens. The last one is endToken.
-func lexSQL(sql string) ([]token, error) {
-	var tokens []token
+func lexSQL(sql string) ([]sqlToken, error) {
+	var tokens []sqlToken
 	for i := 0; ; {
 		i += len(sql[i:]) - len(strings.TrimLeft(sql[i:], " \t\r\n"))
 		if strings.HasPrefix(sql[i:], "--") {
@@ -43,7 +43,7 @@ func lexSQL(sql string) ([]token, error) {
 			continue
 		}
 		if i == len(sql) {
-			return append(tokens, token{kind: endToken, pos: i + 1}), nil
+			return append(tokens, sqlToken{kind: endToken, pos: i + 1}), nil
 		}
 		t, length, err := lexOne(sql[i:])
 		if err != nil {
@@ -56,7 +56,7 @@ func lexSQL(sql string) ([]token, error) {
 }
 
 // lexOne reads the token that s begins with. s is not empty.
-func lexOne(s string) (t token, length int, err error) {
+func lexOne(s string) (t sqlToken, length int, err error) {
 	c := s[0]
 	switch {
 	case c == '\'' || c == '"':
@@ -68,17 +68,17 @@ func lexOne(s string) (t token, length int, err error) {
 		for n < len(s) && (isLetter(s[n]) || isDigit(s[n])) {
 			n++
 		}
-		return token{kind: wordToken, text: s[:n]}, n, nil
+		return sqlToken{kind: wordToken, text: s[:n]}, n, nil
 	case c == '?':
-		return token{kind: paramToken, text: "?"}, 1, nil
+		return sqlToken{kind: paramToken, text: "?"}, 1, nil
 	}
 	for _, symbol := range []string{"<=", ">=", "<>", "!=", "=", "<", ">", "(", ")", ",", "*", ";", "-"} {
 		if strings.HasPrefix(s, symbol) {
-			return token{kind: symbolToken, text: symbol}, len(symbol), nil
+			return sqlToken{kind: symbolToken, text: symbol}, len(symbol), nil
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(s)
-	return token{}, 0, fmt.Errorf("syntax error: unexpected character %q", r)
+	return sqlToken{}, 0, fmt.Errorf("syntax error: unexpected character %q", r)
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
@@ -86,7 +86,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
 // lexQuoted reads a string or a quoted name. A doubled quote in it stands for one.
-func lexQuoted(s string, quote byte) (token, int, error) {
+func lexQuoted(s string, quote byte) (sqlToken, int, error) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
 		if s[i] != quote {
@@ -99,23 +99,23 @@ func lexQuoted(s string, quote byte) (token, int, error) {
 			continue
 		}
 		if quote == '"' {
-			return token{kind: nameToken, text: b.String()}, i + 1, nil
+			return sqlToken{kind: nameToken, text: b.String()}, i + 1, nil
 		}
-		return token{kind: valueToken, text: s[:i+1], value: b.String()}, i + 1, nil
+		return sqlToken{kind: valueToken, text: s[:i+1], value: b.String()}, i + 1, nil
 	}
-	return token{}, 0, fmt.Errorf("syntax error: unterminated quote")
+	return sqlToken{}, 0, fmt.Errorf("syntax error: unterminated quote")
 }
 
-func lexNumber(s string) (token, int, error) {
+func lexNumber(s string) (sqlToken, int, error) {
 	n := 0
 	for n < len(s) && (isDigit(s[n]) || s[n] == '.') {
 		n++
 	}
 	if n < len(s) && isLetter(s[n]) {
-		return token{}, 0, fmt.Errorf("syntax error: %q follows a number", s[n])
+		return sqlToken{}, 0, fmt.Errorf("syntax error: %q follows a number", s[n])
 	}
 	v, err := sqlNumber(s[:n])
-	return token{kind: valueToken, text: s[:n], value: v}, n, err
+	return sqlToken{kind: valueToken, text: s[:n], value: v}, n, err
 }
 
 // sqlNumber returns an int64 if the text has no decimal point, else a float64.

@@ -13,7 +13,7 @@ type (
 		distinct bool
 		items    []selectItem // empty for *
 		table    string
-		where    expr // nil: every row
+		where    sqlCondition // nil: every row
 		group    []string
 		order    []orderKey
 		limit    int // -1: all
@@ -28,11 +28,11 @@ type (
 		table  string
 		names  []string
 		values []any
-		where  expr
+		where  sqlCondition
 	}
 	deleteStmt struct {
 		table string
-		where expr
+		where sqlCondition
 	}
 )
 
@@ -44,9 +44,9 @@ type selectItem struct {
 	alias     string
 }
 
-// text returns the item in its normal spelling, which is the name of its result column unless it has an alias.
-func (i selectItem) text() string {
-	column := or(i.column, "*")
+// columnName returns the item in its normal spelling, which is the name of its result column unless it has an alias.
+func (i selectItem) columnName() string {
+	column := orDefault(i.column, "*")
 	if i.distinct {
 		column = "DISTINCT " + column
 	}
@@ -65,8 +65,8 @@ type orderKey struct {
 // maxNesting bounds parentheses and NOT in conditions.
 const maxNesting = 60
 
-type parser struct {
-	tokens []token
+type sqlParser struct {
+	tokens []sqlToken
 	params []any
 	used   int // params taken
 	depth  int
@@ -79,15 +79,15 @@ func parseSQL(sql string, params []any) (statement any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: tokens, params: params}
+	p := &sqlParser{tokens: tokens, params: params}
 	switch {
-	case p.keyword("SELECT"):
+	case p.takeKeyword("SELECT"):
 		statement, err = p.selectStatement()
-	case p.keyword("INSERT"):
+	case p.takeKeyword("INSERT"):
 		statement, err = p.insertStatement()
-	case p.keyword("UPDATE"):
+	case p.takeKeyword("UPDATE"):
 		statement, err = p.updateStatement()
-	case p.keyword("DELETE"):
+	case p.takeKeyword("DELETE"):
 		statement, err = p.deleteStatement()
 	default:
 		return nil, fmt.Errorf("syntax error at %s: the database knows SELECT, INSERT, UPDATE and DELETE", p.tokens[0])
@@ -95,9 +95,9 @@ func parseSQL(sql string, params []any) (statement any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.symbol(";")
+	p.takeSymbol(";")
 	if t := p.tokens[0]; t.kind != endToken {
-		return nil, p.unexpected("the end of the statement; joins, subqueries, HAVING and several statements are not supported")
+		return nil, p.unexpectedToken("the end of the statement; joins, subqueries, HAVING and several statements are not supported")
 	}
 	if p.used != len(params) {
 		return nil, fmt.Errorf("the statement has %d placeholders, but there are %d params", p.used, len(params))
@@ -105,62 +105,62 @@ func parseSQL(sql string, params []any) (statement any, err error) {
 	return statement, nil
 }
 
-func (p *parser) unexpected(wanted string) error {
+func (p *sqlParser) unexpectedToken(wanted string) error {
 	return fmt.Errorf("syntax error at position %d, at %s: expected %s", p.tokens[0].pos, p.tokens[0], wanted)
 }
 
-// skip consumes a token. At the end it does nothing.
-func (p *parser) skip() {
+// skipToken consumes a token. At the end it does nothing.
+func (p *sqlParser) skipToken() {
 	if p.tokens[0].kind != endToken {
 		p.tokens = p.tokens[1:]
 	}
 }
 
-func (p *parser) isKeyword(word string) bool {
+func (p *sqlParser) isKeyword(word string) bool {
 	return p.tokens[0].kind == wordToken && strings.EqualFold(p.tokens[0].text, word)
 }
 
-// keyword consumes the given words if all of them come next, and reports whether it did.
-func (p *parser) keyword(words ...string) bool {
+// takeKeyword consumes the given words if all of them come next, and reports whether it did.
+func (p *sqlParser) takeKeyword(words ...string) bool {
 	saved := p.tokens
 	for _, w := range words {
 		if !p.isKeyword(w) {
 			p.tokens = saved
 			return false
 		}
-		p.skip()
+		p.skipToken()
 	}
 	return true
 }
 
-func (p *parser) symbol(text string) bool {
+func (p *sqlParser) takeSymbol(text string) bool {
 	if t := p.tokens[0]; t.kind == symbolToken && t.text == text {
-		p.skip()
+		p.skipToken()
 		return true
 	}
 	return false
 }
 
-func (p *parser) want(ok bool, what string) error {
+func (p *sqlParser) requireToken(ok bool, what string) error {
 	if !ok {
-		return p.unexpected(what)
+		return p.unexpectedToken(what)
 	}
 	return nil
 }
 
 var reserved = strings.Fields("SELECT DISTINCT FROM WHERE GROUP BY ORDER LIMIT OFFSET AND OR NOT IN LIKE ILIKE BETWEEN IS NULL AS ASC DESC VALUES SET INTO HAVING JOIN ON UNION")
 
-func (p *parser) name(what string) (string, error) {
+func (p *sqlParser) parseName(what string) (string, error) {
 	t := p.tokens[0]
 	if t.kind == nameToken || t.kind == wordToken && !slices.Contains(reserved, strings.ToUpper(t.text)) {
-		p.skip()
+		p.skipToken()
 		return t.text, nil
 	}
-	return "", p.unexpected(what)
+	return "", p.unexpectedToken(what)
 }
 
-// list parses one or more elements separated by commas.
-func list[T any](p *parser, one func() (T, error)) ([]T, error) {
+// parseList parses one or more elements separated by commas.
+func parseList[T any](p *sqlParser, one func() (T, error)) ([]T, error) {
 	var all []T
 	for {
 		v, err := one()
@@ -168,30 +168,30 @@ func list[T any](p *parser, one func() (T, error)) ([]T, error) {
 			return nil, err
 		}
 		all = append(all, v)
-		if !p.symbol(",") {
+		if !p.takeSymbol(",") {
 			return all, nil
 		}
 	}
 }
 
 // inParens parses something in parentheses.
-func inParens[T any](p *parser, inside func() (T, error)) (v T, err error) {
-	if err = p.want(p.symbol("("), `"("`); err != nil {
+func inParens[T any](p *sqlParser, inside func() (T, error)) (v T, err error) {
+	if err = p.requireToken(p.takeSymbol("("), `"("`); err != nil {
 		return v, err
 	}
 	if v, err = inside(); err != nil {
 		return v, err
 	}
-	return v, p.want(p.symbol(")"), `")"`)
+	return v, p.requireToken(p.takeSymbol(")"), `")"`)
 }
 
-func (p *parser) columnName() (string, error) { return p.name("the name of a column") }
+func (p *sqlParser) columnName() (string, error) { return p.parseName("the name of a column") }
 
-func (p *parser) selectStatement() (*selectStmt, error) {
-	s := &selectStmt{limit: -1, distinct: p.keyword("DISTINCT")}
+func (p *sqlParser) selectStatement() (*selectStmt, error) {
+	s := &selectStmt{limit: -1, distinct: p.takeKeyword("DISTINCT")}
 	var err error
-	if !p.symbol("*") {
-		if s.items, err = list(p, p.aliasedItem); err != nil {
+	if !p.takeSymbol("*") {
+		if s.items, err = parseList(p, p.aliasedItem); err != nil {
 			return nil, err
 		}
 	}
@@ -201,34 +201,34 @@ func (p *parser) selectStatement() (*selectStmt, error) {
 	if s.where, err = p.whereClause(); err != nil {
 		return nil, err
 	}
-	if p.keyword("GROUP", "BY") {
-		if s.group, err = list(p, p.columnName); err != nil {
+	if p.takeKeyword("GROUP", "BY") {
+		if s.group, err = parseList(p, p.columnName); err != nil {
 			return nil, err
 		}
 	}
-	if p.keyword("ORDER", "BY") {
-		if s.order, err = list(p, p.orderKey); err != nil {
+	if p.takeKeyword("ORDER", "BY") {
+		if s.order, err = parseList(p, p.orderKey); err != nil {
 			return nil, err
 		}
 	}
-	return s, p.limits(s)
+	return s, p.parseLimits(s)
 }
 
-func (p *parser) fromTable() (string, error) {
-	if err := p.want(p.keyword("FROM"), "FROM"); err != nil {
+func (p *sqlParser) fromTable() (string, error) {
+	if err := p.requireToken(p.takeKeyword("FROM"), "FROM"); err != nil {
 		return "", err
 	}
-	return p.name("the name of a table")
+	return p.parseName("the name of a table")
 }
 
-// limits parses LIMIT and OFFSET in any order.
-func (p *parser) limits(s *selectStmt) (err error) {
+// parseLimits parses LIMIT and OFFSET in any order.
+func (p *sqlParser) parseLimits(s *selectStmt) (err error) {
 	for range 2 {
 		switch {
-		case p.keyword("LIMIT"):
-			s.limit, err = p.count()
-		case p.keyword("OFFSET"):
-			s.offset, err = p.count()
+		case p.takeKeyword("LIMIT"):
+			s.limit, err = p.parseCount()
+		case p.takeKeyword("OFFSET"):
+			s.offset, err = p.parseCount()
 		}
 		if err != nil {
 			return err
@@ -237,8 +237,8 @@ func (p *parser) limits(s *selectStmt) (err error) {
 	return nil
 }
 
-func (p *parser) count() (int, error) {
-	v, err := p.literal()
+func (p *sqlParser) parseCount() (int, error) {
+	v, err := p.parseLiteral()
 	if n, ok := v.(int64); err == nil && ok && n >= 0 && n <= 1<<31 {
 		return int(n), nil
 	}
@@ -248,17 +248,17 @@ func (p *parser) count() (int, error) {
 	return 0, err
 }
 
-func (p *parser) aliasedItem() (selectItem, error) {
-	item, err := p.item()
-	if err == nil && p.keyword("AS") {
-		item.alias, err = p.name("an alias")
+func (p *sqlParser) aliasedItem() (selectItem, error) {
+	item, err := p.parseItem()
+	if err == nil && p.takeKeyword("AS") {
+		item.alias, err = p.parseName("an alias")
 	}
 	return item, err
 }
 
 var aggregates = []string{"COUNT", "SUM", "AVG", "MIN", "MAX"}
 
-func (p *parser) item() (selectItem, error) {
+func (p *sqlParser) parseItem() (selectItem, error) {
 	name, err := p.columnName()
 	if err != nil {
 		return selectItem{}, err
@@ -272,57 +272,57 @@ func (p *parser) item() (selectItem, error) {
 	}
 	item := selectItem{aggregate: function}
 	item.column, err = inParens(p, func() (string, error) {
-		if function == "COUNT" && p.symbol("*") {
+		if function == "COUNT" && p.takeSymbol("*") {
 			return "", nil
 		}
-		item.distinct = p.keyword("DISTINCT")
+		item.distinct = p.takeKeyword("DISTINCT")
 		return p.columnName()
 	})
 	return item, err
 }
 
-func (p *parser) orderKey() (k orderKey, err error) {
+func (p *sqlParser) orderKey() (k orderKey, err error) {
 	if t := p.tokens[0]; t.kind == valueToken {
-		if k.ordinal, err = p.count(); err == nil && k.ordinal == 0 {
+		if k.ordinal, err = p.parseCount(); err == nil && k.ordinal == 0 {
 			err = fmt.Errorf("ORDER BY counts columns from 1")
 		}
 	} else {
-		k.item, err = p.item()
+		k.item, err = p.parseItem()
 	}
-	k.descending = p.keyword("DESC")
+	k.descending = p.takeKeyword("DESC")
 	if !k.descending {
-		p.keyword("ASC")
+		p.takeKeyword("ASC")
 	}
 	return k, err
 }
 
-// literal parses a string, a number, TRUE, FALSE, NULL or a placeholder.
-func (p *parser) literal() (any, error) {
-	negative := p.symbol("-")
+// parseLiteral parses a string, a number, TRUE, FALSE, NULL or a placeholder.
+func (p *sqlParser) parseLiteral() (any, error) {
+	negative := p.takeSymbol("-")
 	t := p.tokens[0]
 	switch {
 	case t.kind == valueToken:
-		p.skip()
-		return signed(t.value, negative)
+		p.skipToken()
+		return applySign(t.value, negative)
 	case negative:
 	case t.kind == paramToken:
-		p.skip()
+		p.skipToken()
 		p.used++
 		if p.used > len(p.params) {
 			return nil, fmt.Errorf("the statement has more placeholders than the %d params", len(p.params))
 		}
 		return p.params[p.used-1], nil
-	case p.keyword("NULL"):
+	case p.takeKeyword("NULL"):
 		return nil, nil
-	case p.keyword("TRUE"):
+	case p.takeKeyword("TRUE"):
 		return true, nil
-	case p.keyword("FALSE"):
+	case p.takeKeyword("FALSE"):
 		return false, nil
 	}
-	return nil, p.unexpected("a value")
+	return nil, p.unexpectedToken("a value")
 }
 
-func signed(v any, negative bool) (any, error) {
+func applySign(v any, negative bool) (any, error) {
 	switch x := v.(type) {
 	case int64:
 		if negative {
@@ -340,44 +340,44 @@ func signed(v any, negative bool) (any, error) {
 	return v, nil
 }
 
-func (p *parser) insertStatement() (*insertStmt, error) {
+func (p *sqlParser) insertStatement() (*insertStmt, error) {
 	s := &insertStmt{}
-	err := p.want(p.keyword("INTO"), "INTO")
+	err := p.requireToken(p.takeKeyword("INTO"), "INTO")
 	if err == nil {
-		s.table, err = p.name("the name of a table")
+		s.table, err = p.parseName("the name of a table")
 	}
 	if err == nil {
-		s.columns, err = inParens(p, func() ([]string, error) { return list(p, p.columnName) })
+		s.columns, err = inParens(p, func() ([]string, error) { return parseList(p, p.columnName) })
 	}
 	if err == nil {
-		err = p.want(p.keyword("VALUES"), "VALUES")
+		err = p.requireToken(p.takeKeyword("VALUES"), "VALUES")
 	}
 	if err == nil {
-		s.rows, err = list(p, func() ([]any, error) {
-			return inParens(p, func() ([]any, error) { return list(p, p.literal) })
+		s.rows, err = parseList(p, func() ([]any, error) {
+			return inParens(p, func() ([]any, error) { return parseList(p, p.parseLiteral) })
 		})
 	}
 	return s, err
 }
 
-func (p *parser) updateStatement() (*updateStmt, error) {
+func (p *sqlParser) updateStatement() (*updateStmt, error) {
 	s := &updateStmt{}
 	var err error
-	if s.table, err = p.name("the name of a table"); err != nil {
+	if s.table, err = p.parseName("the name of a table"); err != nil {
 		return nil, err
 	}
-	if err := p.want(p.keyword("SET"), "SET"); err != nil {
+	if err := p.requireToken(p.takeKeyword("SET"), "SET"); err != nil {
 		return nil, err
 	}
-	s.names, err = list(p, func() (string, error) {
+	s.names, err = parseList(p, func() (string, error) {
 		name, err := p.columnName()
 		if err == nil {
-			err = p.want(p.symbol("="), `"="`)
+			err = p.requireToken(p.takeSymbol("="), `"="`)
 		}
 		if err != nil {
 			return "", err
 		}
-		v, err := p.literal()
+		v, err := p.parseLiteral()
 		s.values = append(s.values, v)
 		return name, err
 	})
@@ -387,7 +387,7 @@ func (p *parser) updateStatement() (*updateStmt, error) {
 	return s, err
 }
 
-func (p *parser) deleteStatement() (*deleteStmt, error) {
+func (p *sqlParser) deleteStatement() (*deleteStmt, error) {
 	s := &deleteStmt{}
 	var err error
 	if s.table, err = p.fromTable(); err == nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// matching returns the rows of t for which where is true.
-func (t *table) matching(where expr) ([][]any, error) {
+// matchingRows returns the rows of t for which where is true.
+func (t *dataTable) matchingRows(where sqlCondition) ([][]any, error) {
 	if where == nil {
 		return slices.Clone(t.rows), nil
 	}
@@ -25,15 +25,15 @@ func (t *table) matching(where expr) ([][]any, error) {
 	return rows, nil
 }
 
-// answer is one row of a result. Unless it stands for several rows, it refers to its source row.
-type answer struct {
+// resultRow is one row of a result. Unless it stands for several rows, it refers to its source row.
+type resultRow struct {
 	values []any
 	from   []any
 }
 
-// run returns the result of a query as a new table.
-func (s *selectStmt) run(t *table) (*table, error) {
-	rows, err := t.matching(s.where)
+// runSelect returns the result of a query as a new table.
+func (s *selectStmt) runSelect(t *dataTable) (*dataTable, error) {
+	rows, err := t.matchingRows(s.where)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +47,14 @@ func (s *selectStmt) run(t *table) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := s.answers(t, items, rows)
+	answers, err := s.makeResults(t, items, rows)
 	if err != nil {
 		return nil, err
 	}
 	if s.distinct {
-		answers = unique(answers)
+		answers = uniqueResults(answers)
 	}
-	if err := s.sort(t, items, answers); err != nil {
+	if err := s.sortResults(t, items, answers); err != nil {
 		return nil, err
 	}
 	limit := s.limit
@@ -68,22 +68,22 @@ func (s *selectStmt) run(t *table) (*table, error) {
 }
 
 // resultTable returns a table with the columns of a result. Their names must differ.
-func resultTable(t *table, items []selectItem) (*table, error) {
-	out := &table{name: t.name}
+func resultTable(t *dataTable, items []selectItem) (*dataTable, error) {
+	out := &dataTable{name: t.name}
 	for _, item := range items {
-		name := or(item.alias, item.text())
-		if i := t.col(item.column); item.aggregate == "" && item.alias == "" && i >= 0 {
+		name := orDefault(item.alias, item.columnName())
+		if i := t.columnIndex(item.column); item.aggregate == "" && item.alias == "" && i >= 0 {
 			name = t.cols[i].name
 		}
 		if slices.Contains(out.colNames(), name) {
 			return nil, fmt.Errorf("the result has two columns %q; name one with AS", name)
 		}
-		out.cols = append(out.cols, column{name: name})
+		out.cols = append(out.cols, tableColumn{name: name})
 	}
 	return out, nil
 }
 
-func (s *selectStmt) answers(t *table, items []selectItem, rows [][]any) ([]answer, error) {
+func (s *selectStmt) makeResults(t *dataTable, items []selectItem, rows [][]any) ([]resultRow, error) {
 	columns := make([]int, len(items))
 	grouped := len(s.group) > 0
 	for i, item := range items {
@@ -97,22 +97,22 @@ func (s *selectStmt) answers(t *table, items []selectItem, rows [][]any) ([]answ
 		}
 	}
 	if grouped {
-		return s.groups(t, items, columns, rows)
+		return s.groupResults(t, items, columns, rows)
 	}
-	answers := make([]answer, len(rows))
+	answers := make([]resultRow, len(rows))
 	for i, row := range rows {
 		values := make([]any, len(columns))
 		for j, c := range columns {
 			values[j] = row[c]
 		}
-		answers[i] = answer{values, row}
+		answers[i] = resultRow{values, row}
 	}
 	return answers, nil
 }
 
-// groups returns one answer for each group of rows, in the order in which the groups first appear. Without GROUP BY,
+// groupResults returns one answer for each group of rows, in the order in which the groups first appear. Without GROUP BY,
 // all rows form one group.
-func (s *selectStmt) groups(t *table, items []selectItem, columns []int, rows [][]any) ([]answer, error) {
+func (s *selectStmt) groupResults(t *dataTable, items []selectItem, columns []int, rows [][]any) ([]resultRow, error) {
 	var keys []int
 	for _, name := range s.group {
 		i, err := t.sqlColumn(name)
@@ -126,23 +126,23 @@ func (s *selectStmt) groups(t *table, items []selectItem, columns []int, rows []
 			return nil, fmt.Errorf("column %q must appear in GROUP BY or in an aggregate", item.column)
 		}
 	}
-	var answers []answer
-	for _, group := range split(rows, keys) {
+	var answers []resultRow
+	for _, group := range splitGroups(rows, keys) {
 		values := make([]any, len(items))
 		for i, item := range items {
-			v, err := item.value(group, columns[i])
+			v, err := item.itemValue(group, columns[i])
 			if err != nil {
 				return nil, err
 			}
 			values[i] = v
 		}
-		answers = append(answers, answer{values: values})
+		answers = append(answers, resultRow{values: values})
 	}
 	return answers, nil
 }
 
-// split groups the rows that have equal values in the columns keys.
-func split(rows [][]any, keys []int) [][][]any {
+// splitGroups groups the rows that have equal values in the columns keys.
+func splitGroups(rows [][]any, keys []int) [][][]any {
 	if len(keys) == 0 {
 		return [][][]any{rows}
 	}
@@ -153,7 +153,7 @@ func split(rows [][]any, keys []int) [][][]any {
 		for i, k := range keys {
 			key[i] = row[k]
 		}
-		name := string(encode(key))
+		name := string(encodeJSON(key))
 		i, seen := index[name]
 		if !seen {
 			i = len(groups)
@@ -165,8 +165,8 @@ func split(rows [][]any, keys []int) [][][]any {
 	return groups
 }
 
-// value returns the item's value for a group of rows. A plain column has the same value in all of them.
-func (i selectItem) value(group [][]any, column int) (any, error) {
+// itemValue returns the item's value for a group of rows. A plain column has the same value in all of them.
+func (i selectItem) itemValue(group [][]any, column int) (any, error) {
 	if i.aggregate == "" {
 		return group[0][column], nil
 	}
@@ -183,32 +183,32 @@ func (i selectItem) value(group [][]any, column int) (any, error) {
 		seen[v] = i.distinct
 		values = append(values, v)
 	}
-	return aggregate(i, values)
+	return aggregateValues(i, values)
 }
 
-func aggregate(item selectItem, values []any) (any, error) {
+func aggregateValues(item selectItem, values []any) (any, error) {
 	if item.aggregate == "COUNT" {
 		return int64(len(values)), nil
 	}
 	if len(values) == 0 {
 		return nil, nil
 	}
-	byValue := func(a, b any) int { n, _ := compare(a, b); return n }
+	byValue := func(a, b any) int { n, _ := orderValues(a, b); return n }
 	switch item.aggregate {
 	case "MIN":
 		return slices.MinFunc(values, byValue), nil
 	case "MAX":
 		return slices.MaxFunc(values, byValue), nil
 	}
-	return sum(item, values)
+	return sumValues(item, values)
 }
 
-// sum computes SUM or AVG. Decimals are rounded to four digits.
-func sum(item selectItem, values []any) (any, error) {
+// sumValues computes SUM or AVG. Decimals are rounded to four digits.
+func sumValues(item selectItem, values []any) (any, error) {
 	total, whole := 0.0, true
 	var exact int64
 	for _, v := range values {
-		x, ok := number(v)
+		x, ok := numberValue(v)
 		if !ok {
 			return nil, fmt.Errorf("function %s(text) does not exist: %q has no numbers", strings.ToLower(item.aggregate), item.column)
 		}
@@ -216,7 +216,7 @@ func sum(item selectItem, values []any) (any, error) {
 		total, exact, whole = total+x, exact+n, whole && isWhole
 	}
 	if math.Abs(total) >= math.MaxInt64 {
-		return nil, fmt.Errorf("%s is out of range", item.text())
+		return nil, fmt.Errorf("%s is out of range", item.columnName())
 	}
 	switch {
 	case item.aggregate == "AVG":
@@ -227,20 +227,20 @@ func sum(item selectItem, values []any) (any, error) {
 	return math.Round(total*1e4) / 1e4, nil
 }
 
-func unique(answers []answer) []answer {
+func uniqueResults(answers []resultRow) []resultRow {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(answers, func(a answer) bool {
-		key := string(encode(a.values))
+	return slices.DeleteFunc(answers, func(a resultRow) bool {
+		key := string(encodeJSON(a.values))
 		again := seen[key]
 		seen[key] = true
 		return again
 	})
 }
 
-// sort orders the answers by the columns of the result or, where an answer is
+// sortResults orders the answers by the columns of the result or, where an answer is
 // one row, by any column of the table.
-func (s *selectStmt) sort(t *table, items []selectItem, answers []answer) error {
-	var keys []func(answer) any
+func (s *selectStmt) sortResults(t *dataTable, items []selectItem, answers []resultRow) error {
+	var keys []func(resultRow) any
 	for _, k := range s.order {
 		key, err := s.sortKey(t, items, k)
 		if err != nil {
@@ -248,9 +248,9 @@ func (s *selectStmt) sort(t *table, items []selectItem, answers []answer) error 
 		}
 		keys = append(keys, key)
 	}
-	slices.SortStableFunc(answers, func(a, b answer) int {
+	slices.SortStableFunc(answers, func(a, b resultRow) int {
 		for i, key := range keys {
-			n, _ := compare(key(a), key(b))
+			n, _ := orderValues(key(a), key(b))
 			if s.order[i].descending {
 				n = -n
 			}
@@ -263,9 +263,9 @@ func (s *selectStmt) sort(t *table, items []selectItem, answers []answer) error 
 	return nil
 }
 
-func (s *selectStmt) sortKey(t *table, items []selectItem, k orderKey) (func(answer) any, error) {
+func (s *selectStmt) sortKey(t *dataTable, items []selectItem, k orderKey) (func(resultRow) any, error) {
 	at := slices.IndexFunc(items, func(i selectItem) bool {
-		return strings.EqualFold(i.alias, k.item.text()) || strings.EqualFold(i.text(), k.item.text())
+		return strings.EqualFold(i.alias, k.item.columnName()) || strings.EqualFold(i.columnName(), k.item.columnName())
 	})
 	if k.ordinal > 0 {
 		at = k.ordinal - 1
@@ -274,12 +274,12 @@ func (s *selectStmt) sortKey(t *table, items []selectItem, k orderKey) (func(ans
 		return nil, fmt.Errorf("ORDER BY position %d is not in the select list", k.ordinal)
 	}
 	if at >= 0 {
-		return func(a answer) any { return a.values[at] }, nil
+		return func(a resultRow) any { return a.values[at] }, nil
 	}
 	oneRow := len(s.group) == 0 && !slices.ContainsFunc(items, func(i selectItem) bool { return i.aggregate != "" })
 	if k.item.aggregate != "" || !oneRow || s.distinct {
-		return nil, fmt.Errorf("ORDER BY %s must appear in the select list", k.item.text())
+		return nil, fmt.Errorf("ORDER BY %s must appear in the select list", k.item.columnName())
 	}
 	c, err := t.sqlColumn(k.item.column)
-	return func(a answer) any { return a.from[c] }, err
+	return func(a resultRow) any { return a.from[c] }, err
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // pets is a small table with gaps.
-func pets() *table {
-	return &table{name: "pets", cols: []column{{name: "id", kind: integerKind}, {name: "name", kind: textKind}, {name: "kind", kind: textKind},
+func pets() *dataTable {
+	return &dataTable{name: "pets", cols: []tableColumn{{name: "id", kind: integerKind}, {name: "name", kind: textKind}, {name: "kind", kind: textKind},
 		{name: "weight", kind: decimalKind}, {name: "tame", kind: booleanKind}},
 		rows: [][]any{{int64(1), "Ada", "cat", 4.5, true}, {int64(2), "Bo", "dog", 21.25, true}, {int64(3), "Cy", "cat", nil, false},
 			{int64(4), "Di's", "fish", 0.1, nil}, {int64(9007199254740993), "Ed", "dog", 0.2, false}}}
@@ -22,18 +22,18 @@ func runSQL(sql string, params ...any) (string, error) {
 	t := pets()
 	switch s := statement.(type) {
 	case *selectStmt:
-		out, err := s.run(t)
+		out, err := s.runSelect(t)
 		if err != nil {
 			return "", err
 		}
-		return string(encode(out.rows)), nil
-	case interface{ run(*table) (int, error) }:
-		n, err := s.run(t)
+		return string(encodeJSON(out.rows)), nil
+	case interface{ updateRows(*dataTable) (int, error) }:
+		n, err := s.updateRows(t)
 		var ids []any
 		for _, row := range t.rows {
 			ids = append(ids, row[0])
 		}
-		return fmt.Sprintf("%d %s", n, encode(ids)), err
+		return fmt.Sprintf("%d %s", n, encodeJSON(ids)), err
 	}
 	return "", fmt.Errorf("a %T", statement)
 }

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// kind is the type of a column.
-type kind string
+// columnType is the type of a column.
+type columnType string
 
 const (
-	textKind     kind = "text"
-	integerKind  kind = "integer"
-	decimalKind  kind = "decimal"
-	booleanKind  kind = "boolean"
-	dateKind     kind = "date"
-	datetimeKind kind = "datetime"
+	textKind     columnType = "text"
+	integerKind  columnType = "integer"
+	decimalKind  columnType = "decimal"
+	booleanKind  columnType = "boolean"
+	dateKind     columnType = "date"
+	datetimeKind columnType = "datetime"
 )
 
-type column struct {
+type tableColumn struct {
 	name    string
-	kind    kind
+	kind    columnType
 	options []string // the values that are allowed; any if empty
 	fixed   bool     // set by the server alone
 }
@@ -34,20 +34,20 @@ type column struct {
 // maxDecimal bounds decimals, so that no sum of them overflows.
 const maxDecimal = 1e15
 
-// table holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort by
+// dataTable holds rows of values. A value is a string, an int64, a float64, a bool or nil. Dates are strings that sort by
 // time.
-type table struct {
+type dataTable struct {
 	name string
-	cols []column
+	cols []tableColumn
 	rows [][]any
 }
 
-// col returns the index of a column, ignoring the case of its name, or -1.
-func (t *table) col(name string) int {
-	return slices.IndexFunc(t.cols, func(c column) bool { return strings.EqualFold(c.name, name) })
+// columnIndex returns the index of a column, ignoring the case of its name, or -1.
+func (t *dataTable) columnIndex(name string) int {
+	return slices.IndexFunc(t.cols, func(c tableColumn) bool { return strings.EqualFold(c.name, name) })
 }
 
-func (t *table) colNames() []string {
+func (t *dataTable) colNames() []string {
 	names := make([]string, len(t.cols))
 	for i, c := range t.cols {
 		names[i] = c.name
@@ -55,13 +55,13 @@ func (t *table) colNames() []string {
 	return names
 }
 
-// row returns the index of the row whose first column is key, or -1.
-func (t *table) row(key any) int {
+// rowIndex returns the index of the row whose first column is key, or -1.
+func (t *dataTable) rowIndex(key any) int {
 	return slices.IndexFunc(t.rows, func(r []any) bool { return r[0] == key })
 }
 
-// fit converts a decoded JSON value to one that the column can store.
-func (c column) fit(v any) (any, error) {
+// convertValue converts a decoded JSON value to one that the column can store.
+func (c tableColumn) convertValue(v any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -87,10 +87,10 @@ func (c column) fit(v any) (any, error) {
 			return x, nil
 		}
 	}
-	return nil, fmt.Errorf("%s must be of type %s, not %s", c.name, c.kind, encode(v))
+	return nil, fmt.Errorf("%s must be of type %s, not %s", c.name, c.kind, encodeJSON(v))
 }
 
-func (c column) fitText(s string) (any, error) {
+func (c tableColumn) fitText(s string) (any, error) {
 	switch c.kind {
 	case textKind:
 		if len(c.options) > 0 && !slices.Contains(c.options, s) {
@@ -109,13 +109,13 @@ func (c column) fitText(s string) (any, error) {
 	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
 }
 
-// objects encodes rows as a JSON array of objects with the columns in order. If only has names, the objects have the
+// encodeRows encodes rows as a JSON array of objects with the columns in order. If only has names, the objects have the
 // first column and those.
-func (t *table) objects(rows [][]any, only ...string) json.RawMessage {
+func (t *dataTable) encodeRows(rows [][]any, only ...string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	keys := t.keys(only)
+	keys := t.encodedKeys(only)
 	b.WriteByte('[')
 	for _, row := range rows {
 		b.WriteByte('{')
@@ -132,37 +132,37 @@ func (t *table) objects(rows [][]any, only ...string) json.RawMessage {
 	return append(bytes.TrimSuffix(b.Bytes(), []byte(",")), ']')
 }
 
-// keys returns the column names as JSON, each with a colon, and nil for columns that are left out.
-func (t *table) keys(only []string) [][]byte {
+// encodedKeys returns the column names as JSON, each with a colon, and nil for columns that are left out.
+func (t *dataTable) encodedKeys(only []string) [][]byte {
 	keys := make([][]byte, len(t.cols))
 	for i, c := range t.cols {
 		if i == 0 || len(only) == 0 || slices.Contains(only, c.name) {
-			keys[i] = append(encode(c.name), ':')
+			keys[i] = append(encodeJSON(c.name), ':')
 		}
 	}
 	return keys
 }
 
-// compare orders two values: nil first, numbers by value, everything else as
+// orderValues orders two values: nil first, numbers by value, everything else as
 // text. The second result is false for values of different types.
-func compare(a, b any) (int, bool) {
+func orderValues(a, b any) (int, bool) {
 	if a == nil || b == nil {
-		return rank(a) - rank(b), a == nil && b == nil
+		return typeRank(a) - typeRank(b), a == nil && b == nil
 	}
 	if x, ok := a.(int64); ok {
 		if y, ok := b.(int64); ok { // exact beyond 2^53
 			return cmp.Compare(x, y), true
 		}
 	}
-	if x, ok := number(a); ok {
-		if y, ok := number(b); ok {
+	if x, ok := numberValue(a); ok {
+		if y, ok := numberValue(b); ok {
 			return cmp.Compare(x, y), true
 		}
 		return -1, false
 	}
 	if x, ok := a.(bool); ok {
 		if y, ok := b.(bool); ok {
-			return truth(x) - truth(y), true
+			return boolRank(x) - boolRank(y), true
 		}
 		return -1, false
 	}
@@ -171,17 +171,17 @@ func compare(a, b any) (int, bool) {
 	return strings.Compare(x, y), isText && ok
 }
 
-func rank(v any) int { return truth(v != nil) }
+func typeRank(v any) int { return boolRank(v != nil) }
 
-func truth(b bool) int {
+func boolRank(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// number returns the value of an int64 or float64.
-func number(v any) (float64, bool) {
+// numberValue returns the value of an int64 or float64.
+func numberValue(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:
 		return float64(x), true

@@ -20,14 +20,14 @@ import (
 //go:embed tools/*.json
 var definitionFiles embed.FS
 
-// definition is a tool as tools/list returns it.
-type definition struct {
+// toolDefinition is a tool as tools/list returns it.
+type toolDefinition struct {
 	name   string
 	raw    json.RawMessage // compact, otherwise as in the file
 	schema func() (*jsonschema.Schema, error)
 }
 
-func loadDefinitions(server string) ([]*definition, error) {
+func loadDefinitions(server string) ([]*toolDefinition, error) {
 	file, err := definitionFiles.ReadFile("tools/" + server + ".json")
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func loadDefinitions(server string) ([]*definition, error) {
 	if err := json.Unmarshal(file, &raws); err != nil {
 		return nil, fmt.Errorf("tools/%s.json: %w", server, err)
 	}
-	var list []*definition
+	var list []*toolDefinition
 	for _, raw := range raws {
 		var head struct {
 			Name        string          `json:"name"`
@@ -46,16 +46,16 @@ func loadDefinitions(server string) ([]*definition, error) {
 		if err := errors.Join(json.Unmarshal(raw, &head), json.Compact(&line, raw)); err != nil {
 			return nil, fmt.Errorf("tools/%s.json: %w", server, err)
 		}
-		list = append(list, &definition{name: head.Name, raw: line.Bytes(), schema: sync.OnceValues(func() (*jsonschema.Schema, error) {
-			return formats().Compile(head.InputSchema)
+		list = append(list, &toolDefinition{name: head.Name, raw: line.Bytes(), schema: sync.OnceValues(func() (*jsonschema.Schema, error) {
+			return inputFormats().Compile(head.InputSchema)
 		})})
 	}
 	return list, nil
 }
 
-// check returns an error that names every argument that does not fit, or the
+// checkArguments returns an error that names every argument that does not fit, or the
 // first five.
-func (d *definition) check(args json.RawMessage) error {
+func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 	s, err := d.schema()
 	if err != nil {
 		return err
@@ -78,19 +78,19 @@ func (d *definition) check(args json.RawMessage) error {
 	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints, "; "))
 }
 
-// base is the part that all servers share: the lock for the data, the log of changes, and the identifiers that fail
+// serverBase is the part that all servers share: the lock for the data, the log of changes, and the identifiers that fail
 // on purpose.
-type base struct {
+type serverBase struct {
 	lock    sync.RWMutex
-	effects []Effect
+	effects []RecordedEffect
 	given   int // bytes of the arguments of calls that write
 
 	limiting sync.Mutex
 	asked    map[string]int
 }
 
-// Effect represents one change that a call made to a server's data.
-type Effect struct {
+// RecordedEffect represents one change that a call made to a server's data.
+type RecordedEffect struct {
 	ID     string    `json:"id"` // "evt_000001", counting up
 	Time   time.Time `json:"time"`
 	Tool   string    `json:"tool"`
@@ -104,20 +104,22 @@ const (
 	maxGiven   = 512 << 20
 )
 
-// did records a change. Tools that write call it once for each change.
-func (b *base) did(tool, target, format string, args ...any) Effect {
+// recordEffect records a change. Tools that write call it once for each change.
+func (b *serverBase) recordEffect(tool, target, format string, args ...any) RecordedEffect {
 	n := len(b.effects) + 1
-	e := Effect{fmt.Sprintf("evt_%06d", n), b.clock(), tool, target, fmt.Sprintf(format, args...)}
+	e := RecordedEffect{fmt.Sprintf("evt_%06d", n), b.nextTime(), tool, target, fmt.Sprintf(format, args...)}
 	b.effects = append(b.effects, e)
 	return e
 }
 
-// clock returns the time of the next change, one second after the previous one.
-func (b *base) clock() time.Time { return now.Add(time.Duration(len(b.effects)+1) * time.Second) }
+// nextTime returns the time of the next change, one second after the previous one.
+func (b *serverBase) nextTime() time.Time {
+	return demoToday.Add(time.Duration(len(b.effects)+1) * time.Second)
+}
 
 // effectsOn returns the recorded changes of one target, or all if target is empty, newest first.
-func (b *base) effectsOn(target string) []Effect {
-	list := []Effect{}
+func (b *serverBase) effectsOn(target string) []RecordedEffect {
+	list := []RecordedEffect{}
 	for i := len(b.effects) - 1; i >= 0; i-- {
 		if target == "" || b.effects[i].Target == target {
 			list = append(list, b.effects[i])
@@ -126,8 +128,8 @@ func (b *base) effectsOn(target string) []Effect {
 	return list
 }
 
-// provoked returns an error for the identifiers that clients may use to see one.
-func (b *base) provoked(id string) error {
+// provokedError returns an error for the identifiers that clients may use to see one.
+func (b *serverBase) provokedError(id string) error {
 	switch id {
 	case "forbidden":
 		return errors.New("403 Permission denied: the account sales@nordlys.example may not access 'forbidden'")
@@ -144,9 +146,9 @@ func (b *base) provoked(id string) error {
 	return nil
 }
 
-// missing returns the error for an unknown identifier.
-func (b *base) missing(kind, id string) error {
-	if err := b.provoked(id); err != nil {
+// missingError returns the error for an unknown identifier.
+func (b *serverBase) missingError(kind, id string) error {
+	if err := b.provokedError(id); err != nil {
 		return err
 	}
 	return notFound(kind, id)
@@ -156,73 +158,77 @@ func notFound(kind, id string) error {
 	return fmt.Errorf("404 Not found: there is no %s '%s'", kind, id)
 }
 
-// tool implements one definition.
-type tool struct {
+// toolFunc implements one definition.
+type toolFunc struct {
 	writes bool // runs alone; others run concurrently
-	call   func(args json.RawMessage) (result, error)
+	call   func(args json.RawMessage) (toolResult, error)
 }
 
-// read and write make a tool from a function of decoded arguments. The arguments have passed the schema, so f need
+// readTool and write make a tool from a function of decoded arguments. The arguments have passed the schema, so f need
 // not check what the schema guarantees.
-func read[T any](f func(T) (result, error)) tool { return tool{call: decoded(f)} }
+func readTool[T any](f func(T) (toolResult, error)) toolFunc {
+	return toolFunc{call: decodeArguments(f)}
+}
 
-func write[T any](f func(T) (result, error)) tool { return tool{writes: true, call: decoded(f)} }
+func writeTool[T any](f func(T) (toolResult, error)) toolFunc {
+	return toolFunc{writes: true, call: decodeArguments(f)}
+}
 
-func decoded[T any](f func(T) (result, error)) func(json.RawMessage) (result, error) {
-	return func(args json.RawMessage) (result, error) {
+func decodeArguments[T any](f func(T) (toolResult, error)) func(json.RawMessage) (toolResult, error) {
+	return func(args json.RawMessage) (toolResult, error) {
 		var in T
 		var wrong *json.UnmarshalTypeError
 		err := json.Unmarshal(args, &in)
 		if errors.As(err, &wrong) {
-			return result{}, fmt.Errorf("%s: a %s does not fit", wrong.Field, wrong.Value)
+			return toolResult{}, fmt.Errorf("%s: a %s does not fit", wrong.Field, wrong.Value)
 		}
 		if err != nil {
-			return result{}, err
+			return toolResult{}, err
 		}
 		return f(in)
 	}
 }
 
-// call runs a tool and returns the encoded result. An error of the tool becomes a result with isError.
-func (s *Server) call(d *definition, args json.RawMessage) []byte {
+// runToolCall runs a tool and returns the encoded result. An error of the tool becomes a result with isError.
+func (s *DemoServer) runToolCall(d *toolDefinition, args json.RawMessage) []byte {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
-	if err := d.check(args); err != nil {
-		return failure(err).encode()
+	if err := d.checkArguments(args); err != nil {
+		return failureResult(err).encode()
 	}
 	t := s.tools()[d.name]
 	if !t.writes {
 		s.base.lock.RLock()
 		defer s.base.lock.RUnlock()
-		return t.run(args)
+		return t.runTool(args)
 	}
 	s.base.lock.Lock()
 	defer s.base.lock.Unlock()
 	if s.base.given += len(args); len(s.base.effects) >= maxEffects || s.base.given > maxGiven {
-		return failure(fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven)).encode()
+		return failureResult(fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven)).encode()
 	}
-	return t.run(args)
+	return t.runTool(args)
 }
 
-func (t tool) run(args json.RawMessage) []byte {
+func (t toolFunc) runTool(args json.RawMessage) []byte {
 	r, err := t.call(args)
 	if err != nil {
-		r = failure(err)
+		r = failureResult(err)
 	}
 	return r.encode() // under the lock, as results share memory with the data
 }
 
-// result represents the result of a tool.
-type result struct {
+// toolResult represents the result of a tool.
+type toolResult struct {
 	content    []any
 	structured json.RawMessage // nil if there is none
 	isError    bool
 }
 
 // encode joins the parts into an MCP result. Structured content, which may have megabytes, is not parsed again.
-func (r result) encode() []byte {
-	b := append([]byte(`{"content":`), encode(r.content)...)
+func (r toolResult) encode() []byte {
+	b := append([]byte(`{"content":`), encodeJSON(r.content)...)
 	if r.structured != nil {
 		b = append(append(b, `,"structuredContent":`...), r.structured...)
 	}
@@ -251,41 +257,41 @@ type linkPart struct {
 }
 
 type resourcePart struct {
-	Type     string   `json:"type"`
-	Resource resource `json:"resource"`
+	Type     string          `json:"type"`
+	Resource resourceContent `json:"resource"`
 }
 
-// resource has either text or a blob.
-type resource struct {
+// resourceContent has either text or a blob.
+type resourceContent struct {
 	URI      string `json:"uri"`
 	MimeType string `json:"mimeType"`
 	Text     string `json:"text,omitempty"`
 	Blob     []byte `json:"blob,omitempty"`
 }
 
-// plain returns a result with text.
-func plain(format string, args ...any) (result, error) {
-	return parts(textPart{"text", fmt.Sprintf(format, args...)})
+// textResult returns a result with text.
+func textResult(format string, args ...any) (toolResult, error) {
+	return partsResult(textPart{"text", fmt.Sprintf(format, args...)})
 }
 
 // jsonText returns a result with JSON as text, as servers without outputSchema do.
-func jsonText(v any) (result, error) { return parts(textPart{"text", string(encode(v))}) }
+func jsonText(v any) (toolResult, error) { return partsResult(textPart{"text", string(encodeJSON(v))}) }
 
-// structured returns a result with structured content and the same as text.
-func structured(v any) (result, error) {
-	raw := encode(v)
-	return result{content: []any{textPart{"text", string(raw)}}, structured: raw}, nil
+// structuredResult returns a result with structured content and the same as text.
+func structuredResult(v any) (toolResult, error) {
+	raw := encodeJSON(v)
+	return toolResult{content: []any{textPart{"text", string(raw)}}, structured: raw}, nil
 }
 
-func parts(content ...any) (result, error) { return result{content: content}, nil }
+func partsResult(content ...any) (toolResult, error) { return toolResult{content: content}, nil }
 
-func failure(err error) result {
-	return result{content: []any{textPart{"text", err.Error()}}, isError: true}
+func failureResult(err error) toolResult {
+	return toolResult{content: []any{textPart{"text", err.Error()}}, isError: true}
 }
 
-// encode returns v as JSON without HTML escapes and without a newline. The values are our own and can always be
+// encodeJSON returns v as JSON without HTML escapes and without a newline. The values are our own and can always be
 // encoded.
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -322,8 +328,8 @@ func pageByOffset[T any](items []T, offset, limit int) []T {
 	return items[offset : min(len(items)-offset, max(limit, 0))+offset]
 }
 
-// or returns v, or the default d if v is the zero value.
-func or[T comparable](v, d T) T {
+// orDefault returns v, or the default d if v is the zero value.
+func orDefault[T comparable](v, d T) T {
 	var zero T
 	if v == zero {
 		return d
@@ -331,7 +337,7 @@ func or[T comparable](v, d T) T {
 	return v
 }
 
-// has reports whether text contains part, ignoring case.
-func has(text, part string) bool {
+// containsFold reports whether text contains part, ignoring case.
+func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

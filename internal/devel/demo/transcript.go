@@ -9,15 +9,15 @@ import (
 // (o200k_base).
 const transcriptTurns = 930
 
-// transcript returns the transcript of a meeting, with the speaker and the second of each sentence.
-func transcript(w *world, seed string, turns int) string {
-	r := seeded(seed)
+// makeTranscript returns the transcript of a meeting, with the speaker and the second of each sentence.
+func makeTranscript(w *demoWorld, seed string, turns int) string {
+	r := newSeededRand(seed)
 	a := newAuthor(w, "transcript", r)
-	speakers := []person{w.staff[0], w.staff[9], w.staff[4], w.staff[6], pick(r, w.contacts), pick(r, w.contacts)}
+	speakers := []worldPerson{w.staff[0], w.staff[9], w.staff[4], w.staff[6], pickOne(r, w.contacts), pickOne(r, w.contacts)}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Recorded on %s. Present:", day(daysAgo(r, between(r, 3, 90))))
+	fmt.Fprintf(&b, "Recorded on %s. Present:", formatDay(daysAgo(r, randomBetween(r, 3, 90))))
 	for _, p := range speakers {
-		fmt.Fprintf(&b, " %s (%s, %s);", p.name(), p.Title, p.Company)
+		fmt.Fprintf(&b, " %s (%s, %s);", p.fullName(), p.Title, p.Company)
 	}
 	b.WriteString("\n")
 	second, last := 4, -1
@@ -27,8 +27,8 @@ func transcript(w *world, seed string, turns int) string {
 			who = (who + 1) % len(speakers)
 		}
 		last = who
-		text := a.paragraph(between(r, 1, 2))
-		fmt.Fprintf(&b, "\n[%02d:%02d:%02d] %s: %s", second/3600, second/60%60, second%60, speakers[who].name(), text)
+		text := a.writeParagraph(randomBetween(r, 1, 2))
+		fmt.Fprintf(&b, "\n[%02d:%02d:%02d] %s: %s", second/3600, second/60%60, second%60, speakers[who].fullName(), text)
 		second += 2 + len(text)/15
 	}
 	fmt.Fprintf(&b, "\n\nEnd of the recording.\n")

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// world is the data that all servers share: the people of Nordlys Instruments, its customers and their people. It is
+// demoWorld is the data that all servers share: the people of Nordlys Instruments, its customers and their people. It is
 // the same everywhere, so that an e-mail address found in the calendar is the address of a contact in the CRM.
-type world struct {
-	staff     []person
-	companies []company
-	contacts  []person // company by company
+type demoWorld struct {
+	staff     []worldPerson
+	companies []worldCompany
+	contacts  []worldPerson // company by company
 }
 
-type person struct {
+type worldPerson struct {
 	ID, First, Last, Email, Phone, Title, Country, City, Company string
 }
 
-func (p person) name() string { return p.First + " " + p.Last }
+func (p worldPerson) fullName() string { return p.First + " " + p.Last }
 
-// handle returns the part of the e-mail address before the "@".
-func (p person) handle() string { h, _, _ := strings.Cut(p.Email, "@"); return h }
+// mailName returns the part of the e-mail address before the "@".
+func (p worldPerson) mailName() string { h, _, _ := strings.Cut(p.Email, "@"); return h }
 
-type company struct {
+type worldCompany struct {
 	ID, Name, Domain, Industry, Country, City string
 	Employees, Revenue                        int // revenue in euros a year
 }
@@ -36,34 +36,34 @@ const (
 	contactCount = 1600
 )
 
-// seeded returns a source of random numbers that is always the same for one purpose.
-func seeded(purpose string) *rand.Rand {
+// newSeededRand returns a source of random numbers that is always the same for one purpose.
+func newSeededRand(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(h.Sum64(), 20261102))
 }
 
-func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// between returns an integer from low to high, both included.
-func between(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
+// randomBetween returns an integer from low to high, both included.
+func randomBetween(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
 
 // daysAgo returns a working hour on a day that is more than n days before now.
 func daysAgo(r *rand.Rand, n int) time.Time {
-	return now.AddDate(0, 0, -n-1).Add(time.Duration(r.IntN(9*60)) * time.Minute)
+	return demoToday.AddDate(0, 0, -n-1).Add(time.Duration(r.IntN(9*60)) * time.Minute)
 }
 
-func day(t time.Time) string { return t.Format(time.DateOnly) }
+func formatDay(t time.Time) string { return t.Format(time.DateOnly) }
 
-func newWorld() *world {
-	w, r := &world{}, seeded("world")
+func newWorld() *demoWorld {
+	w, r := &demoWorld{}, newSeededRand("world")
 	for i := range companyCount {
 		w.companies = append(w.companies, newCompany(r, i))
 	}
-	home := company{Name: "Nordlys Instruments", Domain: "nordlys.example"}
+	home := worldCompany{Name: "Nordlys Instruments", Domain: "nordlys.example"}
 	for i := range staffCount {
-		p := newPerson(r, pick(r, countries()), home)
-		p.ID, p.Title, p.Email = fmt.Sprintf("U%04d", 100+i), staffTitles[i%len(staffTitles)], fold(p.Email)
+		p := newPerson(r, pickOne(r, countries()), home)
+		p.ID, p.Title, p.Email = fmt.Sprintf("U%04d", 100+i), staffTitles[i%len(staffTitles)], foldASCII(p.Email)
 		w.staff = append(w.staff, p)
 	}
 	for i := range contactCount {
@@ -75,38 +75,38 @@ func newWorld() *world {
 	return w
 }
 
-func newCompany(r *rand.Rand, i int) company {
-	land := pick(r, countries())
+func newCompany(r *rand.Rand, i int) worldCompany {
+	land := pickOne(r, countries())
 	stem := companyStems[i%len(companyStems)]
 	second := companyFields[(i/len(companyStems)+i)%len(companyFields)]
-	name := stem + " " + second + " " + pick(r, land.legal)
-	return company{
-		ID: fmt.Sprintf("001%06d", 1000+i), Name: name, Domain: domain(stem, second, i), Industry: pick(r, industries),
-		Country: land.name, City: pick(r, land.cities), Employees: between(r, 12, 9000), Revenue: between(r, 400, 250_000) * 1000,
+	name := stem + " " + second + " " + pickOne(r, land.legal)
+	return worldCompany{
+		ID: fmt.Sprintf("001%06d", 1000+i), Name: name, Domain: makeDomain(stem, second, i), Industry: pickOne(r, industries),
+		Country: land.name, City: pickOne(r, land.cities), Employees: randomBetween(r, 12, 9000), Revenue: randomBetween(r, 400, 250_000) * 1000,
 	}
 }
 
-func domain(stem, second string, i int) string {
-	name := fold(strings.ToLower(stem + "-" + second))
+func makeDomain(stem, second string, i int) string {
+	name := foldASCII(strings.ToLower(stem + "-" + second))
 	if i >= len(companyStems)*len(companyFields)/2 {
 		name += fmt.Sprint(i)
 	}
 	return name + ".example"
 }
 
-func newPerson(r *rand.Rand, land country, c company) person {
-	p := person{First: pick(r, land.first), Last: pick(r, land.last), Title: pick(r, contactTitles), Country: land.name, City: pick(r, land.cities), Company: c.Name}
-	p.Email = fold(strings.ToLower(p.First+"."+p.Last)) + "@" + c.Domain
+func newPerson(r *rand.Rand, land worldCountry, c worldCompany) worldPerson {
+	p := worldPerson{First: pickOne(r, land.first), Last: pickOne(r, land.last), Title: pickOne(r, contactTitles), Country: land.name, City: pickOne(r, land.cities), Company: c.Name}
+	p.Email = foldASCII(strings.ToLower(p.First+"."+p.Last)) + "@" + c.Domain
 	if r.IntN(40) == 0 { // a few people have addresses that are not ASCII
 		p.Email = strings.ToLower(p.First+"."+p.Last) + "@" + c.Domain
 	}
-	p.Phone = phone(r, land.phone)
+	p.Phone = makePhone(r, land.phone)
 	return p
 }
 
-// phone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in countries
+// makePhone replaces every # of a pattern with a digit. The patterns are number ranges reserved for fiction in countries
 // that have them.
-func phone(r *rand.Rand, pattern string) string {
+func makePhone(r *rand.Rand, pattern string) string {
 	b := []byte(pattern)
 	for i, c := range b {
 		if c == '#' {
@@ -116,19 +116,19 @@ func phone(r *rand.Rand, pattern string) string {
 	return string(b)
 }
 
-// fold converts a name to ASCII as its owner would for an e-mail address.
-func fold(s string) string { return folder.Replace(s) }
+// foldASCII converts a name to ASCII as its owner would for an e-mail address.
+func foldASCII(s string) string { return folder.Replace(s) }
 
 var folder = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "å", "aa", "ø", "oe", "æ", "ae",
 	"é", "e", "è", "e", "ê", "e", "ë", "e", "ç", "c", "ñ", "n", "í", "i", "ó", "o", "á", "a", "ú", "u", "ã", "a", "ô", "o", "ł", "l",
 	"ń", "n", "ś", "s", "ż", "z", "ź", "z", "ę", "e", "ą", "a", " ", "", "'", "")
 
-type country struct {
+type worldCountry struct {
 	name, phone                string
 	first, last, cities, legal []string
 }
 
-func countryNamed(name string) country {
+func countryNamed(name string) worldCountry {
 	for _, c := range countries() {
 		if c.name == name {
 			return c
@@ -137,6 +137,6 @@ func countryNamed(name string) country {
 	return countries()[0]
 }
 
-func newCountry(name, phone, first, last, cities, legal string) country {
-	return country{name, phone, strings.Fields(first), strings.Fields(last), strings.Split(cities, ", "), strings.Split(legal, ", ")}
+func newCountry(name, phone, first, last, cities, legal string) worldCountry {
+	return worldCountry{name, phone, strings.Fields(first), strings.Fields(last), strings.Split(cities, ", "), strings.Split(legal, ", ")}
 }

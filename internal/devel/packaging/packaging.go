@@ -16,15 +16,15 @@ import (
 // Platform is the system and architecture of a binary, with Go's names.
 type Platform struct{ OS, Arch string }
 
-// system returns the system's name in the manifest of a bundle.
-func (p Platform) system() string {
+// systemName returns the system's name in the manifest of a bundle.
+func (p Platform) systemName() string {
 	if p.OS == "windows" {
 		return "win32"
 	}
 	return p.OS
 }
 
-func (p Platform) binary() string {
+func (p Platform) binaryName() string {
 	if p.OS == "windows" {
 		return "retort.exe"
 	}
@@ -36,8 +36,8 @@ func BundleName(version string, p Platform) string {
 	return fmt.Sprintf("retort_%s_%s_%s.mcpb", version, p.OS, p.Arch)
 }
 
-// Version returns the version in a manifest or a registry entry.
-func Version(document []byte) (string, error) {
+// ReadVersion returns the version in a manifest or a registry entry.
+func ReadVersion(document []byte) (string, error) {
 	var d struct {
 		Version string `json:"version"`
 	}
@@ -50,10 +50,10 @@ func Version(document []byte) (string, error) {
 	return d.Version, nil
 }
 
-// Bundle writes a bundle for one platform: the manifest, adapted to the platform, and the binary. Equal input
+// WriteBundle writes a bundle for one platform: the manifest, adapted to the platform, and the binary. Equal input
 // produces equal bytes.
-func Bundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
-	text, err := Manifest(manifest, p)
+func WriteBundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
+	text, err := RenderManifest(manifest, p)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func Bundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
 		content io.Reader
 	}{
 		{"manifest.json", 0o644, bytes.NewReader(text)},
-		{"server/" + p.binary(), 0o755, binary},
+		{"server/" + p.binaryName(), 0o755, binary},
 	} {
 		h := &zip.FileHeader{Name: file.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 		h.CreatorVersion = 3 << 8 // unix, so that the mode counts
@@ -80,8 +80,8 @@ func Bundle(w io.Writer, manifest []byte, binary io.Reader, p Platform) error {
 	return archive.Close()
 }
 
-// Manifest returns the manifest of a bundle for one platform.
-func Manifest(template []byte, p Platform) ([]byte, error) {
+// RenderManifest returns the manifest of a bundle for one platform.
+func RenderManifest(template []byte, p Platform) ([]byte, error) {
 	var m map[string]any
 	if err := json.Unmarshal(template, &m); err != nil {
 		return nil, fmt.Errorf("manifest.json: %w", err)
@@ -94,14 +94,14 @@ func Manifest(template []byte, p Platform) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("manifest.json: there is no server.mcp_config in it")
 	}
-	server["entry_point"] = "server/" + p.binary()
-	start["command"] = "${__dirname}/server/" + p.binary()
-	m["compatibility"] = map[string]any{"platforms": []string{p.system()}}
-	return indented(m)
+	server["entry_point"] = "server/" + p.binaryName()
+	start["command"] = "${__dirname}/server/" + p.binaryName()
+	m["compatibility"] = map[string]any{"platforms": []string{p.systemName()}}
+	return encodeIndented(m)
 }
 
-// File represents a published file of a release.
-type File struct{ Name, SHA256 string }
+// ReleaseFile represents a published file of a release.
+type ReleaseFile struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 
@@ -109,18 +109,18 @@ var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 // template itself can't be published.
 const placeholder = "@OWNER@"
 
-// Owner returns an error unless name is a valid name of an account that publishes releases.
-func Owner(name string) error {
+// CheckOwner returns an error unless name is a valid name of an account that publishes releases.
+func CheckOwner(name string) error {
 	if !ownerName.MatchString(name) || strings.EqualFold(name, strings.Trim(placeholder, "@")) {
 		return fmt.Errorf("%q is not the name of an account", name)
 	}
 	return nil
 }
 
-// Entry returns the entry in the registry of MCP servers for the account that publishes the release. It adds the
+// RegistryEntry returns the entry in the registry of MCP servers for the account that publishes the release. It adds the
 // bundles to the packages.
-func Entry(template []byte, owner string, bundles []File) ([]byte, error) {
-	if err := Owner(owner); err != nil {
+func RegistryEntry(template []byte, owner string, bundles []ReleaseFile) ([]byte, error) {
+	if err := CheckOwner(owner); err != nil {
 		return nil, err
 	}
 	var e map[string]any
@@ -135,14 +135,14 @@ func Entry(template []byte, owner string, bundles []File) ([]byte, error) {
 		})
 	}
 	e["packages"] = packages
-	text, err := indented(e)
+	text, err := encodeIndented(e)
 	if err == nil && bytes.Contains(bytes.ToUpper(text), []byte("OWNER")) && !strings.Contains(strings.ToUpper(owner), "OWNER") {
 		return nil, fmt.Errorf("server.json: OWNER stands where the account should")
 	}
 	return text, err
 }
 
-func indented(v any) ([]byte, error) {
+func encodeIndented(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -73,14 +73,14 @@ func version(t *testing.T) string {
 func TestVersionsAgree(t *testing.T) {
 	want := version(t)
 	for _, name := range []string{"packaging/manifest.json", "packaging/server.json"} {
-		if got, err := Version(read(t, name)); got != want || err != nil {
+		if got, err := ReadVersion(read(t, name)); got != want || err != nil {
 			t.Errorf("%s: %q, %v; retort.Version is %q", name, got, err, want)
 		}
 	}
 	if !strings.Contains(string(read(t, "packaging/server.json")), `"ghcr.io/@OWNER@/retort:`+want+`"`) {
 		t.Errorf("server.json does not name the image of %s", want)
 	}
-	if v, err := Version([]byte(`{}`)); err == nil {
+	if v, err := ReadVersion([]byte(`{}`)); err == nil {
 		t.Errorf("%q", v)
 	}
 }
@@ -89,7 +89,7 @@ func TestManifest(t *testing.T) {
 	template := read(t, "packaging/manifest.json")
 	holds(t, "mcpb/manifest.schema.json", template)
 	for _, p := range platforms {
-		text, err := Manifest(template, p)
+		text, err := RenderManifest(template, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{`[]`, `{}`, `{"server":{}}`} {
-		if text, err := Manifest([]byte(broken), platforms[0]); err == nil {
+		if text, err := RenderManifest([]byte(broken), platforms[0]); err == nil {
 			t.Errorf("%s: %s", broken, text)
 		}
 	}
@@ -118,7 +118,7 @@ func TestBundle(t *testing.T) {
 	for _, p := range platforms {
 		var first, second bytes.Buffer
 		for _, b := range []*bytes.Buffer{&first, &second} {
-			if err := Bundle(b, template, strings.NewReader("binary"), p); err != nil {
+			if err := WriteBundle(b, template, strings.NewReader("binary"), p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -165,7 +165,7 @@ func content(t *testing.T, z *zip.Reader, name string) []byte {
 func TestEntry(t *testing.T) {
 	template := read(t, "packaging/server.json")
 	sum := strings.Repeat("0a", 32)
-	text, err := Entry(template, "some-one", []File{{BundleName(version(t), platforms[0]), sum}})
+	text, err := RegistryEntry(template, "some-one", []ReleaseFile{{BundleName(version(t), platforms[0]), sum}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +181,11 @@ func TestEntry(t *testing.T) {
 	if strings.Contains(string(text), "OWNER") {
 		t.Errorf("OWNER is left in %s", text)
 	}
-	if left, err := Entry([]byte(`{"name": "io.github.OWNER/retort"}`), "some-one", nil); err == nil {
+	if left, err := RegistryEntry([]byte(`{"name": "io.github.OWNER/retort"}`), "some-one", nil); err == nil {
 		t.Errorf("a placeholder is published: %s", left)
 	}
 	for _, owner := range []string{"", "a/b", `a"b`, "a..b", "-a", "OWNER", "owner", "@OWNER@"} {
-		if _, err := Entry(template, owner, nil); err == nil {
+		if _, err := RegistryEntry(template, owner, nil); err == nil {
 			t.Errorf("%q is taken for an account", owner)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// looks sets the number of consecutive checks that must find a process asleep for FallsAsleep.
-const looks = 20
+// sleepChecks sets the number of consecutive checks that must find a process asleep for FallsAsleep.
+const sleepChecks = 20
 
 // FallsAsleep waits until no thread of a process wakes up during a number of checks in a row, about
 // 10 ms apart. It reports whether that happened within Patience and before the process ended. It
@@ -18,21 +18,21 @@ func FallsAsleep(pid int) bool {
 	last, asleep := 0, 0
 	there := true
 	slept := Poll(func() bool {
-		now := switches(pid)
+		now := contextSwitches(pid)
 		if asleep++; now != last {
 			last, asleep = now, 0
 		}
 		there = now > 0
-		return asleep >= looks || !there
+		return asleep >= sleepChecks || !there
 	})
 	return slept && there
 }
 
 var switched = regexp.MustCompile(`(?m)^voluntary_ctxt_switches:\s+(\d+)`)
 
-// switches returns the number of voluntary context switches of the threads of a process. It returns
+// contextSwitches returns the number of voluntary context switches of the threads of a process. It returns
 // 0 if the process is gone.
-func switches(pid int) (n int) {
+func contextSwitches(pid int) (n int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, file := range tasks {
 		data, _ := os.ReadFile(file) // the thread may be gone

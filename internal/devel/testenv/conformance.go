@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// Conformance runs a suite of MCP's conformance tests, each scenario as a subtest. module is
+// RunConformance runs a suite of MCP's conformance tests, each scenario as a subtest. module is
 // the folder of testdata/npm22/node_modules that holds the tests, args is what they are called with.
 //
 // expected names a file that lists the scenarios that fail by design, one per line, each followed by
 // the reason. The test also fails if a listed scenario passes or does not exist. A scenario that
 // checks nothing counts as failed. Scenarios that measure time are skipped unless Full is true.
-func Conformance(t *testing.T, module, expected string, args ...string) {
+func RunConformance(t *testing.T, module, expected string, args ...string) {
 	t.Helper()
 	modules, node := NPM22(t), Need(t, "node22")
 	reasons := expectedFailures(t, expected)
 	suite := func(t *testing.T, args ...string) string {
-		cmd := exec.CommandContext(Context(t), node, append([]string{"--import", patient, filepath.Join(modules, module, "dist", "index.js")}, args...)...)
+		cmd := exec.CommandContext(Context(t), node, append([]string{"--import", slowTimersModule, filepath.Join(modules, module, "dist", "index.js")}, args...)...)
 		cmd.Dir = t.TempDir()
 		out, _ := cmd.CombinedOutput() // its exit status does not consider the expected failures
 		return string(out)
@@ -32,7 +32,7 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 		args = append(args, "--timeout", strconv.FormatInt(Patience.Milliseconds(), 10))
 	}
 	out := suite(t, args...)
-	scenarios := verdicts(out)
+	scenarios := parseVerdicts(out)
 	if len(scenarios) == 0 {
 		t.Fatalf("no summary in\n%s", out)
 	}
@@ -46,10 +46,10 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 				t.Errorf("it passes (%s), but %s says that it fails: %s", s.checks, expected, reason)
 			case listed:
 				t.Skipf("fails by design (%s): %s", s.checks, reason)
-			case slices.Contains(timed, s.name) && !Full():
+			case slices.Contains(timingScenarios, s.name) && !Full():
 				t.Skip("it requires a reply within half a second; make test-all runs it")
 			case !s.passed:
-				t.Errorf("%s; alone it says\n%s", s.checks, suite(t, append(without(args, "--suite", "--requirements"), "--scenario", s.name)...))
+				t.Errorf("%s; alone it says\n%s", s.checks, suite(t, append(withoutFlags(args, "--suite", "--requirements"), "--scenario", s.name)...))
 			}
 		})
 	}
@@ -58,30 +58,30 @@ func Conformance(t *testing.T, module, expected string, args ...string) {
 	}
 }
 
-// verdict represents the result of one scenario in the summary of a suite.
-type verdict struct {
+// scenarioVerdict represents the result of one scenario in the summary of a suite.
+type scenarioVerdict struct {
 	name, checks string
 	passed       bool
 }
 
-// patient is a module that Node.js loads before a suite. It makes timers of three seconds or more
+// slowTimersModule is a module that Node.js loads before a suite. It makes timers of three seconds or more
 // sixty times as long, because suites use those only as timeouts. It leaves shorter timers alone,
 // because suites use them as delays.
-const patient = `data:text/javascript,
+const slowTimersModule = `data:text/javascript,
 const soon = globalThis.setTimeout, signal = AbortSignal.timeout;
 const longer = (ms) => ms >= 3000 ? 60 * ms : ms;
 globalThis.setTimeout = Object.assign((f, ms, ...rest) => soon(f, longer(ms), ...rest), soon);
 AbortSignal.timeout = (ms) => signal.call(AbortSignal, longer(ms));`
 
-// timed lists the scenarios that fail if a client is half a second late. The tests of package upstream
+// timingScenarios lists the scenarios that fail if a client is half a second late. The tests of package upstream
 // check with a fake clock that the client waits as long as the server asks.
-var timed = []string{"sse-retry"}
+var timingScenarios = []string{"sse-retry"}
 
 var summaryLine = regexp.MustCompile(`(?m)^([✓✗~]) ([\w./-]+): ((\d+) passed, (\d+) failed.*)$`)
 
-func verdicts(out string) (list []verdict) {
+func parseVerdicts(out string) (list []scenarioVerdict) {
 	for _, m := range summaryLine.FindAllStringSubmatch(out, -1) {
-		list = append(list, verdict{name: m[2], checks: m[3], passed: m[1] != "✗" && m[4] != "0" && m[5] == "0"})
+		list = append(list, scenarioVerdict{name: m[2], checks: m[3], passed: m[1] != "✗" && m[4] != "0" && m[5] == "0"})
 	}
 	return list
 }
@@ -109,8 +109,8 @@ func expectedFailures(t *testing.T, file string) map[string]string {
 	return reasons
 }
 
-// without returns args without the given flags and their values.
-func without(args []string, flags ...string) (rest []string) {
+// withoutFlags returns args without the given flags and their values.
+func withoutFlags(args []string, flags ...string) (rest []string) {
 	for i := 0; i < len(args); i++ {
 		if slices.Contains(flags, args[i]) {
 			i++

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// Dockerd is a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
+// DockerDaemon is a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
 // is installed. It ends when the process that started it ends, for whatever reason.
-type Dockerd struct {
+type DockerDaemon struct {
 	dir        string
 	group, pid int // of the shell that watches over it; its own
 }
@@ -32,7 +32,7 @@ kill $! 2> /dev/null; wait $!
 kill -0 $parent 2> /dev/null || { umount -l "$dir"; rm -rf --one-file-system "$dir"; } 2> /dev/null`
 
 // StartDockerd starts a daemon, or skips or fails the test as Need does. End must be called.
-func StartDockerd(t testing.TB) *Dockerd {
+func StartDockerd(t testing.TB) *DockerDaemon {
 	t.Helper()
 	path := Need(t, "dockerd")
 	for _, driver := range []string{"overlay2", "vfs"} {
@@ -40,7 +40,7 @@ func StartDockerd(t testing.TB) *Dockerd {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &Dockerd{dir: dir}
+		d := &DockerDaemon{dir: dir}
 		// Use memory if possible: the daemon waits for the disk many times for each container, and its data need
 		// not outlive it.
 		_ = syscall.Mount("dockerd", dir, "tmpfs", 0, "mode=0700")
@@ -67,7 +67,7 @@ func StartDockerd(t testing.TB) *Dockerd {
 }
 
 // start starts the daemon detached from this process, because tests count their children.
-func (d *Dockerd) start(path, driver string) error {
+func (d *DockerDaemon) start(path, driver string) error {
 	args := []string{
 		"--fork", "sh", "-c", watched, "watched", strconv.Itoa(os.Getpid()), d.dir, path,
 		"--bridge=none", "--iptables=false", "--ip6tables=false", "--data-root=" + filepath.Join(d.dir, "data"), "--exec-root=" + filepath.Join(d.dir, "exec"),
@@ -82,8 +82,8 @@ func (d *Dockerd) start(path, driver string) error {
 			data, _ := os.ReadFile(filepath.Join(d.dir, "started"))
 			_, _ = fmt.Sscan(string(data), &d.group, &d.pid)
 		}
-		ended = d.pid != 0 && !d.runs()
-		return ended || d.answers()
+		ended = d.pid != 0 && !d.isRunning()
+		return ended || d.isAnswering()
 	}) {
 		return fmt.Errorf("the daemon does not answer")
 	}
@@ -93,15 +93,15 @@ func (d *Dockerd) start(path, driver string) error {
 	return nil
 }
 
-// runs reports whether the daemon is still running. A zombie does not count: the shell that started
+// isRunning reports whether the daemon is still running. A zombie does not count: the shell that started
 // the daemon may take a while to reap it.
-func (d *Dockerd) runs() bool {
+func (d *DockerDaemon) isRunning() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return err == nil && !strings.HasPrefix(rest, "Z")
 }
 
-func (d *Dockerd) answers() bool {
+func (d *DockerDaemon) isAnswering() bool {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(d.dir, "sock"))
 	}
@@ -114,13 +114,13 @@ func (d *Dockerd) answers() bool {
 }
 
 // Host returns the address of the daemon.
-func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.dir, "sock") }
+func (d *DockerDaemon) Host() string { return "unix://" + filepath.Join(d.dir, "sock") }
 
 // End stops the daemon with its containerd, and removes its files.
-func (d *Dockerd) End() {
+func (d *DockerDaemon) End() {
 	if d.pid > 1 {
 		_ = syscall.Kill(d.pid, syscall.SIGTERM)
-		Poll(func() bool { return !d.runs() })
+		Poll(func() bool { return !d.isRunning() })
 		_ = syscall.Kill(-d.group, syscall.SIGKILL)
 	}
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -4,18 +4,18 @@ package testenv
 
 import "testing"
 
-// Dockerd is a Docker daemon that tests have started.
-type Dockerd struct{}
+// DockerDaemon is a Docker daemon that tests have started.
+type DockerDaemon struct{}
 
 // StartDockerd skips the test: daemons run on Linux.
-func StartDockerd(t testing.TB) *Dockerd {
+func StartDockerd(t testing.TB) *DockerDaemon {
 	t.Helper()
 	t.Skip("Docker's daemon is for Linux")
 	return nil
 }
 
 // Host returns the address of the daemon.
-func (*Dockerd) Host() string { return "" }
+func (*DockerDaemon) Host() string { return "" }
 
 // End stops the daemon.
-func (*Dockerd) End() {}
+func (*DockerDaemon) End() {}

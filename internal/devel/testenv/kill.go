@@ -18,16 +18,16 @@ import (
 // printed, or none if it printed nothing.
 func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
-	return killed(t, variable, value, none, func(kill func(), lines int) {
+	return runUntilKilled(t, variable, value, none, func(kill func(), lines int) {
 		if lines == numbers {
 			kill()
 		}
 	})
 }
 
-// killed implements KilledAt and KilledAtChange. It calls at as soon as the child has started and after each line,
+// runUntilKilled implements KilledAt and KilledAtChange. It calls at as soon as the child has started and after each line,
 // with the number of lines so far.
-func killed(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
+func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), variable+"="+value)
@@ -53,21 +53,21 @@ func killed(t *testing.T, variable, value string, none int, at func(kill func(),
 	return last
 }
 
-// Groups returns the control groups of the engine with a process id and all groups below them, each with its
+// ControlGroups returns the control groups of the engine with a process id and all groups below them, each with its
 // processes. They may be in several places, because the memory group can be deeper than the others.
-func Groups(pid int) (groups []string) {
+func ControlGroups(pid int) (groups []string) {
 	own := regexp.MustCompile(`/retort-` + strconv.Itoa(pid) + `(\.[^/]*)?(/|$)`)
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && own.MatchString(path) {
-			groups = append(groups, path+members(path))
+			groups = append(groups, path+groupMembers(path))
 		}
 		return nil // a process that has ended is not one
 	})
 	return groups
 }
 
-// members returns the processes in a control group with their states.
-func members(group string) (text string) {
+// groupMembers returns the processes in a control group with their states.
+func groupMembers(group string) (text string) {
 	pids, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	for _, pid := range strings.Fields(string(pids)) {
 		stat, _ := os.ReadFile(filepath.Join("/proc", pid, "stat"))

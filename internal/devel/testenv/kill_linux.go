@@ -22,7 +22,7 @@ func KilledAtChange(t *testing.T, variable, value string, folders []string, chan
 			t.Fatalf("%s cannot be watched: %v", folder, err)
 		}
 	}
-	return killed(t, variable, value, none, func(kill func(), lines int) {
+	return runUntilKilled(t, variable, value, none, func(kill func(), lines int) {
 		if lines == 0 {
 			go killAtChange(events, changes, kill)
 		}

@@ -12,10 +12,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Resources is a snapshot of the goroutines, file descriptors, child processes and control groups of
+// ResourceSnapshot is a snapshot of the goroutines, file descriptors, child processes and control groups of
 // this process, and of the temporary folders and mounts in os.TempDir. On systems other than Linux
 // it has only goroutines and folders.
-type Resources struct {
+type ResourceSnapshot struct {
 	known      map[string]string // by identity, details for the failure message
 	goroutines []goleak.Option
 }
@@ -35,7 +35,7 @@ func CheckLeaks(t testing.TB) {
 // to something that outlives the test.
 func CheckGoroutines(t testing.TB, ignored ...goleak.Option) {
 	t.Helper()
-	before := Resources{goroutines: append(ignored, goleak.IgnoreCurrent())}
+	before := ResourceSnapshot{goroutines: append(ignored, goleak.IgnoreCurrent())}
 	t.Cleanup(func() { before.checkGoroutines(t) })
 }
 
@@ -51,23 +51,23 @@ func Main(m *testing.M, ignored ...goleak.Option) int {
 }
 
 // TakeResources returns a snapshot of the current resources.
-func TakeResources() Resources {
+func TakeResources() ResourceSnapshot {
 	startPoller()
-	return Resources{known: systemResources(), goroutines: []goleak.Option{goleak.IgnoreCurrent()}}
+	return ResourceSnapshot{known: systemResources(), goroutines: []goleak.Option{goleak.IgnoreCurrent()}}
 }
 
 // Check fails the test, without ending it, if there are resources that are not in the snapshot. It
 // waits up to Patience for them to go away. Resources that have gone since are not leaks.
-func (before Resources) Check(t testing.TB) {
+func (before ResourceSnapshot) Check(t testing.TB) {
 	t.Helper()
 	before.checkGoroutines(t)
 	var left []string
-	if !Poll(func() bool { left = before.newer(); return len(left) == 0 }) {
+	if !Poll(func() bool { left = before.newResources(); return len(left) == 0 }) {
 		t.Errorf("leaked:\n%s", strings.Join(left, "\n"))
 	}
 }
 
-func (before Resources) newer() (list []string) {
+func (before ResourceSnapshot) newResources() (list []string) {
 	for id, about := range systemResources() {
 		if _, known := before.known[id]; !known {
 			list = append(list, strings.TrimSpace(id+" "+about))
@@ -77,7 +77,7 @@ func (before Resources) newer() (list []string) {
 	return list
 }
 
-func (before Resources) checkGoroutines(t testing.TB) {
+func (before ResourceSnapshot) checkGoroutines(t testing.TB) {
 	t.Helper()
 	var err error
 	if !Poll(func() bool { err = goleak.Find(before.goroutines...); return err == nil }) {
@@ -101,7 +101,7 @@ func systemResources() map[string]string {
 	all := map[string]string{}
 	addDescriptors(all)
 	addChildren(all)
-	for _, group := range Groups(os.Getpid()) {
+	for _, group := range ControlGroups(os.Getpid()) {
 		path, members, _ := strings.Cut(group, " ")
 		all["control group "+path] = members
 	}

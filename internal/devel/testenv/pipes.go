@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Pipes is an in-memory listener with the address 127.0.0.1:80. Servers and clients use it inside a
+// PipeListener is an in-memory listener with the address 127.0.0.1:80. Servers and clients use it inside a
 // testing/synctest bubble, where real connections would keep the fake clock from advancing.
-type Pipes struct {
+type PipeListener struct {
 	accepted chan net.Conn
 	closed   chan struct{}
 	end      func()
 }
 
 // NewPipes returns an open listener.
-func NewPipes() *Pipes {
+func NewPipes() *PipeListener {
 	closed := make(chan struct{})
-	return &Pipes{accepted: make(chan net.Conn), closed: closed, end: sync.OnceFunc(func() { close(closed) })}
+	return &PipeListener{accepted: make(chan net.Conn), closed: closed, end: sync.OnceFunc(func() { close(closed) })}
 }
 
 // Dial connects to the listener. It ignores the address.
-func (p *Pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *PipeListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
 	case p.accepted <- atLoopback{theirs}:
@@ -34,7 +34,7 @@ func (p *Pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // Accept returns the next connection.
-func (p *Pipes) Accept() (net.Conn, error) {
+func (p *PipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.accepted:
 		return c, nil
@@ -44,15 +44,15 @@ func (p *Pipes) Accept() (net.Conn, error) {
 }
 
 // Close makes Accept and Dial fail. Open connections stay open.
-func (p *Pipes) Close() error { p.end(); return nil }
+func (p *PipeListener) Close() error { p.end(); return nil }
 
 // Addr returns 127.0.0.1:80.
-func (p *Pipes) Addr() net.Addr { return loopback() }
+func (p *PipeListener) Addr() net.Addr { return loopbackAddr() }
 
-func loopback() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+func loopbackAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
 // atLoopback is a connection whose local and remote addresses are 127.0.0.1:80.
 type atLoopback struct{ net.Conn }
 
-func (atLoopback) LocalAddr() net.Addr  { return loopback() }
-func (atLoopback) RemoteAddr() net.Addr { return loopback() }
+func (atLoopback) LocalAddr() net.Addr  { return loopbackAddr() }
+func (atLoopback) RemoteAddr() net.Addr { return loopbackAddr() }

@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// Postgres is a PostgreSQL server in a temporary folder. It listens on a unix socket there.
-type Postgres struct {
+// PostgresServer is a PostgreSQL server in a temporary folder. It listens on a unix socket there.
+type PostgresServer struct {
 	dir     string
 	process *os.Process
 	ended   chan struct{}
@@ -25,7 +25,7 @@ type Postgres struct {
 
 // StartPostgres starts a server with the programs of this machine, as another user if this
 // one is root. It outlives neither Stop nor, on Linux, this process.
-func StartPostgres() (*Postgres, error) {
+func StartPostgres() (*PostgresServer, error) {
 	bin, err := postgresPrograms()
 	if err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func StartPostgres() (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{dir: dir, ended: make(chan struct{})}
-	attr, err := unprivileged(dir)
+	p := &PostgresServer{dir: dir, ended: make(chan struct{})}
+	attr, err := unprivilegedAttr(dir)
 	if err == nil {
 		err = p.start(bin, attr)
 	}
@@ -46,14 +46,14 @@ func StartPostgres() (*Postgres, error) {
 	return p, nil
 }
 
-func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
+func (p *PostgresServer) start(bin string, attr *syscall.SysProcAttr) error {
 	data := filepath.Join(p.dir, "data")
 	init := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "retort", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	init.SysProcAttr, init.Dir = attr, p.dir
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync="+fsync(), "-c", "max_connections=100")
+	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync="+fsyncSetting(), "-c", "max_connections=100")
 	server.SysProcAttr, server.Dir = attr, p.dir
 	server.Env = append(os.Environ(), "LC_ALL=C")
 	said, err := server.StderrPipe()
@@ -84,9 +84,9 @@ func (p *Postgres) start(bin string, attr *syscall.SysProcAttr) error {
 	return errors.New("postgres: " + strings.Join(heard, "\n"))
 }
 
-// fsync returns the setting "fsync" of the server. It is on for benchmarks, and off for tests because
+// fsyncSetting returns the setting "fsync" of the server. It is on for benchmarks, and off for tests because
 // none of them simulates a power failure.
-func fsync() string {
+func fsyncSetting() string {
 	if bench := flag.Lookup("test.bench"); bench != nil && bench.Value.String() != "" {
 		return "on"
 	}
@@ -94,12 +94,12 @@ func fsync() string {
 }
 
 // URL returns the URL of a database of the server.
-func (p *Postgres) URL(database string) string {
+func (p *PostgresServer) URL(database string) string {
 	return (&url.URL{Scheme: "postgres", User: url.User("retort"), Path: "/" + database, RawQuery: url.Values{"host": {p.dir}}.Encode()}).String()
 }
 
 // Stop stops the server and deletes its folder.
-func (p *Postgres) Stop() {
+func (p *PostgresServer) Stop() {
 	_ = p.process.Signal(syscall.SIGQUIT)
 	<-p.ended
 	_ = os.RemoveAll(p.dir)

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// unprivileged returns the attributes to start a process as a user other than root, and makes that user the owner of
+// unprivilegedAttr returns the attributes to start a process as a user other than root, and makes that user the owner of
 // dir.
-func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+func unprivilegedAttr(dir string) (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() != 0 {
 		return attr, nil

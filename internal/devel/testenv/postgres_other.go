@@ -4,4 +4,4 @@ package testenv
 
 import "syscall"
 
-func unprivileged(string) (*syscall.SysProcAttr, error) { return &syscall.SysProcAttr{}, nil }
+func unprivilegedAttr(string) (*syscall.SysProcAttr, error) { return &syscall.SysProcAttr{}, nil }

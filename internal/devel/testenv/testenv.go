@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// Required reports whether name must not be missing.
-func Required(name string) bool {
+// IsRequired reports whether name must not be missing.
+func IsRequired(name string) bool {
 	return slices.Contains(strings.FieldsFunc(os.Getenv("RETORT_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }), name)
 }
 
@@ -28,30 +28,30 @@ func Required(name string) bool {
 // every other name is looked up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
-	if !Wanted(name) {
+	if !IsWanted(name) {
 		t.Skipf("make test-sandboxes runs the tests that need %s", name)
 	}
-	path, err := find(t, name)
+	path, err := findProgram(t, name)
 	Missing(t, name, err)
 	return path
 }
 
-// Available reports whether a test that needs name would run, that is, Need would not skip it.
-func Available(t testing.TB, name string) bool {
+// IsAvailable reports whether a test that needs name would run, that is, Need would not skip it.
+func IsAvailable(t testing.TB, name string) bool {
 	t.Helper()
-	_, err := find(t, name)
-	return Wanted(name) && (err == nil || Required(name))
+	_, err := findProgram(t, name)
+	return IsWanted(name) && (err == nil || IsRequired(name))
 }
 
-func find(t testing.TB, name string) (path string, err error) {
+func findProgram(t testing.TB, name string) (path string, err error) {
 	t.Helper()
 	switch name {
 	case "node22":
-		return installed(t, "npm22", ".bin/node")
+		return installedCommand(t, "npm22", ".bin/node")
 	case "bun":
-		return installed(t, "npm-runtimes", ".bin/bun")
+		return installedCommand(t, "npm-runtimes", ".bin/bun")
 	case "deno":
-		return installed(t, "npm-runtimes", "@deno/linux-x64-glibc/deno")
+		return installedCommand(t, "npm-runtimes", "@deno/linux-x64-glibc/deno")
 	case "python":
 		return exec.LookPath("python3")
 	case "runsc":
@@ -62,12 +62,12 @@ func find(t testing.TB, name string) (path string, err error) {
 	return exec.LookPath(name)
 }
 
-// Wanted reports whether tests that need name are enabled. Tests of containers and virtual machines
+// IsWanted reports whether tests that need name are enabled. Tests of containers and virtual machines
 // take minutes, so they are enabled only if RETORT_SANDBOXES is 1, as "make test-sandboxes" sets it,
 // or if RETORT_REQUIRE lists name. All other tests always are.
-func Wanted(name string) bool {
+func IsWanted(name string) bool {
 	optional := slices.Contains([]string{"dockerd", "runsc", "qemu", "firecracker"}, name)
-	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || Required(name)
+	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || IsRequired(name)
 }
 
 // goInstalled returns the path of a program in PATH or in the folder of go install.
@@ -91,7 +91,7 @@ func goInstalled(name string) (string, error) {
 func NPM(t testing.TB) string {
 	t.Helper()
 	Need(t, "node")
-	dir, err := existing(filepath.Join(Root(t), "testdata", "npm", "node_modules"), "npm ci in testdata/npm")
+	dir, err := existingPath(filepath.Join(Root(t), "testdata", "npm", "node_modules"), "npm ci in testdata/npm")
 	Missing(t, "node", err)
 	return dir
 }
@@ -109,19 +109,19 @@ func Missing(t testing.TB, name string, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case Required(name):
+	case IsRequired(name):
 		t.Fatalf("%s is required by RETORT_REQUIRE: %v", name, err)
 	default:
 		t.Skipf("%s is not here: %v", name, err)
 	}
 }
 
-// installed returns the path of a command that npm has installed in a folder of testdata.
-func installed(t testing.TB, dir, command string) (string, error) {
-	return existing(filepath.Join(Root(t), "testdata", dir, "node_modules", filepath.FromSlash(command)), "npm ci in testdata/"+dir)
+// installedCommand returns the path of a command that npm has installed in a folder of testdata.
+func installedCommand(t testing.TB, dir, command string) (string, error) {
+	return existingPath(filepath.Join(Root(t), "testdata", dir, "node_modules", filepath.FromSlash(command)), "npm ci in testdata/"+dir)
 }
 
-func existing(path, install string) (string, error) {
+func existingPath(path, install string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("%w (install with: %s)", err, install)
 	}

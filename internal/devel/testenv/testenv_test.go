@@ -73,7 +73,7 @@ func TestWanted(t *testing.T) {
 	} {
 		t.Setenv("RETORT_SANDBOXES", tt.sandboxes)
 		t.Setenv("RETORT_REQUIRE", tt.require)
-		if got := Wanted(tt.name); got != tt.want {
+		if got := IsWanted(tt.name); got != tt.want {
 			t.Errorf("RETORT_SANDBOXES=%q RETORT_REQUIRE=%q: Wanted(%q) is %v, want %v", tt.sandboxes, tt.require, tt.name, got, tt.want)
 		}
 	}

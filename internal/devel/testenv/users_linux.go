@@ -13,11 +13,11 @@ import (
 // processes of other users only as root.
 func WaitForUsers(t testing.TB, dir string) {
 	t.Helper()
-	WaitUntil(t, "no process uses "+dir, func() bool { return len(users(dir)) == 0 })
+	WaitUntil(t, "no process uses "+dir, func() bool { return len(openLinks(dir)) == 0 })
 }
 
-// users returns the links in /proc through which other processes use dir.
-func users(dir string) (links []string) {
+// openLinks returns the links in /proc through which other processes use dir.
+func openLinks(dir string) (links []string) {
 	own := "/proc/" + filepath.Base(readLink("/proc/self")) + "/"
 	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/fd/*"} {
 		all, _ := filepath.Glob(pattern)

@@ -22,10 +22,10 @@ func TestUsers(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if len(users(dir)) == 0 {
+	if len(openLinks(dir)) == 0 {
 		t.Error("the working directory of a process is not seen")
 	}
-	if list := users(dir + "x"); len(list) > 0 {
+	if list := openLinks(dir + "x"); len(list) > 0 {
 		t.Errorf("processes use a folder that does not exist: %q", list)
 	}
 	go func() { _ = input.Close() }()

@@ -37,11 +37,11 @@ func TestLeaksAreFound(t *testing.T) {
 	}
 	ends := make(chan struct{})
 	before := TakeResources()
-	if left := before.newer(); len(left) > 0 {
+	if left := before.newResources(); len(left) > 0 {
 		t.Errorf("%q were found, though nothing is new", left)
 	}
 	_, _ = gone.Close(), w.Close()
-	if left := before.newer(); len(left) > 0 {
+	if left := before.newResources(); len(left) > 0 {
 		t.Errorf("%q were found after a pipe was closed", left)
 	}
 
@@ -58,7 +58,7 @@ func TestLeaksAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { <-ends }()
-	left := before.newer()
+	left := before.newResources()
 	for _, want := range []string{"descriptor " /* stays */, "pipe:", "child ", "sleep 600", "folder " + dir} {
 		if !slices.ContainsFunc(left, func(l string) bool { return strings.Contains(l, want) }) {
 			t.Errorf("no %q in %q", want, left)

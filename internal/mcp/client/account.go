@@ -10,21 +10,21 @@ import (
 	"retort/internal/core"
 )
 
-// account counts what one server takes of the memory for answers. The zero account counts nothing.
-type account struct {
+// memoryAccount counts what one server takes of the memory for answers. The zero account counts nothing.
+type memoryAccount struct {
 	budget *memory.Budget
 	server string
 }
 
-// counting represents a message that is being read.
-type counting struct {
-	account
+// messageMemory represents a message that is being read.
+type messageMemory struct {
+	memoryAccount
 	held *memory.Hold
 	n    int64
 }
 
-// grow reports whether the message may have n bytes in memory.
-func (c *counting) grow(n int64) bool {
+// reserveBytes reports whether the message may have n bytes in memory.
+func (c *messageMemory) reserveBytes(n int64) bool {
 	if c.budget == nil || n <= memory.Small || n <= c.n {
 		return true
 	}
@@ -40,29 +40,29 @@ func (c *counting) grow(n int64) bool {
 	return fits
 }
 
-// adopt counts what other has counted so far.
-func (c *counting) adopt(other *counting) {
-	c.free()
+// takeOver counts what other has counted so far.
+func (c *messageMemory) takeOver(other *messageMemory) {
+	c.releaseBytes()
 	c.held, c.n = other.held, other.n
 	other.held, other.n = nil, 0
 }
 
-// free returns the memory of a message that is no longer held.
-func (c *counting) free() {
+// releaseBytes returns the memory of a message that is no longer held.
+func (c *messageMemory) releaseBytes() {
 	c.held.Free()
 	c.held, c.n = nil, 0
 }
 
-// delivered counts an answer that waits for its caller.
-func (a account) delivered(m *jsonrpc.Response) *memory.Hold {
+// holdAnswer counts an answer that waits for its caller.
+func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.Hold {
 	if n := int64(len(m.Result)); a.budget != nil && n > memory.Small {
 		return a.budget.Fresh().Force(a.server, n)
 	}
 	return nil
 }
 
-// turn waits until a large message may be scanned. It does not wait without a budget, or once ctx has ended.
-func (a account) turn(ctx context.Context) (done func()) {
+// waitForTurn waits until a large message may be scanned. It does not wait without a budget, or once ctx has ended.
+func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}
 	}
@@ -73,17 +73,17 @@ func (a account) turn(ctx context.Context) (done func()) {
 	return done
 }
 
-// load waits until n bytes that no caller has reserved can be read into memory.
-func (a account) load(ctx context.Context, n int64) (core.Held, error) {
+// reserveForLoad waits until n bytes that no caller has reserved can be read into memory.
+func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMemory, error) {
 	if a.budget == nil {
 		return (*memory.Hold)(nil), nil
 	}
 	return a.budget.Load(ctx, a.server, n)
 }
 
-// admit waits until the answer to x can be transformed, and has it in memory then. Where that is too
+// admitAnswer waits until the answer to x can be transformed, and has it in memory then. Where that is too
 // large for memory as a whole, it stays where it is.
-func (l *link) admit(ctx context.Context, x *exchange) error {
+func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	b, claim := l.account.budget, core.ClaimOf(ctx)
 	defer x.fresh.Free()
 	switch {
@@ -101,7 +101,7 @@ func (l *link) admit(ctx context.Context, x *exchange) error {
 			return errUnadmitted(n, err)
 		}
 	}
-	return x.unpark()
+	return x.loadFromDisk()
 }
 
 // errUnadmittedAnswer marks, for errors.Is, the error of a call whose answer arrived but was never read.
@@ -114,19 +114,19 @@ func errUnadmitted(n int64, cause error) *core.Error {
 	return e.WithHint("ask for less, or for less at once; or raise the setting memory")
 }
 
-// unpark reads an answer into memory that was on disk until there was room for it.
-func (x *exchange) unpark() error {
+// loadFromDisk reads an answer into memory that was on disk until there was room for it.
+func (x *pendingCall) loadFromDisk() error {
 	m := x.parked
 	if m == nil {
 		return nil
 	}
 	x.parked = nil
 	defer m.Close()
-	data, err := m.load()
+	data, err := m.loadMessage()
 	if err != nil {
 		return core.Errorf(core.KindInternal, "upstream.receive", "the server's answer can't be read back from disk: %w", err)
 	}
-	msgs, ok := decode(data)
+	msgs, ok := decodeMessages(data)
 	if !ok || len(msgs) != 1 {
 		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s can't be read", bytesText(m.size))
 	}

@@ -12,16 +12,16 @@ const (
 	longestGap = 5 * time.Minute
 )
 
-// breaker decides when to retry a server that fails. After each of the first failures the delay grows. After
+// retryBreaker decides when to retry a server that fails. After each of the first failures the delay grows. After
 // openAfter failures in a row the breaker opens for increasing times, in which nothing is tried.
-type breaker struct {
+type retryBreaker struct {
 	failures int
 	retryAt  time.Time
 }
 
-// failed notes a failure. jitter, in [0, 1), spreads the tries of many servers
+// noteFailure notes a failure. jitter, in [0, 1), spreads the tries of many servers
 // that failed together.
-func (b *breaker) failed(now time.Time, jitter float64) {
+func (b *retryBreaker) noteFailure(now time.Time, jitter float64) {
 	b.failures++
 	delay := firstDelay << min(b.failures-1, 20)
 	if over := b.failures - openAfter; over >= 0 {
@@ -30,12 +30,12 @@ func (b *breaker) failed(now time.Time, jitter float64) {
 	b.retryAt = now.Add(delay/2 + time.Duration(jitter*float64(delay)))
 }
 
-// succeeded closes the breaker.
-func (b *breaker) succeeded() { *b = breaker{} }
+// noteSuccess closes the breaker.
+func (b *retryBreaker) noteSuccess() { *b = retryBreaker{} }
 
-// open reports whether uses are to fail at once.
-func (b *breaker) open(now time.Time) bool {
+// isOpen reports whether uses are to fail at once.
+func (b *retryBreaker) isOpen(now time.Time) bool {
 	return b.failures >= openAfter && now.Before(b.retryAt)
 }
 
-func jitter() float64 { return rand.Float64() }
+func randomJitter() float64 { return rand.Float64() }

@@ -11,15 +11,15 @@ func TestBeginning(t *testing.T) {
 		text := `{"message":"nobody like ` + value + ` here"}`
 		start, end := strings.Index(text, value), strings.Index(text, value)+len(value)
 		for n := start + 1; n < end; n++ {
-			if got := beginning(text, n); got != `{"message":"nobody like…` {
+			if got := safePrefix(text, n); got != `{"message":"nobody like…` {
 				t.Errorf("cut at %d: %s", n, got)
 			}
 		}
 	}
-	if got := beginning(strings.Repeat("a", 500), 300); got != "…" {
+	if got := safePrefix(strings.Repeat("a", 500), 300); got != "…" {
 		t.Errorf("%s", got)
 	}
-	if got := beginning("short text", 300); got != "short text" {
+	if got := safePrefix("short text", 300); got != "short text" {
 		t.Errorf("%s", got)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// bindings holds the tool arguments that a server wants repeated in headers, taken from its definitions.
-type bindings struct {
+// headerBindings holds the tool arguments that a server wants repeated in headers, taken from its definitions.
+type headerBindings struct {
 	mu    sync.Mutex
 	tools map[string][]headers.Binding
 }
 
-// learn reads the definitions of all tools of a server and returns the tools that may be called: the protocol
+// learnTools reads the definitions of all tools of a server and returns the tools that may be called: the protocol
 // requires clients to leave out tools with invalid header annotations. It calls refused for each tool that is left
 // out.
-func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
+func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
 	found := map[string][]headers.Binding{}
 	kept := slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {
 		if !bytes.Contains(raw, []byte(`"`+headers.Keyword+`"`)) {
@@ -28,7 +28,7 @@ func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why 
 			Name   string          `json:"name"`
 			Schema json.RawMessage `json:"inputSchema"`
 		}
-		if unmarshal(raw, &tool) != nil {
+		if unmarshalExact(raw, &tool) != nil {
 			return false // the catalogue says what is wrong with it
 		}
 		bound, err := headers.Of(tool.Schema)
@@ -46,14 +46,14 @@ func (b *bindings) learn(tools []json.RawMessage, refused func(tool string, why 
 }
 
 // clone returns a copy that learns apart from b.
-func (b *bindings) clone() *bindings {
+func (b *headerBindings) clone() *headerBindings {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return &bindings{tools: b.tools} // learn replaces the map and never changes it
+	return &headerBindings{tools: b.tools} // learn replaces the map and never changes it
 }
 
-// of returns the bindings of one tool.
-func (b *bindings) of(tool string) []headers.Binding {
+// ofTool returns the bindings of one tool.
+func (b *headerBindings) ofTool(tool string) []headers.Binding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tools[tool]

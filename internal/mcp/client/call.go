@@ -18,25 +18,25 @@ import (
 // cancelTimeout sets how long a server may take to read that a call is cancelled.
 const cancelTimeout = 5 * time.Second
 
-// call makes one call without the SDK, as x, and returns its result exactly as received. If ctx ends first, it
+// callMethod makes one call without the SDK, as x, and returns its result exactly as received. If ctx ends first, it
 // cancels the call at the server.
-func (l *link) call(ctx context.Context, x *exchange, method string, params json.RawMessage) (_ json.RawMessage, err error) {
+func (l *serverLink) callMethod(ctx context.Context, x *pendingCall, method string, params json.RawMessage) (_ json.RawMessage, err error) {
 	x.method, x.answered = method, make(chan struct{})
-	l.register(x)
+	l.registerCall(x)
 	defer func() {
 		if err != nil {
-			l.drop(x)
+			l.dropCall(x)
 		}
-		l.forget(x)
+		l.forgetCall(x)
 	}()
 	req := &jsonrpc.Request{ID: x.id, Method: method, Params: params}
-	if err := l.wire.send(ctx, outgoing{msg: req, data: encodeCall(req), call: x}); err != nil {
+	if err := l.wire.send(ctx, outgoingMessage{msg: req, data: encodeCall(req), call: x}); err != nil {
 		return nil, err
 	}
 	select {
 	case <-x.answered:
 	case <-ctx.Done():
-		go l.cancel(x, ctx.Err())
+		go l.cancelExchange(x, ctx.Err())
 		return nil, ctx.Err()
 	case <-l.ctx.Done():
 		select {
@@ -45,14 +45,14 @@ func (l *link) call(ctx context.Context, x *exchange, method string, params json
 			return nil, l.cause
 		}
 	}
-	if err := l.admit(ctx, x); err != nil {
+	if err := l.admitAnswer(ctx, x); err != nil {
 		return nil, err
 	}
 	return x.result, x.err
 }
 
-// cancel tells the server that the result of x is no longer needed.
-func (l *link) cancel(x *exchange, reason error) {
+// cancelExchange tells the server that the result of x is no longer needed.
+func (l *serverLink) cancelExchange(x *pendingCall, reason error) {
 	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 	defer stop()
 	params, err := json.Marshal(mcp.CancelledParams{Reason: reason.Error(), RequestID: x.id.Raw()})
@@ -61,7 +61,7 @@ func (l *link) cancel(x *exchange, reason error) {
 	}
 	msg := &jsonrpc.Request{Method: methodCancelled, Params: params}
 	if data, err := jsonrpc.EncodeMessage(msg); err == nil {
-		_ = l.wire.send(ctx, outgoing{msg: msg, data: data})
+		_ = l.wire.send(ctx, outgoingMessage{msg: msg, data: data})
 	}
 }
 
@@ -90,21 +90,21 @@ func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.Ra
 		b.WriteByte(',')
 	}
 	b.WriteString(`"name":`)
-	b.Write(quoted(tool))
+	b.Write(quoteJSON(tool))
 	b.WriteString(`,"arguments":`)
 	_ = json.Compact(&b, args) // a newline would end the message
 	b.WriteByte('}')
 	return b.Bytes()
 }
 
-// traced returns meta, which is an object or empty, with the trace context of the call.
-func traced(meta json.RawMessage, t core.Trace) json.RawMessage {
+// withTrace returns meta, which is an object or empty, with the trace context of the call.
+func withTrace(meta json.RawMessage, t core.TraceContext) json.RawMessage {
 	if t.Parent == "" {
 		return meta
 	}
-	b := append([]byte(`{"traceparent":`), quoted(t.Parent)...)
+	b := append([]byte(`{"traceparent":`), quoteJSON(t.Parent)...)
 	if t.State != "" {
-		b = append(append(b, `,"tracestate":`...), quoted(t.State)...)
+		b = append(append(b, `,"tracestate":`...), quoteJSON(t.State)...)
 	}
 	if len(meta) == 0 {
 		return append(b, '}')
@@ -112,8 +112,8 @@ func traced(meta json.RawMessage, t core.Trace) json.RawMessage {
 	return append(append(b, ','), meta[1:]...)
 }
 
-// quoted returns s as JSON.
-func quoted(s string) []byte {
+// quoteJSON returns s as JSON.
+func quoteJSON(s string) []byte {
 	text, _ := json.Marshal(s) // strings always marshal
 	return text
 }

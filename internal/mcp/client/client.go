@@ -35,8 +35,8 @@ func (c Client) capabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offered returns the same for a request that is made for peer, as 2026-07-28 has it.
-func (c Client) offered(peer *core.Peer) map[string]any {
+// offeredTo returns the same for a request that is made for peer, as 2026-07-28 has it.
+func (c Client) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {
 		modes := map[string]any{}
@@ -65,20 +65,20 @@ func errUnanswered(code int64, message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: message}
 }
 
-// ask answers a request of the server that needs the client. The client is that of the call on whose stream the
+// answerServerRequest answers a request of the server that needs the client. The client is that of the call on whose stream the
 // request came. Without such a stream all pending calls must belong to the same client.
-func (l *link) ask(req *jsonrpc.Request, x *exchange) {
+func (l *serverLink) answerServerRequest(req *jsonrpc.Request, x *pendingCall) {
 	if x == nil {
-		x = l.sources()
+		x = l.soleCaller()
 	}
 	if x == nil {
-		l.reply(req, nil, errUnanswered(jsonrpc.CodeInvalidRequest, "it can't be told for whom this is asked: no call is under way, or those of several clients are"))
+		l.replyToServer(req, nil, errUnanswered(jsonrpc.CodeInvalidRequest, "it can't be told for whom this is asked: no call is under way, or those of several clients are"))
 		return
 	}
 	select {
 	case l.asking <- struct{}{}:
 	default:
-		l.reply(req, nil, errUnanswered(jsonrpc.CodeInternalError, "too much is asked at once"))
+		l.replyToServer(req, nil, errUnanswered(jsonrpc.CodeInternalError, "too much is asked at once"))
 		return
 	}
 	go func() {
@@ -86,15 +86,15 @@ func (l *link) ask(req *jsonrpc.Request, x *exchange) {
 		ctx, cancel := context.WithCancel(x.ctx)
 		defer cancel()
 		defer context.AfterFunc(l.ctx, cancel)()
-		l.asked(req.ID, cancel)
-		defer l.asked(req.ID, nil)
-		result, err := l.client.answer(ctx, l, req.Method, req.Params, x.peer)
+		l.noteServerRequest(req.ID, cancel)
+		defer l.noteServerRequest(req.ID, nil)
+		result, err := l.client.answerRequest(ctx, l, req.Method, req.Params, x.peer)
 		if err != nil {
-			l.unopened(x, err)
-			l.reply(req, nil, errUnanswered(codeOf(err), err.Message))
+			l.noteUnopened(x, err)
+			l.replyToServer(req, nil, errUnanswered(codeOf(err), err.Message))
 			return
 		}
-		l.reply(req, result, nil)
+		l.replyToServer(req, result, nil)
 	}()
 }
 
@@ -108,49 +108,49 @@ func codeOf(e *core.Error) int64 {
 	return jsonrpc.CodeInternalError
 }
 
-// answer returns the result of one request of the server, of either era.
-func (c Client) answer(ctx context.Context, l *link, method string, params json.RawMessage, peer *core.Peer) (json.RawMessage, *core.Error) {
+// answerRequest returns the result of one request of the server, of either era.
+func (c Client) answerRequest(ctx context.Context, l *serverLink, method string, params json.RawMessage, peer *core.ClientPeer) (json.RawMessage, *core.Error) {
 	if method == core.MethodElicit && !isForm(params) {
-		return c.show(ctx, l, params, peer)
+		return c.showPage(ctx, l, params, peer)
 	}
 	allowed := map[string]bool{core.MethodElicit: c.Elicit, core.MethodSample: c.Sample, methodRoots: len(c.Roots) > 0}
 	switch {
 	case !allowed[method]:
-		return nil, core.Errorf(core.KindToolNotFound, "upstream.ask", "%s is not offered to this server", cut(method, 100))
+		return nil, core.Errorf(core.KindToolNotFound, "upstream.ask", "%s is not offered to this server", truncateText(method, 100))
 	case method == methodRoots:
-		return c.roots(), nil
+		return c.listRoots(), nil
 	}
 	e := core.Errorf(core.KindPolicy, "upstream.ask", "nobody can be asked: the client that this call is made for does not offer %s", method)
 	if peer != nil && peer.Ask != nil {
 		var result json.RawMessage
-		if result, e = peer.Ask(ctx, core.Asked{Method: method, Params: params}); e == nil {
+		if result, e = peer.Ask(ctx, core.ServerRequest{Method: method, Params: params}); e == nil {
 			return result, nil
 		}
 	}
-	if lacks := missing(method, peer); lacks != nil {
+	if lacks := missingCapability(method, peer); lacks != nil {
 		e.Err = lacks // it was asked all the same: that is in the record
 	}
 	return nil, e
 }
 
-// missing returns what a client does not offer that a request of a server needs; nil if it offers it.
-func missing(method string, peer *core.Peer) *core.Missing {
+// missingCapability returns what a client does not offer that a request of a server needs; nil if it offers it.
+func missingCapability(method string, peer *core.ClientPeer) *core.MissingCapability {
 	switch {
 	case method == core.MethodElicit && (peer == nil || !peer.Forms && !peer.Pages):
-		return &core.Missing{Elicitation: &struct{}{}}
+		return &core.MissingCapability{Elicitation: &struct{}{}}
 	case method == core.MethodSample && (peer == nil || !peer.Samples):
-		return &core.Missing{Sampling: &struct{}{}}
+		return &core.MissingCapability{Sampling: &struct{}{}}
 	}
 	return nil
 }
 
-// lacking returns what a server of 2026-07-28 says that it needs of the client, of what it may have.
-func (c Client) lacking(failed error) *core.Missing {
+// lackingCapability returns what a server of 2026-07-28 says that it needs of the client, of what it may have.
+func (c Client) lackingCapability(failed error) *core.MissingCapability {
 	var rpc *jsonrpc.Error
 	var data struct {
-		Required core.Missing `json:"requiredCapabilities"`
+		Required core.MissingCapability `json:"requiredCapabilities"`
 	}
-	if !errors.As(failed, &rpc) || rpc.Code != codeMissing || unmarshal(rpc.Data, &data) != nil {
+	if !errors.As(failed, &rpc) || rpc.Code != codeMissing || unmarshalExact(rpc.Data, &data) != nil {
 		return nil
 	}
 	needs := &data.Required
@@ -160,7 +160,7 @@ func (c Client) lacking(failed error) *core.Missing {
 	if !c.Sample {
 		needs.Sampling = nil
 	}
-	if *needs == (core.Missing{}) {
+	if *needs == (core.MissingCapability{}) {
 		return nil
 	}
 	return needs
@@ -171,10 +171,10 @@ func isForm(params json.RawMessage) bool {
 		Mode string `json:"mode"`
 		URL  string `json:"url"`
 	}
-	return unmarshal(params, &p) == nil && (p.Mode == "" || p.Mode == "form") && p.URL == ""
+	return unmarshalExact(params, &p) == nil && (p.Mode == "" || p.Mode == "form") && p.URL == ""
 }
 
-func (c Client) roots() json.RawMessage {
+func (c Client) listRoots() json.RawMessage {
 	list := make([]map[string]string, len(c.Roots))
 	for i, uri := range c.Roots {
 		list[i] = map[string]string{"uri": uri}
@@ -183,8 +183,8 @@ func (c Client) roots() json.RawMessage {
 	return text
 }
 
-// asked notes how a request of the server is cancelled; nil that it is answered.
-func (l *link) asked(id jsonrpc.ID, cancel context.CancelFunc) {
+// noteServerRequest notes how a request of the server is cancelled; nil that it is answered.
+func (l *serverLink) noteServerRequest(id jsonrpc.ID, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cancel == nil {
@@ -194,12 +194,12 @@ func (l *link) asked(id jsonrpc.ID, cancel context.CancelFunc) {
 	}
 }
 
-// taken handles a cancellation of one of the server's own requests.
-func (l *link) taken(params json.RawMessage) {
+// cancelServerRequest handles a cancellation of one of the server's own requests.
+func (l *serverLink) cancelServerRequest(params json.RawMessage) {
 	var p struct {
 		ID any `json:"requestId"`
 	}
-	if unmarshal(params, &p) != nil {
+	if unmarshalExact(params, &p) != nil {
 		return
 	}
 	id, err := jsonrpc.MakeID(p.ID)
@@ -211,8 +211,8 @@ func (l *link) taken(params json.RawMessage) {
 	}
 }
 
-// sources returns a call under way if all are made for the same client, nil otherwise.
-func (l *link) sources() (sole *exchange) {
+// soleCaller returns a call under way if all are made for the same client, nil otherwise.
+func (l *serverLink) soleCaller() (sole *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, x := range l.pending {
@@ -227,9 +227,9 @@ func (l *link) sources() (sole *exchange) {
 	return sole
 }
 
-// reply answers a request of the server. While many answers wait for a server that does not
+// replyToServer answers a request of the server. While many answers wait for a server that does not
 // read, further ones are dropped.
-func (l *link) reply(req *jsonrpc.Request, result json.RawMessage, failed error) {
+func (l *serverLink) replyToServer(req *jsonrpc.Request, result json.RawMessage, failed error) {
 	resp := &jsonrpc.Response{ID: req.ID, Result: result, Error: failed}
 	data, err := jsonrpc.EncodeMessage(resp)
 	if err != nil {
@@ -244,27 +244,27 @@ func (l *link) reply(req *jsonrpc.Request, result json.RawMessage, failed error)
 		defer func() { <-l.answering }()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = l.wire.send(ctx, outgoing{msg: resp, data: data})
+		_ = l.wire.send(ctx, outgoingMessage{msg: resp, data: data})
 	}()
 }
 
-// heard takes in a notification; x is the call on whose stream it came, if that is known.
-func (l *link) heard(req *jsonrpc.Request, x *exchange) {
+// handleNotification takes in a notification; x is the call on whose stream it came, if that is known.
+func (l *serverLink) handleNotification(req *jsonrpc.Request, x *pendingCall) {
 	switch req.Method {
 	case methodAcknowledged:
-		l.acknowledged(req.Params)
+		l.noteAcknowledged(req.Params)
 	case methodListChanged:
 		l.outdated.Store(true)
 		l.changed()
 	case methodCancelled:
-		l.taken(req.Params)
+		l.cancelServerRequest(req.Params)
 	case methodElicited:
-		l.completed(req.Params)
+		l.noteCompletion(req.Params)
 	case methodProgress:
-		l.progressed(req.Params)
+		l.reportProgress(req.Params)
 	case methodMessage:
 		if x == nil || x.peer == nil {
-			x = l.sources()
+			x = l.soleCaller()
 		}
 		if x != nil && x.peer.Log != nil {
 			x.peer.Log(req.Params)
@@ -276,12 +276,12 @@ func (l *link) heard(req *jsonrpc.Request, x *exchange) {
 	}
 }
 
-// progressed forwards a progress notification to the client of the call.
-func (l *link) progressed(params json.RawMessage) {
+// reportProgress forwards a progress notification to the client of the call.
+func (l *serverLink) reportProgress(params json.RawMessage) {
 	var p struct {
 		Token any `json:"progressToken"`
 	}
-	if unmarshal(params, &p) != nil {
+	if unmarshalExact(params, &p) != nil {
 		return
 	}
 	token, _ := p.Token.(string)

@@ -124,7 +124,7 @@ func TestBackoffIsWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialMode("proper")})
 		const wait = 150 * time.Millisecond
-		p.servers["s"].main.breaker = breaker{failures: 1, retryAt: time.Now().Add(wait)}
+		p.servers["s"].main.breaker = retryBreaker{failures: 1, retryAt: time.Now().Add(wait)}
 		began := time.Now()
 		mustCall(t, p, "s", "t")
 		if took := time.Since(began); took != wait {
@@ -190,7 +190,7 @@ func TestPageStopsTheClock(t *testing.T) {
 				return true
 			}
 		})})
-		ctx := core.WithPeer(t.Context(), &core.Peer{ID: "c", Pages: true, Ask: func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+		ctx := core.WithPeer(t.Context(), &core.ClientPeer{ID: "c", Pages: true, Ask: func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 			return json.RawMessage(`{"action":"accept"}`), nil
 		}})
 		began := time.Now()

@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 		{"conformance-next", "testdata/conformance-next.txt"},
 	} {
 		t.Run(path.Base(suite.module), func(t *testing.T) {
-			testenv.Conformance(t, suite.module, suite.expected, "client", "--command", os.Args[0]+" conformance", "--suite", "all")
+			testenv.RunConformance(t, suite.module, suite.expected, "client", "--command", os.Args[0]+" conformance", "--suite", "all")
 		})
 	}
 }
@@ -52,7 +52,7 @@ func conformanceClient(server string) int {
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	var given conformanceContext
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
-	ctx = core.WithPeer(ctx, &core.Peer{ID: "suite", Forms: true, Samples: true, Ask: accept})
+	ctx = core.WithPeer(ctx, &core.ClientPeer{ID: "suite", Forms: true, Samples: true, Ask: accept})
 	p := New([]Server{{
 		Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true},
 		// One process of the suite serves all clients at the same time, so it can be slow.
@@ -75,7 +75,7 @@ func conformanceClient(server string) int {
 }
 
 // accept is a person who leaves everything in a form as it is, and says yes.
-func accept(_ context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+func accept(_ context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	var form struct {
 		Schema struct {
 			Properties map[string]struct {

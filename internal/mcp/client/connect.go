@@ -33,16 +33,16 @@ const (
 	maxAttempts = 5
 )
 
-// era describes how a server can be spoken to. An empty protocol means that it is to be found out: server/discover
+// protocolEra describes how a server can be spoken to. An empty protocol means that it is to be found out: server/discover
 // first, then initialize.
-type era struct {
+type protocolEra struct {
 	transport string
 	protocol  string
 	probe     time.Duration // how long server/discover may take
 }
 
-func firstEra(spec Server) era {
-	e := era{transport: spec.Transport, probe: spec.probe}
+func firstEra(spec Server) protocolEra {
+	e := protocolEra{transport: spec.Transport, probe: spec.probe}
 	switch {
 	case e.transport != "":
 	case spec.Dial != nil:
@@ -62,24 +62,24 @@ func firstEra(spec Server) era {
 type connector struct {
 	spec     Server
 	opts     Options
-	rubbish  *rubbish
+	rubbish  *strayOutput
 	stderr   io.Writer
 	changed  func()
 	news     func(method string, params json.RawMessage)
 	level    func() string
-	bindings *bindings
+	bindings *headerBindings
 	tasks    *taskTools
-	spool    *spool
+	spool    *spoolDir
 }
 
-func (c *connector) account() account { return account{c.opts.Memory, c.spec.Name} }
+func (c *connector) newAccount() memoryAccount { return memoryAccount{c.opts.Memory, c.spec.Name} }
 
 // connect establishes a session. It begins with e and then tries what the server's refusals suggest. The session
 // records the era that worked.
-func (c *connector) connect(ctx context.Context, e era) (*session, *core.Error) {
+func (c *connector) connect(ctx context.Context, e protocolEra) (*serverSession, *core.Error) {
 	var first *core.Error
 	for range maxAttempts {
-		s, next, err := c.attempt(ctx, e)
+		s, next, err := c.tryEra(ctx, e)
 		if err == nil {
 			return s, nil
 		}
@@ -94,14 +94,14 @@ func (c *connector) connect(ctx context.Context, e era) (*session, *core.Error) 
 	return nil, first
 }
 
-// attempt tries one era. If it fails, it may return another era to try.
-func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *core.Error) {
-	w, pid, err := c.open(ctx, e)
+// tryEra tries one era. If it fails, it may return another era to try.
+func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, *protocolEra, *core.Error) {
+	w, pid, err := c.openWire(ctx, e)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := newLink(w, c.rubbish, e.probe, c.changed)
-	l.client, l.news, l.account = c.spec.Client, c.news, c.account()
+	l.client, l.news, l.account = c.spec.Client, c.news, c.newAccount()
 	self := &mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}
 	client := mcp.NewClient(self, &mcp.ClientOptions{
 		Capabilities:               c.spec.Client.capabilities(),
@@ -116,36 +116,36 @@ func (c *connector) attempt(ctx context.Context, e era) (*session, *era, *core.E
 		if e.protocol >= protocolModern {
 			e.probe = c.spec.ConnectTimeout // next time there is no doubt
 		}
-		s := &session{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}, listed: newListed()}
+		s := &serverSession{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}, listed: newListed()}
 		s.setLevel(c.level())
 		l.awaitSubscription(ctx)
 		return s, nil, nil
 	}
 	next := c.nextEra(e, l, cause)
-	l.fail(errClosed())
+	l.failAll(errClosed())
 	w.close()
 	return nil, next, errConnect(ctx, cause)
 }
 
-func (c *connector) open(ctx context.Context, e era) (wire, int, *core.Error) {
+func (c *connector) openWire(ctx context.Context, e protocolEra) (wire, int, *core.Error) {
 	switch e.transport {
 	case transportStdio:
-		return startStdio(c.spec, c.opts.Processes, c.stderr, c.account(), c.spool)
+		return startStdio(c.spec, c.opts.Processes, c.stderr, c.newAccount(), c.spool)
 	case transportDial:
-		w, err := startDial(ctx, c.spec, c.account(), c.spool)
+		w, err := startDial(ctx, c.spec, c.newAccount(), c.spool)
 		return w, 0, err
 	case transportHTTP:
-		w, err := startHTTP(c.spec, c.bindings, c.account(), c.spool)
+		w, err := startHTTP(c.spec, c.bindings, c.newAccount(), c.spool)
 		return w, 0, err
 	case transportSSE:
-		w, err := startSSE(ctx, c.spec, c.account(), c.spool)
+		w, err := startSSE(ctx, c.spec, c.newAccount(), c.spool)
 		return w, 0, err
 	}
 	return nil, 0, core.Errorf(core.KindInternal, "upstream.connect", "there is no transport %q", e.transport)
 }
 
 // nextEra reads from a failed attempt what else could work.
-func (c *connector) nextEra(e era, l *link, cause error) *era {
+func (c *connector) nextEra(e protocolEra, l *serverLink, cause error) *protocolEra {
 	probed := e.protocol == "" || e.protocol >= protocolModern
 	switch {
 	case l.answeredLate():
@@ -176,7 +176,7 @@ func olderProtocol(asked string, cause error) string {
 	var data struct {
 		Supported []string `json:"supported"`
 	}
-	_ = unmarshal(rpc.Data, &data)
+	_ = unmarshalExact(rpc.Data, &data)
 	for _, v := range mcp.SupportedProtocolVersions() {
 		if v < asked && (len(data.Supported) == 0 || slices.Contains(data.Supported, v)) {
 			return v
@@ -200,7 +200,7 @@ func errConnect(ctx context.Context, cause error) *core.Error {
 
 // diedProbing reports whether the link went down after a probe without a single
 // answer: some servers don't survive a request before initialize.
-func (l *link) diedProbing() bool {
+func (l *serverLink) diedProbing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause != nil && l.probing.IsValid() && !l.answered
@@ -208,7 +208,7 @@ func (l *link) diedProbing() bool {
 
 // answeredLate reports whether server/discover was answered after it was given
 // up.
-func (l *link) answeredLate() bool {
+func (l *serverLink) answeredLate() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.modern

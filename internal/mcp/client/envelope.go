@@ -10,28 +10,28 @@ import (
 // keptInline sets how large a part of a result may be that stays in the skeleton of a message.
 const keptInline = 64 << 10
 
-// envelope reads a message piece by piece. It keeps the skeleton, which is the message
+// envelopeReader reads a message piece by piece. It keeps the skeleton, which is the message
 // without the large parts of its result, and where those are.
-type envelope struct {
+type envelopeReader struct {
 	scan     jsonscan.Scanner
 	limit    int // of the skeleton
 	keep     int // how large a part is that stays in it
 	skeleton []byte
 	parts    []core.SpooledPart
-	levels   []level
-	part     *candidate
+	levels   []openContainer
+	part     *candidatePart
 	err      error
 }
 
-// level represents an open container: where in it the scanner is.
-type level struct {
+// openContainer represents an open container: where in it the scanner is.
+type openContainer struct {
 	key   []byte // the last one, with quotes, cut
 	index int    // in an array
 	seen  map[string]bool
 }
 
-// candidate represents a part that is being read.
-type candidate struct {
+// candidatePart represents a part that is being read.
+type candidatePart struct {
 	core.SpooledPart
 	mark  int // of the skeleton
 	depth int
@@ -48,43 +48,43 @@ var (
 	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
 )
 
-// write reads more of the message and returns what it has not scanned yet. After an error, stored in err, it returns
+// writeBytes reads more of the message and returns what it has not scanned yet. After an error, stored in err, it returns
 // all of p.
-func (e *envelope) write(p []byte) (rest []byte) {
+func (e *envelopeReader) writeBytes(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)
 		if err != nil {
 			e.err = err
 			return p
 		}
-		e.piece(kind, p[:n])
+		e.handlePiece(kind, p[:n])
 		p = p[n:]
 	}
 	return p
 }
 
-func (e *envelope) piece(kind jsonscan.Kind, p []byte) {
+func (e *envelopeReader) handlePiece(kind jsonscan.Kind, p []byte) {
 	if e.part == nil {
-		e.begin(kind)
+		e.beginPart(kind)
 	}
 	if c := e.part; c != nil {
-		e.grow(c, kind, p)
+		e.growPart(c, kind, p)
 	} else {
 		e.skeleton = append(e.skeleton, p...)
-		e.track(kind, p)
+		e.trackPath(kind, p)
 	}
 	if len(e.skeleton) > e.limit {
 		e.err = errBulky
 	}
 }
 
-// track follows the way into the message.
-func (e *envelope) track(kind jsonscan.Kind, p []byte) {
+// trackPath follows the way into the message.
+func (e *envelopeReader) trackPath(kind jsonscan.Kind, p []byte) {
 	depth := e.scan.Depth()
 	switch kind {
 	case jsonscan.Open:
 		if depth <= deepestLevel {
-			e.levels = append(e.levels[:depth-1], level{})
+			e.levels = append(e.levels[:depth-1], openContainer{})
 		}
 	case jsonscan.Close:
 		e.levels = e.levels[:min(depth, len(e.levels))]
@@ -101,13 +101,13 @@ func (e *envelope) track(kind jsonscan.Kind, p []byte) {
 		l := &e.levels[depth-1]
 		l.key = append(l.key, p[:min(len(p), longestKey-min(len(l.key), longestKey))]...)
 		if !e.scan.InString() {
-			e.once(l)
+			e.checkUnique(l)
 		}
 	}
 }
 
-// once refuses a message that repeats a member on the path to a part: it would not be clear which one counts.
-func (e *envelope) once(l *level) {
+// checkUnique refuses a message that repeats a member on the path to a part: it would not be clear which one counts.
+func (e *envelopeReader) checkUnique(l *openContainer) {
 	name := string(l.key)
 	switch name {
 	case `"result"`, `"content"`, `"structuredContent"`, `"text"`, `"data"`, `"resource"`, `"blob"`:
@@ -123,8 +123,8 @@ func (e *envelope) once(l *level) {
 	l.seen[name] = true
 }
 
-// begin notes a part where one begins.
-func (e *envelope) begin(kind jsonscan.Kind) {
+// beginPart notes a part where one begins.
+func (e *envelopeReader) beginPart(kind jsonscan.Kind) {
 	depth := e.scan.Depth()
 	if kind != jsonscan.String && kind != jsonscan.Open || depth < 2 {
 		return
@@ -136,7 +136,7 @@ func (e *envelope) begin(kind jsonscan.Kind) {
 		return
 	}
 	way := e.levels[:depth]
-	c := &candidate{SpooledPart: core.SpooledPart{Index: -1}, mark: len(e.skeleton), depth: depth}
+	c := &candidatePart{SpooledPart: core.SpooledPart{Index: -1}, mark: len(e.skeleton), depth: depth}
 	switch {
 	case depth == 2 && string(way[1].key) == `"structuredContent"`:
 		c.Member = core.SpooledStructured
@@ -159,8 +159,8 @@ func (e *envelope) begin(kind jsonscan.Kind) {
 	e.part = c
 }
 
-// grow adds to a candidate, which may end it.
-func (e *envelope) grow(c *candidate, kind jsonscan.Kind, p []byte) {
+// growPart adds to a candidate, which may end it.
+func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte) {
 	if size := len(e.skeleton) - c.mark + len(p); !c.cut && size <= e.keep {
 		e.skeleton = append(e.skeleton, p...)
 	} else if !c.cut {
@@ -187,8 +187,8 @@ func (e *envelope) grow(c *candidate, kind jsonscan.Kind, p []byte) {
 	e.parts = append(e.parts, c.SpooledPart)
 }
 
-// end returns an error if the message is incomplete or invalid. It is called when no more bytes come.
-func (e *envelope) end() error {
+// checkEnd returns an error if the message is incomplete or invalid. It is called when no more bytes come.
+func (e *envelopeReader) checkEnd() error {
 	if e.err == nil {
 		e.err = e.scan.End()
 	}

@@ -41,9 +41,9 @@ func errCancelled(ctx context.Context, when string) *core.Error {
 	return core.Errorf(core.KindInternal, "upstream", "cancelled %s: %w", when, ctx.Err())
 }
 
-// explain turns what the SDK or the wire says of a failed use into the error that
+// explainError turns what the SDK or the wire says of a failed use into the error that
 // people and models see.
-func (s *serverConn) explain(ctx context.Context, op string, limited context.Context, x *exchange, cause error) *core.Error {
+func (s *serverConn) explainError(ctx context.Context, op string, limited context.Context, x *pendingCall, cause error) *core.Error {
 	var e *core.Error
 	var rpc *jsonrpc.Error
 	switch {
@@ -63,7 +63,7 @@ func (s *serverConn) explain(ctx context.Context, op string, limited context.Con
 	default:
 		e = core.Errorf(core.KindUpstreamGone, op, "the server can't be used: %w", cause)
 	}
-	if lacks := s.spec.Client.lacking(e); lacks != nil {
+	if lacks := s.spec.Client.lackingCapability(e); lacks != nil {
 		c := *e
 		c.Err = errors.Join(e.Err, lacks)
 		return &c
@@ -82,12 +82,12 @@ const maxMessage = 64 << 10
 
 // explainRPC returns the error that a server answered with.
 func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
-	message := beginning(strings.TrimSpace(rpc.Message), maxMessage)
+	message := safePrefix(strings.TrimSpace(rpc.Message), maxMessage)
 	if message == "" {
 		message = fmt.Sprintf("the server answered with error %d", rpc.Code)
 	}
 	if detail := string(rpc.Data); len(detail) > len(`""`) && detail != "null" && !strings.Contains(message, strings.Trim(detail, `"`)) {
-		message += " (" + beginning(detail, maxMessage) + ")"
+		message += " (" + safePrefix(detail, maxMessage) + ")"
 	}
 	e := &core.Error{Kind: core.KindToolError, Op: op, Message: message, Err: rpc}
 	switch rpc.Code {
@@ -110,7 +110,7 @@ func (s *serverConn) withStderr(e *core.Error) *core.Error {
 	if e.Kind != core.KindUpstreamGone && e.Kind != core.KindUpstreamTimeout || e.Hint != "" {
 		return e
 	}
-	lines := s.stderr.last(5)
+	lines := s.stderr.lastLines(5)
 	if len(lines) == 0 {
 		return e
 	}

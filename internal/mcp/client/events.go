@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// event represents one server-sent event.
-type event struct {
+// serverSentEvent represents one server-sent event.
+type serverSentEvent struct {
 	name  string // "message" if the server gave none
 	data  []byte
-	large *spooled // instead of data
+	large *spooledMessage // instead of data
 }
 
-// events reads a stream of server-sent events (WHATWG HTML, section 9.2) in bounded memory. Lines end with LF or CR
+// eventReader reads a stream of server-sent events (WHATWG HTML, section 9.2) in bounded memory. Lines end with LF or CR
 // LF. A lone CR, which servers do not send, does not end a line here.
-type events struct {
-	lines *frames
+type eventReader struct {
+	lines *lineReader
 	limit int64
-	data  counting // of an event with several lines
+	data  messageMemory // of an event with several lines
 
 	id    string        // of the last event that had one
 	retry time.Duration // asked for by the server, 0 if not
@@ -32,8 +32,8 @@ const (
 	longestRetry   = 30 * time.Second
 )
 
-func newEvents(ctx context.Context, r io.Reader, limit int64, a account, place *spool) *events {
-	e := &events{lines: newFrames(ctx, r, limit, a, place), limit: limit, data: counting{account: a}}
+func newEvents(ctx context.Context, r io.Reader, limit int64, a memoryAccount, place *spoolDir) *eventReader {
+	e := &eventReader{lines: newFrames(ctx, r, limit, a, place), limit: limit, data: messageMemory{memoryAccount: a}}
 	e.lines.prefix = []byte("data:")
 	if bom, _ := e.lines.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		_, _ = e.lines.in.Discard(3)
@@ -41,17 +41,17 @@ func newEvents(ctx context.Context, r io.Reader, limit int64, a account, place *
 	return e
 }
 
-// next returns the next event that has data. An event over the limit is skipped
+// nextEvent returns the next event that has data. An event over the limit is skipped
 // and reported as *tooLong; other errors are final. An event that the end of the
 // stream cuts off does not count.
-func (e *events) next() (event, error) {
-	ev := event{name: "message"}
-	e.data.free()
+func (e *eventReader) nextEvent() (serverSentEvent, error) {
+	ev := serverSentEvent{name: "message"}
+	e.data.releaseBytes()
 	var skipped *tooLong
 	for {
-		line, err := e.lines.line()
+		line, err := e.lines.readLine()
 		var long *tooLong
-		var large *spooled
+		var large *spooledMessage
 		switch {
 		case errors.As(err, &large) && large.broken == nil && ev.large == nil:
 			ev.large = large
@@ -60,52 +60,52 @@ func (e *events) next() (event, error) {
 			skipped = long
 			continue
 		case err != nil:
-			ev.drop()
+			ev.dropSpooled()
 			if large != nil {
 				err = errors.Join(io.ErrUnexpectedEOF, large.broken)
 				_ = large.Close()
 			}
-			return event{}, err
+			return serverSentEvent{}, err
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		switch {
 		case len(line) > 0 && int64(len(ev.data)+len(line)) > e.limit:
 			skipped = &tooLong{limit: e.limit}
-		case len(ev.data) > 0 && len(line) > 0 && !e.data.grow(int64(len(ev.data)+len(line))):
+		case len(ev.data) > 0 && len(line) > 0 && !e.data.reserveBytes(int64(len(ev.data)+len(line))):
 			skipped = &tooLong{limit: int64(len(ev.data))}
 		case len(line) > 0:
-			e.field(&ev, line)
+			e.readField(&ev, line)
 		case skipped != nil:
-			ev.drop()
-			return event{}, skipped
+			ev.dropSpooled()
+			return serverSentEvent{}, skipped
 		case ev.large != nil && len(ev.data) > 0:
-			ev.drop() // more than one line, of which one is not in memory
-			return event{}, &tooLong{limit: e.limit}
+			ev.dropSpooled() // more than one line, of which one is not in memory
+			return serverSentEvent{}, &tooLong{limit: e.limit}
 		case ev.large != nil:
 			return ev, nil
 		case len(ev.data) > 0:
 			return ev, nil
 		default:
-			ev = event{name: "message"}
+			ev = serverSentEvent{name: "message"}
 		}
 	}
 }
 
-// free releases the memory of the reader. Nothing may be read afterwards.
-func (e *events) free() {
-	e.data.free()
-	e.lines.free()
+// releaseMemory releases the memory of the reader. Nothing may be read afterwards.
+func (e *eventReader) releaseMemory() {
+	e.data.releaseBytes()
+	e.lines.releaseBytes()
 }
 
-// drop releases the part of an event that is on disk.
-func (ev *event) drop() {
+// dropSpooled releases the part of an event that is on disk.
+func (ev *serverSentEvent) dropSpooled() {
 	if ev.large != nil {
 		_ = ev.large.Close()
 	}
 }
 
-// field takes in one line of an event; comments and unknown fields are ignored.
-func (e *events) field(ev *event, line []byte) {
+// readField takes in one line of an event; comments and unknown fields are ignored.
+func (e *eventReader) readField(ev *serverSentEvent, line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -114,7 +114,7 @@ func (e *events) field(ev *event, line []byte) {
 	case "data":
 		if len(ev.data) == 0 { // the usual case: the event keeps the memory of the line
 			ev.data = value
-			e.data.adopt(&e.lines.counting)
+			e.data.takeOver(&e.lines.messageMemory)
 			return
 		}
 		ev.data = append(append(ev.data, '\n'), value...)

@@ -30,26 +30,26 @@ type tooLong struct {
 
 func (e *tooLong) Error() string { return fmt.Sprintf("message over %d bytes", e.limit) }
 
-// frames reads the lines of a stream, in bounded memory.
-type frames struct {
+// lineReader reads the lines of a stream, in bounded memory.
+type lineReader struct {
 	in     *bufio.Reader
 	limit  int64
-	spool  *spool // nil: what does not fit into memory is skipped
-	prefix []byte // with which lines begin that may go there, and without which they do
+	spool  *spoolDir // nil: what does not fit into memory is skipped
+	prefix []byte    // with which lines begin that may go there, and without which they do
 	ctx    context.Context
-	counting
+	messageMemory
 }
 
 // newFrames reads lines of r. What it waits for, other than r, ends with ctx.
-func newFrames(ctx context.Context, r io.Reader, limit int64, a account, place *spool) *frames {
-	return &frames{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, counting: counting{account: a}, spool: place}
+func newFrames(ctx context.Context, r io.Reader, limit int64, a memoryAccount, place *spoolDir) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, messageMemory: messageMemory{memoryAccount: a}, spool: place}
 }
 
-// next returns the next line that is not empty, in memory of its own. The last line needs no newline. A line that
+// nextLine returns the next line that is not empty, in memory of its own. The last line needs no newline. A line that
 // went to the spool is returned as the error *spooled.
-func (f *frames) next() ([]byte, error) {
+func (f *lineReader) nextLine() ([]byte, error) {
 	for {
-		line, err := f.line()
+		line, err := f.readLine()
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			return line, nil
 		}
@@ -59,9 +59,9 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// line returns the next line, which counts as memory of the server until the line after it is read.
-func (f *frames) line() ([]byte, error) {
-	f.free()
+// readLine returns the next line, which counts as memory of the server until the line after it is read.
+func (f *lineReader) readLine() ([]byte, error) {
+	f.releaseBytes()
 	var line []byte
 	for {
 		part, err := f.in.ReadSlice('\n')
@@ -70,12 +70,12 @@ func (f *frames) line() ([]byte, error) {
 		if n > room {
 			room = max(2*int64(len(line)), n)
 		}
-		fits := f.grow(room)
-		if (f.spool.takes(n) || !fits) && f.spool != nil && f.diverts(line, part) {
-			return nil, f.divert(line, part, err)
+		fits := f.reserveBytes(room)
+		if (f.spool.fitsSpool(n) || !fits) && f.spool != nil && f.mayUseSpool(line, part) {
+			return nil, f.moveToSpool(line, part, err)
 		}
 		if n > f.limit || !fits {
-			return nil, f.skip(line, part, err)
+			return nil, f.skipLine(line, part, err)
 		}
 		if n > int64(cap(line)) {
 			line = slices.Grow(line, int(room)-len(line)) // append would go in small steps, with much to throw away
@@ -87,25 +87,25 @@ func (f *frames) line() ([]byte, error) {
 	}
 }
 
-// diverts reports whether a line that begins with head and part may go to the spool.
-func (f *frames) diverts(head, part []byte) bool {
+// mayUseSpool reports whether a line that begins with head and part may go to the spool.
+func (f *lineReader) mayUseSpool(head, part []byte) bool {
 	if len(head) < len(f.prefix) {
 		head = part // a part has more bytes than the prefix
 	}
 	return bytes.HasPrefix(head, f.prefix)
 }
 
-// divert takes a line to the spool that began with head and part. A stream that ends in the middle
+// moveToSpool takes a line to the spool that began with head and part. A stream that ends in the middle
 // is an error of the next line, too.
-func (f *frames) divert(head, part []byte, err error) error {
+func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	if len(head) == 0 {
 		head, part = part, nil
 	}
 	head = head[len(f.prefix):]
-	m := f.spool.take(f.ctx, f.account, head, func() ([]byte, error) {
+	m := f.spool.readMessage(f.ctx, f.memoryAccount, head, func() ([]byte, error) {
 		if next := part; next != nil {
 			part = nil
-			f.free() // head is on disk
+			f.releaseBytes() // head is on disk
 			return next, nil
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -115,30 +115,30 @@ func (f *frames) divert(head, part []byte, err error) error {
 		next, err = f.in.ReadSlice('\n')
 		return next, nil
 	}, f.limit)
-	f.free()
-	if err != nil && m.broken == nil && m.end() != nil { // and not a last line without newline
+	f.releaseBytes()
+	if err != nil && m.broken == nil && m.checkEnd() != nil { // and not a last line without newline
 		m.breakOff(err)
 	}
 	return m
 }
 
-// skip throws away the rest of a line that began with head and part, looking for
+// skipLine throws away the rest of a line that began with head and part, looking for
 // the id of the message that it was.
-func (f *frames) skip(head, part []byte, err error) error {
+func (f *lineReader) skipLine(head, part []byte, err error) error {
 	var id idFinder
-	id.write(head)
-	id.write(part)
+	id.scanBytes(head)
+	id.scanBytes(part)
 	for n := int64(0); errors.Is(err, bufio.ErrBufferFull); {
 		part, err = f.in.ReadSlice('\n')
-		id.write(part)
+		id.scanBytes(part)
 		if n += int64(len(part)); n > max(skipFactor*f.limit, leastSkip) {
-			return &tooLong{limit: f.limit, id: id.id(), endless: true}
+			return &tooLong{limit: f.limit, id: id.foundID(), endless: true}
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return &tooLong{limit: f.limit, id: id.id()}
+	return &tooLong{limit: f.limit, id: id.foundID()}
 }
 
 // idFinder reads a JSON object piece by piece and remembers the value of its
@@ -158,33 +158,33 @@ type idFinder struct {
 
 const idWidth = 64
 
-func (f *idFinder) write(p []byte) {
+func (f *idFinder) scanBytes(p []byte) {
 	for len(p) > 0 {
 		if f.quoted && !f.escaped && f.depth != 1 {
-			p = p[plain(p):] // the bulk of it
+			p = p[plainPrefix(p):] // the bulk of it
 		}
 		if len(p) > 0 {
-			f.byte(p[0])
+			f.scanByte(p[0])
 			p = p[1:]
 		}
 	}
 }
 
-// plain returns the length of the part of a string that neither ends nor escapes.
-func plain(p []byte) int {
+// plainPrefix returns the length of the part of a string that neither ends nor escapes.
+func plainPrefix(p []byte) int {
 	if n := bytes.IndexAny(p, `"\`); n >= 0 {
 		return n
 	}
 	return len(p)
 }
 
-func (f *idFinder) byte(c byte) {
+func (f *idFinder) scanByte(c byte) {
 	switch {
 	case f.quoted:
 		f.inString(c)
 	case c == '"':
 		f.quoted = true
-		f.keep(c)
+		f.keepByte(c)
 	case c == '{' || c == '[':
 		f.depth++
 		f.token = f.token[:0]
@@ -198,20 +198,20 @@ func (f *idFinder) byte(c byte) {
 		f.key = append(f.key[:0], f.token...)
 		f.token = f.token[:0]
 		f.value = true
-		f.answers = f.answers || is(f.key, `"jsonrpc"`) || is(f.key, `"result"`)
-		f.asks = f.asks || is(f.key, `"method"`)
+		f.answers = f.answers || isKeyNamed(f.key, `"jsonrpc"`) || isKeyNamed(f.key, `"result"`)
+		f.asks = f.asks || isKeyNamed(f.key, `"method"`)
 	case c > ' ':
-		f.keep(c)
+		f.keepByte(c)
 	}
 }
 
-// is reports whether a key is a name in any case.
-func is(key []byte, name string) bool {
+// isKeyNamed reports whether a key is a name in any case.
+func isKeyNamed(key []byte, name string) bool {
 	return len(key) == len(name) && strings.EqualFold(string(key), name)
 }
 
 func (f *idFinder) inString(c byte) {
-	f.keep(c)
+	f.keepByte(c)
 	switch {
 	case f.escaped:
 		f.escaped = false
@@ -222,14 +222,14 @@ func (f *idFinder) inString(c byte) {
 	}
 }
 
-func (f *idFinder) keep(c byte) {
+func (f *idFinder) keepByte(c byte) {
 	if f.depth == 1 && len(f.token) < idWidth {
 		f.token = append(f.token, c)
 	}
 }
 
 func (f *idFinder) endValue() {
-	if f.depth == 1 && f.value && is(f.key, `"id"`) {
+	if f.depth == 1 && f.value && isKeyNamed(f.key, `"id"`) {
 		f.found = append(f.found[:0], f.token...)
 	}
 	if f.depth == 1 {
@@ -237,8 +237,8 @@ func (f *idFinder) endValue() {
 	}
 }
 
-// id returns the id that was found, or an invalid one.
-func (f *idFinder) id() jsonrpc.ID {
+// foundID returns the id that was found, or an invalid one.
+func (f *idFinder) foundID() jsonrpc.ID {
 	probe := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, f.found)
 	if msg, err := jsonrpc.DecodeMessage(probe); err == nil && len(f.found) > 0 {
 		if resp, ok := msg.(*jsonrpc.Response); ok {

@@ -116,7 +116,7 @@ func FuzzServerMessages(f *testing.F) {
 		if len(raw) > 1<<16 || len(choices) > 200 {
 			t.Skip("more than is needed")
 		}
-		b := &babbler{modern: kind&1 != 0, odd: testenv.Messages(choices) + "\n" + string(raw)}
+		b := &babbler{modern: kind&1 != 0, odd: testenv.MakeMessages(choices) + "\n" + string(raw)}
 		s := Server{Name: "s", Dial: b.dial, Client: Client{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
 		if kind&2 != 0 {
 			ts := httptest.NewServer(b)
@@ -125,7 +125,7 @@ func FuzzServerMessages(f *testing.F) {
 		}
 		p := New([]Server{s}, Options{})
 		defer p.Close()
-		peer := &core.Peer{ID: "c", Forms: true, Samples: true, Log: func(json.RawMessage) {}, Progress: func(json.RawMessage) {}, Ask: func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+		peer := &core.ClientPeer{ID: "c", Forms: true, Samples: true, Log: func(json.RawMessage) {}, Progress: func(json.RawMessage) {}, Ask: func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 			return json.RawMessage(`{"action":"decline"}`), nil
 		}}
 		ended := make(chan error, 1)

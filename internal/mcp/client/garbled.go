@@ -11,9 +11,9 @@ import (
 	"retort/internal/core"
 )
 
-// refuse counts a text that is not a message. If it looks like the answer to a pending call, that call fails at once,
+// refuseText counts a text that is not a message. If it looks like the answer to a pending call, that call fails at once,
 // because no other answer will come. It returns the id of that call, or an invalid id.
-func (l *link) refuse(data []byte) jsonrpc.ID {
+func (l *serverLink) refuseText(data []byte) jsonrpc.ID {
 	why := "it is not a JSON-RPC 2.0 message"
 	switch {
 	case tooDeep(data):
@@ -24,48 +24,48 @@ func (l *link) refuse(data []byte) jsonrpc.ID {
 	if id, ok := l.refuseBatch(data); ok {
 		return id
 	}
-	l.rubbish.line(data)
+	l.rubbish.noteLine(data)
 	var f idFinder
-	f.write(data)
-	id, ok := l.awaits(f.id())
+	f.scanBytes(data)
+	id, ok := l.awaitedID(f.foundID())
 	if !ok || !f.answers || f.asks {
 		return jsonrpc.ID{}
 	}
-	l.lose(id, errGarbled(why))
+	l.failLost(id, errGarbled(why))
 	return id
 }
 
 // refuseBatch delivers the messages of a batch one by one and refuses items that are not messages.
-func (l *link) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
+func (l *serverLink) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
 	var batch []json.RawMessage
 	if firstByte(data) != '[' || tooDeep(data) || json.Unmarshal(data, &batch) != nil || len(batch) == 0 {
 		return jsonrpc.ID{}, false
 	}
 	for _, raw := range batch {
 		if msg, ok := decodeOne(raw); ok {
-			l.deliver(msg)
+			l.deliverMessage(msg)
 		} else if firstByte(raw) == '[' {
-			l.rubbish.line(raw)
-		} else if lost := l.refuse(raw); lost.IsValid() {
+			l.rubbish.noteLine(raw)
+		} else if lost := l.refuseText(raw); lost.IsValid() {
 			id = lost
 		}
 	}
 	return id, true
 }
 
-// awaits returns the id of the call under way that id means, as it was sent: "7" is taken for 7.
-func (l *link) awaits(id jsonrpc.ID) (jsonrpc.ID, bool) {
+// awaitedID returns the id of the call under way that id means, as it was sent: "7" is taken for 7.
+func (l *serverLink) awaitedID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.pending[id]; ok {
 		return id, true
 	}
-	return l.misspelled(id)
+	return l.misspelledID(id)
 }
 
-// misspelled returns the id of a call under way if id is that number in a string. The caller holds
+// misspelledID returns the id of a call under way if id is that number in a string. The caller holds
 // mu.
-func (l *link) misspelled(id jsonrpc.ID) (jsonrpc.ID, bool) {
+func (l *serverLink) misspelledID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	text, ok := id.Raw().(string)
 	if !ok {
 		return jsonrpc.ID{}, false

@@ -86,13 +86,13 @@ func TestMembersOfAnswersAreExact(t *testing.T) {
 		} `json:"inner"`
 		Name string `json:"name"`
 	}
-	if err := unmarshal([]byte(`{"name":"a","Name":"B","inner":{"name":"c","NAME":"D"}} `), &v); err != nil || v.Name != "a" || v.Inner.Name != "c" {
+	if err := unmarshalExact([]byte(`{"name":"a","Name":"B","inner":{"name":"c","NAME":"D"}} `), &v); err != nil || v.Name != "a" || v.Inner.Name != "c" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if unmarshal([]byte(`{} {}`), &v) == nil {
+	if unmarshalExact([]byte(`{} {}`), &v) == nil {
 		t.Error("a second value is taken")
 	}
-	if task := taskAnswered(json.RawMessage(`{"Task":{"taskId":"1","status":"working"}}`), era{protocol: protocolLegacy}); task != nil {
+	if task := taskAnswered(json.RawMessage(`{"Task":{"taskId":"1","status":"working"}}`), protocolEra{protocol: protocolLegacy}); task != nil {
 		t.Errorf("%+v", task)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// header returns the HTTP headers of a message: session, version and, since 2026-07-28, the values that are repeated
+// requestHeader returns the HTTP headers of a message: session, version and, since 2026-07-28, the values that are repeated
 // from the body.
-func (h *streamable) header(msg jsonrpc.Message) http.Header {
+func (h *streamableWire) requestHeader(msg jsonrpc.Message) http.Header {
 	header := http.Header{}
 	h.mu.Lock()
 	session, protocol := h.session, h.protocol
@@ -22,7 +22,7 @@ func (h *streamable) header(msg jsonrpc.Message) http.Header {
 		header.Set(headerSession, session)
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok {
-		if modern := h.about(header, req); modern != "" {
+		if modern := h.setMirroredHeaders(header, req); modern != "" {
 			protocol = modern
 		}
 	}
@@ -32,9 +32,9 @@ func (h *streamable) header(msg jsonrpc.Message) http.Header {
 	return header
 }
 
-// about sets the headers that repeat what a request of the newer versions says,
+// setMirroredHeaders sets the headers that repeat what a request of the newer versions says,
 // and returns its version; it is empty for the older ones.
-func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
+func (h *streamableWire) setMirroredHeaders(header http.Header, req *jsonrpc.Request) string {
 	var params struct {
 		Name      string          `json:"name"`
 		URI       string          `json:"uri"`
@@ -42,7 +42,7 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      map[string]any  `json:"_meta"`
 	}
-	_ = unmarshal(req.Params, &params)
+	_ = unmarshalExact(req.Params, &params)
 	protocol, _ := params.Meta[mcp.MetaKeyProtocolVersion].(string)
 	if protocol < protocolModern {
 		return ""
@@ -52,7 +52,7 @@ func (h *streamable) about(header http.Header, req *jsonrpc.Request) string {
 		header.Set("Mcp-Name", headers.Encode(name))
 	}
 	if req.Method == methodCall {
-		headers.Set(header, h.bindings.of(params.Name), params.Arguments)
+		headers.Set(header, h.bindings.ofTool(params.Name), params.Arguments)
 	}
 	return protocol
 }

@@ -448,7 +448,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	mustCall(t, p, "s", "t")
 	ts.CloseClientConnections()
 	ts.Close()
-	p.servers["s"].main.session.link.wire.(*streamable).at.client.CloseIdleConnections() // as if the client had noticed that they were closed
+	p.servers["s"].main.session.link.wire.(*streamableWire).at.client.CloseIdleConnections() // as if the client had noticed that they were closed
 	_, err := p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, core.KindUpstreamGone, "can't be reached")
 	again := httptest.NewUnstartedServer(h)

@@ -20,9 +20,9 @@ import (
 
 const maxRedirects = 5
 
-// endpoint represents a server behind HTTP: its address, its headers, and an HTTP client of its own, so that one
+// httpEndpoint represents a server behind HTTP: its address, its headers, and an HTTP client of its own, so that one
 // server cannot use up the connections of another.
-type endpoint struct {
+type httpEndpoint struct {
 	url     *url.URL
 	headers map[string]string
 	client  *http.Client
@@ -34,12 +34,12 @@ type endpoint struct {
 func checkURL(raw string) *core.Error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return core.Errorf(core.KindUpstreamGone, "upstream", "the server's url %q is no http or https address", cut(raw, 200))
+		return core.Errorf(core.KindUpstreamGone, "upstream", "the server's url %q is no http or https address", truncateText(raw, 200))
 	}
 	return nil
 }
 
-func newEndpoint(spec Server) (*endpoint, *core.Error) {
+func newEndpoint(spec Server) (*httpEndpoint, *core.Error) {
 	if err := checkURL(spec.URL); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func newEndpoint(spec Server) (*endpoint, *core.Error) {
 	if spec.dial != nil {
 		transport.DialContext = spec.dial
 	}
-	return &endpoint{url: u, headers: spec.Headers, auth: spec.Auth, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
+	return &httpEndpoint{url: u, headers: spec.Headers, auth: spec.Auth, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
 }
 
 // checkRedirect follows a redirect that keeps method and origin. Any other would
@@ -80,18 +80,18 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 }
 
 func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 
-func port(u *url.URL) string {
+func portOf(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
 	}
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// message represents one HTTP request to the server.
-type message struct {
+// httpMessage represents one HTTP request to the server.
+type httpMessage struct {
 	method string
 	url    *url.URL
 	body   []byte
@@ -103,11 +103,11 @@ type message struct {
 // those that have more rights.
 const maxAuthorizations = 2
 
-// do sends a message with the configured headers and with credentials. If the
+// sendAuthorized sends a message with the configured headers and with credentials. If the
 // server refuses these, they are renewed.
-func (e *endpoint) do(ctx context.Context, m message) (*http.Response, *core.Error) {
+func (e *httpEndpoint) sendAuthorized(ctx context.Context, m httpMessage) (*http.Response, *core.Error) {
 	for try := 0; ; try++ {
-		resp, err := e.once(ctx, m)
+		resp, err := e.sendOnce(ctx, m)
 		if err != nil || e.auth == nil || try == maxAuthorizations || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
@@ -117,7 +117,7 @@ func (e *endpoint) do(ctx context.Context, m message) (*http.Response, *core.Err
 	}
 }
 
-func (e *endpoint) once(ctx context.Context, m message) (*http.Response, *core.Error) {
+func (e *httpEndpoint) sendOnce(ctx context.Context, m httpMessage) (*http.Response, *core.Error) {
 	if m.sent != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: m.sent})
 	}
@@ -150,7 +150,7 @@ func (e *endpoint) once(ctx context.Context, m message) (*http.Response, *core.E
 
 // authorize obtains credentials after a refusal. Of many requests refused
 // together only the first one does; the others go on with what it got.
-func (e *endpoint) authorize(ctx context.Context, resp *http.Response) *core.Error {
+func (e *httpEndpoint) authorize(ctx context.Context, resp *http.Response) *core.Error {
 	e.authorizing.Lock()
 	defer e.authorizing.Unlock()
 	now, err := e.auth.Authorization(ctx)
@@ -182,7 +182,7 @@ func errAuthorizing(err error) *core.Error {
 	return e
 }
 
-func (e *endpoint) close() { e.client.CloseIdleConnections() }
+func (e *httpEndpoint) close() { e.client.CloseIdleConnections() }
 
 // errTransport returns the error of a request that got no response.
 func errTransport(err error) *core.Error {
@@ -197,7 +197,7 @@ func errTransport(err error) *core.Error {
 	var dial *net.OpError
 	var dns *net.DNSError
 	if errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial" {
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server can't be reached: %w", &unreachable{err})
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server can't be reached: %w", &dialError{err})
 	}
 	return core.Errorf(core.KindUpstreamGone, "upstream.http", "the connection to the server failed: %w", err)
 }
@@ -208,14 +208,14 @@ func errStatus(resp *http.Response) *core.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	_ = resp.Body.Close()
 	e := core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answered HTTP %d (%s)%s",
-		resp.StatusCode, http.StatusText(resp.StatusCode), excerpt(resp, body))
+		resp.StatusCode, http.StatusText(resp.StatusCode), bodyExcerpt(resp, body))
 	e.Err = statusError(resp.StatusCode)
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return errAuthorization(resp, e)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if after := resp.Header.Get("Retry-After"); after != "" {
-			return e.WithHint("it asks to be tried again after %s", cut(after, 40))
+			return e.WithHint("it asks to be tried again after %s", truncateText(after, 40))
 		}
 		return e.WithHint("try again later")
 	}
@@ -235,7 +235,7 @@ func HTTPStatus(err error) int {
 func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
 func errAuthorization(resp *http.Response, e *core.Error) *core.Error {
-	if cause := challenge(resp.Header.Get("Www-Authenticate")); cause != "" {
+	if cause := describeChallenge(resp.Header.Get("Www-Authenticate")); cause != "" {
 		e.Message = fmt.Sprintf("the server answered HTTP %d (%s): %s", resp.StatusCode, http.StatusText(resp.StatusCode), cause)
 	}
 	if resp.StatusCode == http.StatusForbidden {
@@ -247,19 +247,19 @@ func errAuthorization(resp *http.Response, e *core.Error) *core.Error {
 	return e.WithHint("the server wants credentials: put them into this server's headers, as in \"Authorization\": \"Bearer …\"")
 }
 
-// challenge describes a WWW-Authenticate header for messages.
-func challenge(header string) string {
+// describeChallenge describes a WWW-Authenticate header for messages.
+func describeChallenge(header string) string {
 	var parts []string
 	for _, name := range []string{"error", "error_description", "scope"} {
-		if v := parameter(header, name); v != "" {
+		if v := challengeParameter(header, name); v != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+strconv.Quote(v))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// parameter finds name="value" in a header.
-func parameter(header, name string) string {
+// challengeParameter finds name="value" in a header.
+func challengeParameter(header, name string) string {
 	for rest := header; ; {
 		at := strings.Index(rest, name+"=")
 		if at < 0 {
@@ -275,12 +275,12 @@ func parameter(header, name string) string {
 		} else {
 			value, _, _ = strings.Cut(value, ",")
 		}
-		return beginning(strings.TrimSpace(value), 300)
+		return safePrefix(strings.TrimSpace(value), 300)
 	}
 }
 
-// excerpt returns the beginning of a body that is text, in one line.
-func excerpt(resp *http.Response, body []byte) string {
+// bodyExcerpt returns the beginning of a body that is text, in one line.
+func bodyExcerpt(resp *http.Response, body []byte) string {
 	kind := mediaType(resp)
 	if len(body) == 0 || kind != "" && kind != "application/json" && !strings.HasPrefix(kind, "text/") || kind == "text/html" {
 		return ""
@@ -289,7 +289,7 @@ func excerpt(resp *http.Response, body []byte) string {
 	if text == "" {
 		return ""
 	}
-	return ": " + beginning(text, 300)
+	return ": " + safePrefix(text, 300)
 }
 
 func mediaType(resp *http.Response) string {
@@ -297,9 +297,9 @@ func mediaType(resp *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
-// unreachable marks an error of dialling.
-type unreachable struct{ err error }
+// dialError marks an error of dialling.
+type dialError struct{ err error }
 
-func (u *unreachable) Error() string        { return u.err.Error() }
-func (u *unreachable) Unwrap() error        { return u.err }
-func (u *unreachable) Is(target error) bool { return target == errUnreachable }
+func (u *dialError) Error() string        { return u.err.Error() }
+func (u *dialError) Unwrap() error        { return u.err }
+func (u *dialError) Is(target error) bool { return target == errUnreachable }

@@ -14,53 +14,53 @@ import (
 // take.
 const maxPings = 3
 
-// counted is a Reader that counts the bytes read.
-type counted struct {
+// countingReader is a Reader that counts the bytes read.
+type countingReader struct {
 	io.Reader
 	n *atomic.Int64
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n.Add(int64(n))
 	return n, err
 }
 
-// life returns a number that grows with every byte that the server sends over sess or writes to its
+// bytesReceived returns a number that grows with every byte that the server sends over sess or writes to its
 // standard error.
-func (s *serverConn) life(sess *session) int64 {
+func (s *serverConn) bytesReceived(sess *serverSession) int64 {
 	return sess.link.received.Load() + s.stderr.written.Load()
 }
 
-// suspect pings a server that has not answered a request in time and has shown no sign of life since. Only one of
+// pingIfSilent pings a server that has not answered a request in time and has shown no sign of life since. Only one of
 // several concurrent callers pings.
-func (s *serverConn) suspect(sess *session, before int64) {
+func (s *serverConn) pingIfSilent(sess *serverSession, before int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || sess.pinged || s.life(sess) != before || sess.link.isDown() {
+	if s.closed || sess.pinged || s.bytesReceived(sess) != before || sess.link.isDown() {
 		return
 	}
 	sess.pinged = true
 	s.wg.Go(func() {
-		silent := s.ping(sess, before)
+		silent := s.isSilent(sess, before)
 		s.mu.Lock()
 		sess.pinged, s.unanswered = false, 0
 		s.mu.Unlock()
 		if silent {
-			sess.link.fail(errHung())
+			sess.link.failAll(errHung())
 		}
 	})
 }
 
-// ping reports whether a server gives no sign of life while it is pinged. One that waits for the
+// isSilent reports whether a server gives no sign of life while it is pinged. One that waits for the
 // answer of a person or a model is not silent.
-func (s *serverConn) ping(sess *session, before int64) (silent bool) {
+func (s *serverConn) isSilent(sess *serverSession, before int64) (silent bool) {
 	patience := s.spec.CallTimeout / maxPings
 	for n := range maxPings {
 		ctx, cancel := context.WithTimeout(sess.link.ctx, patience)
-		_, err := sess.link.call(ctx, &exchange{}, methodPing, requestParams(sess.meta, json.RawMessage(`{}`)))
+		_, err := sess.link.callMethod(ctx, &pendingCall{}, methodPing, requestParams(sess.meta, json.RawMessage(`{}`)))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || s.life(sess) != before || sess.link.isAsked() {
+		if !errors.Is(err, context.DeadlineExceeded) || s.bytesReceived(sess) != before || sess.link.isAsked() {
 			return false
 		}
 		s.mu.Lock()
@@ -71,7 +71,7 @@ func (s *serverConn) ping(sess *session, before int64) (silent bool) {
 }
 
 // isAsked reports whether a request of the server waits for an answer.
-func (l *link) isAsked() bool {
+func (l *serverLink) isAsked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.asks) > 0

@@ -16,8 +16,8 @@ const (
 	maxNeeds  = 8
 )
 
-// needed describes what a server of 2026-07-28 answers that needs input first.
-type needed struct {
+// inputRequired describes what a server of 2026-07-28 answers that needs input first.
+type inputRequired struct {
 	Type     string                `json:"resultType"`
 	Requests map[string]serverAsks `json:"inputRequests"`
 	State    json.RawMessage       `json:"requestState"`
@@ -29,8 +29,8 @@ type serverAsks struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// input has the client answer what a server requires, and returns the additional members of the next request.
-func (s *session) input(ctx context.Context, peer *core.Peer, need *needed) (json.RawMessage, error) {
+// provideInput has the client answer what a server requires, and returns the additional members of the next request.
+func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer, need *inputRequired) (json.RawMessage, error) {
 	if len(need.Requests) > maxNeeds {
 		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests), maxNeeds)
 	}
@@ -38,12 +38,12 @@ func (s *session) input(ctx context.Context, peer *core.Peer, need *needed) (jso
 	given := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
 		r := need.Requests[key]
-		answer, err := s.client.answer(ctx, s.link, r.Method, r.Params, peer)
+		answer, err := s.client.answerRequest(ctx, s.link, r.Method, r.Params, peer)
 		if err != nil && errors.Is(err, core.ErrPage) {
 			return nil, err
 		}
 		if err != nil {
-			e := core.Errorf(core.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s", cut(r.Method, 100), err.Message)
+			e := core.Errorf(core.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s", truncateText(r.Method, 100), err.Message)
 			e.Err = err.Err
 			return nil, e.WithHint("give everything the tool needs in its arguments, or use another tool")
 		}
@@ -55,8 +55,8 @@ func (s *session) input(ctx context.Context, peer *core.Peer, need *needed) (jso
 	}{given, need.State})
 }
 
-// with joins the members of two objects; the second has some, or is {}.
-func with(params, more json.RawMessage) json.RawMessage {
+// mergeObjects joins the members of two objects; the second has some, or is {}.
+func mergeObjects(params, more json.RawMessage) json.RawMessage {
 	if len(more) <= len(`{}`) {
 		return params
 	}
@@ -65,22 +65,22 @@ func with(params, more json.RawMessage) json.RawMessage {
 }
 
 // metaOf returns the _meta of a request that is made for a client; done when it has been answered.
-func (s *session) metaOf(x *exchange) (meta json.RawMessage, done func()) {
+func (s *serverSession) metaOf(x *pendingCall) (meta json.RawMessage, done func()) {
 	meta = s.meta
 	if s.era.protocol >= protocolModern {
 		level := ""
 		if x.peer.Log != nil {
 			level = s.level()
 		}
-		meta = requestMeta(s.self, s.era.protocol, s.client.offered(x.peer), level)
+		meta = requestMeta(s.self, s.era.protocol, s.client.offeredTo(x.peer), level)
 	}
-	meta = traced(meta, core.TraceOf(x.ctx))
+	meta = withTrace(meta, core.TraceOf(x.ctx))
 	if x.peer.Progress == nil {
 		return meta, func() {}
 	}
-	token := s.link.follow(x)
-	meta = with(json.RawMessage(`{"progressToken":`+string(quoted(token))+`}`), orEmpty(meta))
-	return meta, func() { s.link.unfollow(token) }
+	token := s.link.followProgress(x)
+	meta = mergeObjects(json.RawMessage(`{"progressToken":`+string(quoteJSON(token))+`}`), orEmpty(meta))
+	return meta, func() { s.link.unfollowProgress(token) }
 }
 
 func orEmpty(meta json.RawMessage) json.RawMessage {

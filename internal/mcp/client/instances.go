@@ -26,8 +26,8 @@ const (
 	roomPatience     = 10 * time.Second // for an instance to become idle when there are too many
 )
 
-// isolation returns the one that counts.
-func (spec Server) isolation() Isolation {
+// effectiveIsolation returns the one that counts.
+func (spec Server) effectiveIsolation() Isolation {
 	switch {
 	case spec.Isolation != "":
 		return spec.Isolation
@@ -37,9 +37,9 @@ func (spec Server) isolation() Isolation {
 	return IsolationShared
 }
 
-// idle returns how long an instance may be without a call before it ends; 0 is for ever. Ending the one that
+// idleTimeout returns how long an instance may be without a call before it ends; 0 is for ever. Ending the one that
 // everybody shares saves something only if it is a process.
-func (spec Server) idle(shared bool) time.Duration {
+func (spec Server) idleTimeout(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:
 		return spec.Idle
@@ -49,10 +49,10 @@ func (spec Server) idle(shared bool) time.Duration {
 	return defaultIdle
 }
 
-// instances holds the connections to one server that do not share the server's memory. The main instance lists the
+// instancePool holds the connections to one server that do not share the server's memory. The main instance lists the
 // tools and serves the zero caller. Other instances are created when needed. They end when they are idle or when
 // another caller needs the room.
-type instances struct {
+type instancePool struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
 	keep Isolation
@@ -65,14 +65,14 @@ type instances struct {
 
 	mu      sync.Mutex
 	why     *core.Error // why it is closed; nil: the Pool is
-	own     map[core.Caller]*instance
+	own     map[core.Caller]*pooledInstance
 	closing int           // that have left own and still run
 	room    chan struct{} // closed when there may be room
 	closed  bool
 	wg      sync.WaitGroup
 }
 
-type instance struct {
+type pooledInstance struct {
 	*serverConn
 	owner  core.Caller
 	users  int
@@ -80,15 +80,15 @@ type instance struct {
 	expiry *time.Timer
 }
 
-func newInstances(spec Server, main *serverConn, create func(core.Caller) *serverConn) *instances {
-	return &instances{
-		main: main, make: create, keep: spec.isolation(), idle: spec.idle(false), most: cmp.Or(max(spec.Instances, 0), defaultInstances),
-		wait: roomPatience, own: map[core.Caller]*instance{}, room: make(chan struct{}),
+func newInstances(spec Server, main *serverConn, create func(core.Caller) *serverConn) *instancePool {
+	return &instancePool{
+		main: main, make: create, keep: spec.effectiveIsolation(), idle: spec.idleTimeout(false), most: cmp.Or(max(spec.Instances, 0), defaultInstances),
+		wait: roomPatience, own: map[core.Caller]*pooledInstance{}, room: make(chan struct{}),
 	}
 }
 
-// owner returns the caller that owns the instance serving c.
-func (n *instances) owner(c core.Caller) core.Caller {
+// ownerOf returns the caller that owns the instance serving c.
+func (n *instancePool) ownerOf(c core.Caller) core.Caller {
 	switch n.keep {
 	case IsolationPrincipal:
 		return core.Caller{Principal: c.Principal}
@@ -98,25 +98,25 @@ func (n *instances) owner(c core.Caller) core.Caller {
 	return core.Caller{}
 }
 
-// take returns the instance for the caller of ctx. The instance does not end before done is called. If there are too
+// takeInstance returns the instance for the caller of ctx. The instance does not end before done is called. If there are too
 // many instances, an idle one is closed, or take waits for one to become idle.
-func (n *instances) take(ctx context.Context) (_ *serverConn, done func(), _ *core.Error) {
-	if refused := n.outdated(ctx); refused != nil {
+func (n *instancePool) takeInstance(ctx context.Context) (_ *serverConn, done func(), _ *core.Error) {
+	if refused := n.checkRevision(ctx); refused != nil {
 		return nil, nil, refused
 	}
-	owner := n.owner(core.CallerOf(ctx))
+	owner := n.ownerOf(core.CallerOf(ctx))
 	if owner == (core.Caller{}) {
 		return n.main, func() {}, nil
 	}
 	late := time.NewTimer(n.wait)
 	defer late.Stop()
 	for evicted := false; ; {
-		i, room, err := n.enter(owner, &evicted)
+		i, room, err := n.enterInstance(owner, &evicted)
 		if err != nil {
 			return nil, nil, err
 		}
 		if i != nil {
-			return i.serverConn, func() { n.leave(i) }, nil
+			return i.serverConn, func() { n.leaveInstance(i) }, nil
 		}
 		select {
 		case <-room:
@@ -129,9 +129,9 @@ func (n *instances) take(ctx context.Context) (_ *serverConn, done func(), _ *co
 	}
 }
 
-// enter returns the instance of owner, or what to wait for before trying again. evicted
+// enterInstance returns the instance of owner, or what to wait for before trying again. evicted
 // remembers between tries that one was closed to make room.
-func (n *instances) enter(owner core.Caller, evicted *bool) (*instance, <-chan struct{}, *core.Error) {
+func (n *instancePool) enterInstance(owner core.Caller, evicted *bool) (*pooledInstance, <-chan struct{}, *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -140,49 +140,49 @@ func (n *instances) enter(owner core.Caller, evicted *bool) (*instance, <-chan s
 	i, ok := n.own[owner]
 	if !ok && len(n.own)+n.closing >= n.most {
 		if !*evicted || n.closing == 0 {
-			*evicted = n.evict()
+			*evicted = n.evictIdle()
 		}
 		return nil, n.room, nil
 	}
 	if !ok {
-		i = &instance{serverConn: n.make(owner), owner: owner}
+		i = &pooledInstance{serverConn: n.make(owner), owner: owner}
 		n.own[owner] = i
 	}
 	i.users++
 	return i, nil, nil
 }
 
-// leave notes that one use of an instance is over.
-func (n *instances) leave(i *instance) {
+// leaveInstance notes that one use of an instance is over.
+func (n *instancePool) leaveInstance(i *pooledInstance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i.users--
 	if i.used = time.Now(); i.users > 0 {
 		return
 	}
-	n.tell()
+	n.wakeWaiters()
 	switch {
 	case n.closed || n.idle == 0:
 	case i.expiry == nil:
-		i.expiry = time.AfterFunc(n.idle, func() { n.expire(i) })
+		i.expiry = time.AfterFunc(n.idle, func() { n.closeIdle(i) })
 	default:
 		i.expiry.Reset(n.idle)
 	}
 }
 
-// expire closes an instance that was idle for its idle timeout.
-func (n *instances) expire(i *instance) {
+// closeIdle closes an instance that was idle for its idle timeout.
+func (n *instancePool) closeIdle(i *pooledInstance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.closed && n.own[i.owner] == i && i.users == 0 && time.Since(i.used) >= n.idle {
 		i.log.Info("stopped, as it was idle", "instance_of", i.owner.Principal)
-		n.drop(i)
+		n.removeInstance(i)
 	}
 }
 
-// evict closes the instance that was idle longest, if any is idle. The caller holds mu.
-func (n *instances) evict() bool {
-	var oldest *instance
+// evictIdle closes the instance that was idle longest, if any is idle. The caller holds mu.
+func (n *instancePool) evictIdle() bool {
+	var oldest *pooledInstance
 	for _, i := range n.own {
 		if i.users == 0 && (oldest == nil || i.used.Before(oldest.used)) {
 			oldest = i
@@ -192,12 +192,12 @@ func (n *instances) evict() bool {
 		return false
 	}
 	oldest.log.Info("stopped, as others need the room", "instance_of", oldest.owner.Principal)
-	n.drop(oldest)
+	n.removeInstance(oldest)
 	return true
 }
 
-// drop takes an instance out and closes it in the background. The caller holds mu.
-func (n *instances) drop(i *instance) {
+// removeInstance takes an instance out and closes it in the background. The caller holds mu.
+func (n *instancePool) removeInstance(i *pooledInstance) {
 	delete(n.own, i.owner)
 	if i.expiry != nil {
 		i.expiry.Stop()
@@ -208,29 +208,29 @@ func (n *instances) drop(i *instance) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.closing--
-		n.tell()
+		n.wakeWaiters()
 	})
 }
 
-// tell wakes callers that wait for room. The caller holds mu.
-func (n *instances) tell() {
+// wakeWaiters wakes callers that wait for room. The caller holds mu.
+func (n *instancePool) wakeWaiters() {
 	close(n.room)
 	n.room = make(chan struct{})
 }
 
-// count returns the number of instances apart from the main one.
-func (n *instances) count() int {
+// countInstances returns the number of instances apart from the main one.
+func (n *instancePool) countInstances() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.own)
 }
 
 // close ends all instances and returns when nothing is left of them.
-func (n *instances) close() {
+func (n *instancePool) close() {
 	n.mu.Lock()
 	n.closed = true
 	for _, i := range n.own {
-		n.drop(i)
+		n.removeInstance(i)
 	}
 	n.mu.Unlock()
 	n.main.close()

@@ -127,14 +127,14 @@ func TestNeverIdle(t *testing.T) {
 	} {
 		s := Server{Command: "x"}
 		change(&s)
-		if s.idle(true) != 0 || s.idle(false) != 0 {
-			t.Errorf("%s: %s, %s", name, s.idle(true), s.idle(false))
+		if s.idleTimeout(true) != 0 || s.idleTimeout(false) != 0 {
+			t.Errorf("%s: %s, %s", name, s.idleTimeout(true), s.idleTimeout(false))
 		}
 	}
-	if remote := (Server{URL: "http://x"}); remote.idle(true) != 0 || remote.idle(false) != defaultIdle {
+	if remote := (Server{URL: "http://x"}); remote.idleTimeout(true) != 0 || remote.idleTimeout(false) != defaultIdle {
 		t.Error("a server elsewhere costs nothing here, but instances must not grow without end")
 	}
-	if both := (Server{Stateful: true, Idle: time.Hour}); both.idle(true) != time.Hour {
+	if both := (Server{Stateful: true, Idle: time.Hour}); both.idleTimeout(true) != time.Hour {
 		t.Error("what is said counts")
 	}
 }

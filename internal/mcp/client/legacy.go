@@ -12,15 +12,15 @@ import (
 	"retort/internal/core"
 )
 
-// sse represents the wire of the HTTP transport of 2024-11-05: one stream of events from the server, whose first
+// sseWire represents the wire of the HTTP transport of 2024-11-05: one stream of events from the server, whose first
 // names the address to which messages are posted.
-type sse struct {
-	at     *endpoint
+type sseWire struct {
+	at     *httpEndpoint
 	post   *url.URL
 	body   *http.Response
-	in     *events
+	in     *eventReader
 	limit  int64
-	link   *link
+	link   *serverLink
 	ctx    context.Context // ends with the wire
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -30,12 +30,12 @@ type sse struct {
 }
 
 // startSSE opens the stream and waits for the address.
-func startSSE(ctx context.Context, spec Server, a account, place *spool) (wire, *core.Error) {
+func startSSE(ctx context.Context, spec Server, a memoryAccount, place *spoolDir) (wire, *core.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
 	}
-	s := &sse{at: at, limit: spec.MaxMessage}
+	s := &sseWire{at: at, limit: spec.MaxMessage}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, s.cancel) // ctx is about connecting, the stream lives on
 	if err := s.open(a, place); err != nil {
@@ -50,8 +50,8 @@ func startSSE(ctx context.Context, spec Server, a account, place *spool) (wire, 
 	return s, nil
 }
 
-func (s *sse) open(a account, place *spool) *core.Error {
-	resp, err := s.at.do(s.ctx, message{method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}}})
+func (s *sseWire) open(a memoryAccount, place *spoolDir) *core.Error {
+	resp, err := s.at.sendAuthorized(s.ctx, httpMessage{method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}}})
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func (s *sse) open(a account, place *spool) *core.Error {
 	}
 	if kind := mediaType(resp); kind != "text/event-stream" {
 		_ = resp.Body.Close()
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answers with content of type %q, which is no stream of events", cut(kind, 100))
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answers with content of type %q, which is no stream of events", truncateText(kind, 100))
 	}
 	s.body, s.in = resp, newEvents(s.ctx, resp.Body, s.limit, a, place)
-	ev, cause := s.in.next()
+	ev, cause := s.in.nextEvent()
 	if cause == nil && ev.name == "endpoint" {
 		s.post, cause = s.at.url.Parse(string(ev.data))
 	}
@@ -79,52 +79,52 @@ func (s *sse) open(a account, place *spool) *core.Error {
 	return err
 }
 
-func (s *sse) start(l *link) {
+func (s *sseWire) start(l *serverLink) {
 	s.link = l
-	s.wg.Go(s.receive)
+	s.wg.Go(s.receiveEvents)
 }
 
-func (s *sse) receive() {
-	defer s.in.free()
+func (s *sseWire) receiveEvents() {
+	defer s.in.releaseMemory()
 	for {
-		ev, err := s.in.next()
+		ev, err := s.in.nextEvent()
 		var long *tooLong
 		switch {
 		case errors.As(err, &long) && !long.endless:
-			s.link.lose(long.id, errTooLong(long.limit))
+			s.link.failLost(long.id, errTooLong(long.limit))
 			continue
 		case err != nil:
-			s.link.fail(core.Errorf(core.KindUpstreamGone, opReceive, "the server ended the stream: %w", err))
+			s.link.failAll(core.Errorf(core.KindUpstreamGone, opReceive, "the server ended the stream: %w", err))
 			return
 		case ev.name != "message":
-			ev.drop()
+			ev.dropSpooled()
 			continue
 		case ev.large != nil:
-			if data, held := s.link.spooled(ev.large, s.limit); data != nil {
-				s.take(data)
-				free(held)
+			if data, held := s.link.handleSpooled(ev.large, s.limit); data != nil {
+				s.deliverEvent(data)
+				releaseHeld(held)
 			}
 			continue
 		}
-		s.take(ev.data)
+		s.deliverEvent(ev.data)
 	}
 }
 
-// take delivers the messages of one event.
-func (s *sse) take(data []byte) {
-	msgs, ok := decode(data)
+// deliverEvent delivers the messages of one event.
+func (s *sseWire) deliverEvent(data []byte) {
+	msgs, ok := decodeMessages(data)
 	if !ok {
-		s.link.refuse(data)
+		s.link.refuseText(data)
 		return
 	}
 	for _, msg := range msgs {
-		s.link.deliver(msg)
+		s.link.deliverMessage(msg)
 	}
 }
 
 // send posts a message. For a call it does not wait for the response to the POST, because the answer may come first,
 // on the event stream.
-func (s *sse) send(ctx context.Context, m outgoing) error {
+func (s *sseWire) send(ctx context.Context, m outgoingMessage) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *sse) send(ctx context.Context, m outgoing) error {
 		ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 		defer cancel()
 		defer context.AfterFunc(s.link.ctx, cancel)()
-		_ = s.request(ctx, m)
+		_ = s.postMessage(ctx, m)
 		return nil
 	}
 	go func() {
@@ -145,22 +145,22 @@ func (s *sse) send(ctx context.Context, m outgoing) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.link.ctx, cancel)()
-		if err := s.request(ctx, m); err != nil && ctx.Err() == nil {
-			s.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+		if err := s.postMessage(ctx, m); err != nil && ctx.Err() == nil {
+			s.link.deliverMessage(&jsonrpc.Response{ID: m.call.id, Error: err})
 		}
 	}()
 	return nil
 }
 
-func (s *sse) request(ctx context.Context, m outgoing) *core.Error {
+func (s *sseWire) postMessage(ctx context.Context, m outgoingMessage) *core.Error {
 	var sent func()
 	if m.call != nil {
 		sent = func() { m.call.sent.Store(true) }
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	resp, err := s.at.do(ctx, message{method: http.MethodPost, url: s.post, body: m.data, header: header, sent: sent})
+	resp, err := s.at.sendAuthorized(ctx, httpMessage{method: http.MethodPost, url: s.post, body: m.data, header: header, sent: sent})
 	if err != nil {
-		m.refused(err)
+		m.noteRefused(err)
 		return err
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
@@ -177,11 +177,11 @@ func (s *sse) request(ctx context.Context, m outgoing) *core.Error {
 	return errStatus(resp)
 }
 
-func (s *sse) close() {
+func (s *sseWire) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.link.fail(errClosed())
+	s.link.failAll(errClosed())
 	s.cancel()
 	_ = s.body.Body.Close()
 	s.wg.Wait()

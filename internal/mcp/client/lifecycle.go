@@ -9,11 +9,11 @@ import (
 	"retort/internal/core"
 )
 
-// acquire returns a session, which the caller must leave: the current one, or a new one. Concurrent callers wait for
+// acquireSession returns a session, which the caller must leave: the current one, or a new one. Concurrent callers wait for
 // the same connection attempt. The attempt goes on when a waiter gives up.
-func (s *serverConn) acquire(ctx context.Context) (*session, *core.Error) {
+func (s *serverConn) acquireSession(ctx context.Context) (*serverSession, *core.Error) {
 	for {
-		sess, d, err := s.current()
+		sess, d, err := s.currentSession()
 		if err != nil {
 			return nil, err
 		}
@@ -31,46 +31,46 @@ func (s *serverConn) acquire(ctx context.Context) (*session, *core.Error) {
 	}
 }
 
-// current returns the session in use, already entered, or else the connection attempt to wait for. It begins an
+// currentSession returns the session in use, already entered, or else the connection attempt to wait for. It begins an
 // attempt if there is none.
-func (s *serverConn) current() (*session, *dialing, *core.Error) {
-	if err := s.invalid(); err != nil {
+func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error) {
+	if err := s.configError(); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session != nil && s.session.link.isDown() {
-		s.lost(s.session)
+		s.noteLost(s.session)
 	}
 	switch {
 	case s.closed:
 		return nil, nil, closedError(s.why)
-	case s.session != nil && s.session.enter():
+	case s.session != nil && s.session.enterUse():
 		return s.session, nil, nil
 	case s.dialing != nil:
 		return nil, s.dialing, nil
-	case s.breaker.open(time.Now()):
+	case s.breaker.isOpen(time.Now()):
 		return nil, nil, s.errOpen()
 	}
-	s.dialing = &dialing{done: make(chan struct{})}
+	s.dialing = &pendingDial{done: make(chan struct{})}
 	s.setState(StateConnecting)
-	s.wg.Go(s.dial)
+	s.wg.Go(s.dialSession)
 	return nil, s.dialing, nil
 }
 
-// dial makes the session that others wait for.
-func (s *serverConn) dial() {
+// dialSession makes the session that others wait for.
+func (s *serverConn) dialSession() {
 	s.mu.Lock()
 	d, e, wait, again := s.dialing, s.era, time.Until(s.breaker.retryAt), s.connects > 0
 	s.mu.Unlock()
-	if !pause(s.base, wait) {
+	if !sleepContext(s.base, wait) {
 		d.err = errClosed()
 	} else {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(s.base, s.spec.ConnectTimeout)
 		d.session, d.err = s.connect.connect(ctx, e)
 		cancel()
-		s.connected(d, time.Since(began))
+		s.finishDial(d, time.Since(began))
 	}
 	s.mu.Lock()
 	s.dialing = nil
@@ -81,8 +81,8 @@ func (s *serverConn) dial() {
 	}
 }
 
-// connected takes in the outcome of a connecting.
-func (s *serverConn) connected(d *dialing, took time.Duration) {
+// finishDial takes in the outcome of a connecting.
+func (s *serverConn) finishDial(d *pendingDial, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -99,29 +99,29 @@ func (s *serverConn) connected(d *dialing, took time.Duration) {
 		return
 	}
 	s.session, s.era, s.took = d.session, d.session.era, took
-	s.last = d.session.listing()
+	s.last = d.session.listingOf()
 	s.connects++
 	s.lastErr = nil
 	s.setState(StateReady)
 	s.called = time.Now()
 	s.awaitRest(s.idle)
 	s.log.Info("connected", "name", s.last.Name, "version", s.last.Version, "protocol", s.last.Protocol, "took", took.Round(time.Millisecond))
-	s.wg.Go(func() { s.watch(d.session) })
-	s.wg.Go(func() { s.rewatch(d.session) })
+	s.wg.Go(func() { s.watchSession(d.session) })
+	s.wg.Go(func() { s.rewatchAll(d.session) })
 }
 
-// watch waits for the end of a session and cleans up after it.
-func (s *serverConn) watch(sess *session) {
+// watchSession waits for the end of a session and cleans up after it.
+func (s *serverConn) watchSession(sess *serverSession) {
 	<-sess.link.ctx.Done()
 	s.mu.Lock()
-	s.lost(sess)
+	s.noteLost(sess)
 	s.mu.Unlock()
 	sess.close()
-	s.revive()
+	s.reviveServer()
 }
 
-// lost notes that the link of sess went down, once. The caller holds mu.
-func (s *serverConn) lost(sess *session) {
+// noteLost notes that the link of sess went down, once. The caller holds mu.
+func (s *serverConn) noteLost(sess *serverSession) {
 	if s.session != sess {
 		return
 	}
@@ -131,19 +131,19 @@ func (s *serverConn) lost(sess *session) {
 	}
 }
 
-// discard stops using a session that the server no longer knows. Calls in progress on it may still finish.
-func (s *serverConn) discard(sess *session) {
+// discardSession stops using a session that the server no longer knows. Calls in progress on it may still finish.
+func (s *serverConn) discardSession(sess *serverSession) {
 	s.mu.Lock()
 	if s.session == sess {
 		s.session = nil
 		s.setState(StateIdle)
 	}
 	s.mu.Unlock()
-	sess.retire()
+	sess.retireWhenIdle()
 }
 
-// touch records that the server is in use.
-func (s *serverConn) touch() {
+// noteUse records that the server is in use.
+func (s *serverConn) noteUse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.called = time.Now()
@@ -167,7 +167,7 @@ func (s *serverConn) restIfIdle() {
 	if s.closed || s.session == nil {
 		return
 	}
-	if left := s.idle - time.Since(s.called); left > 0 || s.session.busy() || len(s.watched.all()) > 0 {
+	if left := s.idle - time.Since(s.called); left > 0 || s.session.isBusy() || len(s.watched.allURIs()) > 0 {
 		s.awaitRest(max(left, s.idle/10))
 		return
 	}
@@ -175,7 +175,7 @@ func (s *serverConn) restIfIdle() {
 	s.session = nil
 	s.setState(StateIdle)
 	s.log.Info("stopped, as it was idle")
-	sess.retire()
+	sess.retireWhenIdle()
 }
 
 // noteFailure counts a failure. A failure that a login would fix does not count against the server. The caller holds
@@ -185,9 +185,9 @@ func (s *serverConn) noteFailure(err *core.Error) {
 	if errors.Is(err, core.ErrLogin) {
 		known = s.lastErr != nil && s.lastErr.Message == err.Message
 	} else {
-		s.breaker.failed(time.Now(), jitter())
+		s.breaker.noteFailure(time.Now(), randomJitter())
 	}
-	s.lastErr = err.At(s.spec.Name, "")
+	s.lastErr = err.AtTool(s.spec.Name, "")
 	s.setState(StateFailing)
 	if s.breaker.failures >= openAfter {
 		s.setState(StateOpen)
@@ -209,15 +209,15 @@ func (s *serverConn) close() {
 	}
 	s.setState(StateClosed)
 	if s.session != nil {
-		s.session.link.fail(errClosed())
+		s.session.link.failAll(errClosed())
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
 	s.changes.close()
 }
 
-// pause waits for d; it reports false if ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepContext waits for d; it reports false if ctx ended before.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
@@ -231,8 +231,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// debounce calls f once, delay after the last of a burst of triggers.
-type debounce struct {
+// debouncer calls f once, delay after the last of a burst of triggers.
+type debouncer struct {
 	delay time.Duration
 	f     func()
 
@@ -242,9 +242,9 @@ type debounce struct {
 	wg     sync.WaitGroup
 }
 
-func newDebounce(delay time.Duration, f func()) *debounce { return &debounce{delay: delay, f: f} }
+func newDebounce(delay time.Duration, f func()) *debouncer { return &debouncer{delay: delay, f: f} }
 
-func (d *debounce) trigger() {
+func (d *debouncer) trigger() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -257,7 +257,7 @@ func (d *debounce) trigger() {
 	}
 }
 
-func (d *debounce) fire() {
+func (d *debouncer) fire() {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
@@ -270,7 +270,7 @@ func (d *debounce) fire() {
 }
 
 // close cancels pending calls and waits for one in progress.
-func (d *debounce) close() {
+func (d *debouncer) close() {
 	d.mu.Lock()
 	d.closed = true
 	if d.timer != nil {

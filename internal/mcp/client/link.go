@@ -43,31 +43,31 @@ const (
 // link.deliver; when nothing can arrive any more it calls link.fail.
 type wire interface {
 	// start begins to receive. It is called once, before everything else.
-	start(l *link)
+	start(l *serverLink)
 	// send hands one message over. The failure of a single call is delivered as
 	// its answer; an error means that the wire carries nothing any more, or that
 	// ctx ended before anything of the message was sent.
-	send(ctx context.Context, m outgoing) error
+	send(ctx context.Context, m outgoingMessage) error
 	// close ends the wire and returns when nothing is left of it.
 	close()
 }
 
-// outgoing represents a message on its way to the server.
-type outgoing struct {
+// outgoingMessage represents a message on its way to the server.
+type outgoingMessage struct {
 	msg  jsonrpc.Message
-	data []byte    // msg encoded, without a newline
-	call *exchange // nil unless msg is a call
+	data []byte       // msg encoded, without a newline
+	call *pendingCall // nil unless msg is a call
 }
 
-// refused notes that a message was not accepted for its credentials: then it had no effect.
-func (m outgoing) refused(err *core.Error) {
+// noteRefused notes that a message was not accepted for its credentials: then it had no effect.
+func (m outgoingMessage) noteRefused(err *core.Error) {
 	if m.call != nil && errors.Is(err, errUnauthorized) {
 		m.call.sent.Store(false)
 	}
 }
 
-// exchange represents one call and its answer.
-type exchange struct {
+// pendingCall represents one call and its answer.
+type pendingCall struct {
 	id     jsonrpc.ID
 	method string
 	sent   atomic.Bool // the server may have seen the request
@@ -79,27 +79,27 @@ type exchange struct {
 
 	// Of a call of a tool, or another request, that is made for a client.
 	ctx  context.Context
-	peer *core.Peer
+	peer *core.ClientPeer
 	page *core.Error // why a page was not opened that the server wanted opened
 
 	agreed chan []string // of a subscription: the resources that the server tells of
 
 	spools  bool // the answer may be one that is not in memory
-	spooled *core.Spooled
-	parked  *spooled     // the answer, on disk until there is memory for it
-	fresh   *memory.Hold // what the answer takes until it is admitted
+	spooled *core.SpooledAnswer
+	parked  *spooledMessage // the answer, on disk until there is memory for it
+	fresh   *memory.Hold    // what the answer takes until it is admitted
 }
 
-// link represents the connection to a server. The SDK's client uses it to connect. Afterwards the link lists and
+// serverLink represents the connection to a server. The SDK's client uses it to connect. Afterwards the link lists and
 // calls tools itself: the SDK would decode the results, which costs more than the rest of a call, rounds long
 // integers and loses the order of keys. The link also answers the server's requests, and gives up a probe for the
 // newest protocol that is never answered.
-type link struct {
+type serverLink struct {
 	wire    wire
-	rubbish *rubbish
+	rubbish *strayOutput
 	changed func() // tools/list_changed
 	probe   time.Duration
-	account account
+	account memoryAccount
 
 	client Client                                      // what the server may have of it
 	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
@@ -112,9 +112,9 @@ type link struct {
 	asking    chan struct{} // bounds what waits for a person
 
 	mu       sync.Mutex
-	pending  map[jsonrpc.ID]*exchange
-	tokens   map[string]*exchange // of progress
-	followed int64                // tokens made so far
+	pending  map[jsonrpc.ID]*pendingCall
+	tokens   map[string]*pendingCall // of progress
+	followed int64                   // tokens made so far
 	asks     map[jsonrpc.ID]context.CancelFunc
 	pages    map[string]chan struct{} // by the id of the elicitation, closed when it is complete
 	last     int64                    // the highest id so far; the SDK makes no calls after it has connected
@@ -130,43 +130,43 @@ type link struct {
 	down context.CancelFunc
 }
 
-func newLink(w wire, r *rubbish, probe time.Duration, changed func()) *link {
+func newLink(w wire, r *strayOutput, probe time.Duration, changed func()) *serverLink {
 	ctx, down := context.WithCancel(context.Background())
-	return &link{
+	return &serverLink{
 		wire: w, rubbish: r, changed: changed, probe: probe,
 		incoming: make(chan jsonrpc.Message), answering: make(chan struct{}, 16),
-		pending: map[jsonrpc.ID]*exchange{}, ctx: ctx, down: down, asking: make(chan struct{}, maxAsks),
-		tokens: map[string]*exchange{}, asks: map[jsonrpc.ID]context.CancelFunc{},
+		pending: map[jsonrpc.ID]*pendingCall{}, ctx: ctx, down: down, asking: make(chan struct{}, maxAsks),
+		tokens: map[string]*pendingCall{}, asks: map[jsonrpc.ID]context.CancelFunc{},
 		pages: map[string]chan struct{}{},
 	}
 }
 
 // Connect implements mcp.Transport.
-func (l *link) Connect(context.Context) (mcp.Connection, error) {
+func (l *serverLink) Connect(context.Context) (mcp.Connection, error) {
 	l.wire.start(l)
 	return l, nil
 }
 
 // SessionID returns "": the wire manages sessions.
-func (l *link) SessionID() string { return "" }
+func (l *serverLink) SessionID() string { return "" }
 
 // Write sends a message of the SDK.
-func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (l *serverLink) Write(ctx context.Context, msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
-	m := outgoing{msg: msg, data: data}
+	m := outgoingMessage{msg: msg, data: data}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-		m.call = &exchange{id: req.ID, method: req.Method}
-		l.register(m.call)
+		m.call = &pendingCall{id: req.ID, method: req.Method}
+		l.registerCall(m.call)
 		if req.Method == methodListen {
 			l.noteSubscription(m.call)
 		}
 	}
 	if err := l.wire.send(ctx, m); err != nil {
 		if m.call != nil {
-			l.forget(m.call)
+			l.forgetCall(m.call)
 			l.endSubscription(m.call)
 		}
 		return err
@@ -174,8 +174,8 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// register adds a pending call, and gives it an id if it has none.
-func (l *link) register(x *exchange) {
+// registerCall adds a pending call, and gives it an id if it has none.
+func (l *serverLink) registerCall(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if id, ok := x.id.Raw().(int64); ok {
@@ -191,9 +191,9 @@ func (l *link) register(x *exchange) {
 	}
 }
 
-// drop removes a call and releases an answer that was not read.
-func (l *link) drop(x *exchange) {
-	l.forget(x)
+// dropCall removes a call and releases an answer that was not read.
+func (l *serverLink) dropCall(x *pendingCall) {
+	l.forgetCall(x)
 	if x.spooled != nil {
 		_ = x.spooled.Close()
 		x.spooled = nil
@@ -205,8 +205,8 @@ func (l *link) drop(x *exchange) {
 	x.fresh.Free()
 }
 
-// forget drops a call whose caller has gone.
-func (l *link) forget(x *exchange) {
+// forgetCall drops a call whose caller has gone.
+func (l *serverLink) forgetCall(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, x.id)
@@ -216,17 +216,17 @@ func (l *link) forget(x *exchange) {
 var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
 
 // giveUp answers a probe in place of the server, so that the SDK goes on with initialize.
-func (l *link) giveUp(x *exchange) {
+func (l *serverLink) giveUp(x *pendingCall) {
 	l.mu.Lock()
 	_, waiting := l.pending[x.id]
 	l.mu.Unlock()
 	if waiting {
-		l.deliver(&jsonrpc.Response{ID: x.id, Error: errUnprobed})
+		l.deliverMessage(&jsonrpc.Response{ID: x.id, Error: errUnprobed})
 	}
 }
 
 // Read returns the next answer for the SDK.
-func (l *link) Read(context.Context) (jsonrpc.Message, error) {
+func (l *serverLink) Read(context.Context) (jsonrpc.Message, error) {
 	select {
 	case msg := <-l.incoming:
 		return msg, nil
@@ -235,34 +235,34 @@ func (l *link) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// accept deals with a message and reports whether the SDK is to see it. x is the call on whose
+// acceptMessage deals with a message and reports whether the SDK is to see it. x is the call on whose
 // stream it came, if that is known.
-func (l *link) accept(msg jsonrpc.Message, x *exchange) bool {
+func (l *serverLink) acceptMessage(msg jsonrpc.Message, x *pendingCall) bool {
 	l.received.Add(1)
 	switch m := msg.(type) {
 	case *jsonrpc.Response:
-		return l.settle(m)
+		return l.completeCall(m)
 	case *jsonrpc.Request:
 		if m.IsCall() {
-			l.answer(m, x)
+			l.answerServer(m, x)
 		} else {
-			l.heard(m, x)
+			l.handleNotification(m, x)
 		}
 	}
 	return false
 }
 
-// settle finds the call that m answers, and reports whether it is the SDK's. An
+// completeCall finds the call that m answers, and reports whether it is the SDK's. An
 // error without an id, from servers that choke on a request, answers the one
 // call that is pending.
-func (l *link) settle(m *jsonrpc.Response) bool {
+func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !m.ID.IsValid() {
-		m.ID = l.sole()
+		m.ID = l.solePendingID()
 	}
 	x, ok := l.pending[m.ID]
-	if meant, wrong := l.misspelled(m.ID); !ok && wrong {
+	if meant, wrong := l.misspelledID(m.ID); !ok && wrong {
 		x, ok = l.pending[meant], true
 		m = &jsonrpc.Response{ID: meant, Error: errGarbled("its id is a text and not the number of the call")}
 	}
@@ -270,7 +270,7 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 		if m.ID.IsValid() && m.ID == l.probing {
 			l.modern = l.modern || m.Error == nil
 		} else {
-			l.rubbish.stray()
+			l.rubbish.noteStray()
 		}
 		return false
 	}
@@ -283,35 +283,35 @@ func (l *link) settle(m *jsonrpc.Response) bool {
 		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
 		return true
 	}
-	x.result, x.err, x.fresh = m.Result, m.Error, l.account.delivered(m)
+	x.result, x.err, x.fresh = m.Result, m.Error, l.account.holdAnswer(m)
 	close(x.answered)
 	return false
 }
 
-// answer responds to a request of the server.
-func (l *link) answer(req *jsonrpc.Request, x *exchange) {
+// answerServer responds to a request of the server.
+func (l *serverLink) answerServer(req *jsonrpc.Request, x *pendingCall) {
 	switch req.Method {
 	case methodPing:
-		l.reply(req, json.RawMessage(`{}`), nil)
+		l.replyToServer(req, json.RawMessage(`{}`), nil)
 	case core.MethodElicit, core.MethodSample:
-		l.ask(req, x)
+		l.answerServerRequest(req, x)
 	default:
-		result, err := l.client.answer(l.ctx, l, req.Method, nil, nil)
+		result, err := l.client.answerRequest(l.ctx, l, req.Method, nil, nil)
 		if err != nil {
-			l.reply(req, nil, errUnanswered(jsonrpc.CodeMethodNotFound, "method not found: "+cut(req.Method, 100)))
+			l.replyToServer(req, nil, errUnanswered(jsonrpc.CodeMethodNotFound, "method not found: "+truncateText(req.Method, 100)))
 			return
 		}
-		l.reply(req, result, nil)
+		l.replyToServer(req, result, nil)
 	}
 }
 
-// deliver takes in a message from the wire. It returns when the message has been
+// deliverMessage takes in a message from the wire. It returns when the message has been
 // dealt with or the link is down, so that a fast server waits for us.
-func (l *link) deliver(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
+func (l *serverLink) deliverMessage(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
 
 // deliverOn delivers a message that came on the stream of a call.
-func (l *link) deliverOn(x *exchange, msg jsonrpc.Message) {
-	if !l.accept(msg, x) {
+func (l *serverLink) deliverOn(x *pendingCall, msg jsonrpc.Message) {
+	if !l.acceptMessage(msg, x) {
 		return
 	}
 	select {
@@ -320,9 +320,9 @@ func (l *link) deliverOn(x *exchange, msg jsonrpc.Message) {
 	}
 }
 
-// fail takes the link down: all pending calls end with cause. The first cause
+// failAll takes the link down: all pending calls end with cause. The first cause
 // counts.
-func (l *link) fail(cause *core.Error) {
+func (l *serverLink) failAll(cause *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause == nil {
@@ -332,23 +332,23 @@ func (l *link) fail(cause *core.Error) {
 }
 
 // hasTasks reports whether calls of tools can be tasks of 2025-11-25.
-func (l *link) hasTasks() bool {
+func (l *serverLink) hasTasks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tasks
 }
 
-func (l *link) isDown() bool { return l.ctx.Err() != nil }
+func (l *serverLink) isDown() bool { return l.ctx.Err() != nil }
 
 // Close takes the link down. The SDK calls it. The wire is closed by its creator.
-func (l *link) Close() error {
-	l.fail(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
+func (l *serverLink) Close() error {
+	l.failAll(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
 	return nil
 }
 
-// sole returns the id of the call that awaits an answer if there is exactly
+// solePendingID returns the id of the call that awaits an answer if there is exactly
 // one. The caller holds mu.
-func (l *link) sole() jsonrpc.ID {
+func (l *serverLink) solePendingID() jsonrpc.ID {
 	var id jsonrpc.ID
 	for _, x := range l.pending {
 		if x.method == methodListen {
@@ -362,24 +362,24 @@ func (l *link) sole() jsonrpc.ID {
 	return id
 }
 
-// lose fails the call whose answer could not be read: the call with this id, or the only pending call if the id is
+// failLost fails the call whose answer could not be read: the call with this id, or the only pending call if the id is
 // unknown. If there is no such call, it takes the link down, since some caller waits for an answer that is gone.
-func (l *link) lose(id jsonrpc.ID, cause *core.Error) {
+func (l *serverLink) failLost(id jsonrpc.ID, cause *core.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()
-		id = l.sole()
+		id = l.solePendingID()
 		l.mu.Unlock()
 	}
 	if !id.IsValid() {
-		l.fail(cause)
+		l.failAll(cause)
 		return
 	}
-	l.deliver(&jsonrpc.Response{ID: id, Error: cause})
+	l.deliverMessage(&jsonrpc.Response{ID: id, Error: cause})
 }
 
-// beginning returns the first n bytes of a server's message, without a word or number that the cut would split: part
+// safePrefix returns the first n bytes of a server's message, without a word or number that the cut would split: part
 // of an address would not be recognised as personal data.
-func beginning(s string, n int) string {
+func safePrefix(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -387,8 +387,8 @@ func beginning(s string, n int) string {
 	return strings.TrimRight(whole, " \t\r\n\"+-().0123456789") + "…"
 }
 
-// cut shortens s to at most n bytes, at a rune boundary.
-func cut(s string, n int) string {
+// truncateText shortens s to at most n bytes, at a rune boundary.
+func truncateText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -9,9 +9,9 @@ import (
 	"retort/internal/core"
 )
 
-// listed holds the pins of the tools that a server listed over one session. It is safe for
+// listedPins holds the pins of the tools that a server listed over one session. It is safe for
 // concurrent use.
-type listed struct {
+type listedPins struct {
 	turn chan struct{} // holds one item while a call lists the tools; others wait
 
 	mu   sync.Mutex
@@ -19,11 +19,11 @@ type listed struct {
 	at   time.Time         // when the listing began; zero before the first
 }
 
-func newListed() *listed { return &listed{turn: make(chan struct{}, 1)} }
+func newListed() *listedPins { return &listedPins{turn: make(chan struct{}, 1)} }
 
-// take keeps the pins of a listing that began at a time. A listing that began before the one that
+// setListing keeps the pins of a listing that began at a time. A listing that began before the one that
 // is kept is ignored. Of two definitions with one name the first counts, as it does in the catalog.
-func (l *listed) take(tools []json.RawMessage, at time.Time, identify func(json.RawMessage) (name, pin string)) {
+func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify func(json.RawMessage) (name, pin string)) {
 	pins := make(map[string]string, len(tools))
 	for _, raw := range tools {
 		name, pin := identify(raw)
@@ -38,41 +38,41 @@ func (l *listed) take(tools []json.RawMessage, at time.Time, identify func(json.
 	}
 }
 
-// pin returns the pin of a tool, or "" if the tool is not listed. current is false if no listing began at since or
+// pinOf returns the pin of a tool, or "" if the tool is not listed. current is false if no listing began at since or
 // later.
-func (l *listed) pin(tool string, since time.Time) (pin string, current bool) {
+func (l *listedPins) pinOf(tool string, since time.Time) (pin string, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pins[tool], !l.at.IsZero() && !l.at.Before(since)
 }
 
 // listOver lists all tools over sess.
-func (s *serverConn) listOver(ctx context.Context, sess *session) (Listing, error) {
-	began, l := time.Now(), sess.listing()
+func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (Listing, error) {
+	began, l := time.Now(), sess.listingOf()
 	sess.link.outdated.Store(false)
-	tools, err := sess.list(ctx, methodList, "tools", s.spec.MaxMessage)
+	tools, err := sess.listPages(ctx, methodList, "tools", s.spec.MaxMessage)
 	if err != nil {
 		sess.link.outdated.Store(true)
 		return Listing{}, err
 	}
-	s.connect.tasks.learn(tools)
+	s.connect.tasks.learnTools(tools)
 	if sess.era.transport == transportHTTP && sess.era.protocol >= protocolModern {
-		tools = s.connect.bindings.learn(tools, func(tool string, why error) {
-			s.log.Warn("tool left out", "tool", cut(tool, 100), "why", why)
+		tools = s.connect.bindings.learnTools(tools, func(tool string, why error) {
+			s.log.Warn("tool left out", "tool", truncateText(tool, 100), "why", why)
 		})
 	}
 	l.Tools = tools
 	l = s.withResources(l)
 	if s.identify != nil {
-		sess.listed.take(l.Tools, began, s.identify)
+		sess.listed.setListing(l.Tools, began, s.identify)
 	}
 	return l, nil
 }
 
 // pinOver returns the pin with which the server lists a tool over sess, or "". It lists the tools first if that was
 // not done since the given time, or if the server announced a change.
-func (s *serverConn) pinOver(ctx context.Context, sess *session, tool string, since time.Time) (string, error) {
-	if pin, current := sess.pin(tool, since); current {
+func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool string, since time.Time) (string, error) {
+	if pin, current := sess.pinOf(tool, since); current {
 		return pin, nil
 	}
 	select {
@@ -83,25 +83,25 @@ func (s *serverConn) pinOver(ctx context.Context, sess *session, tool string, si
 	case <-sess.link.ctx.Done():
 		return "", sess.link.cause
 	}
-	if pin, current := sess.pin(tool, since); current {
+	if pin, current := sess.pinOf(tool, since); current {
 		return pin, nil
 	}
 	if _, err := s.listOver(ctx, sess); err != nil {
 		return "", err
 	}
-	pin, _ := sess.pin(tool, since) // a later change is for the next call
+	pin, _ := sess.pinOf(tool, since) // a later change is for the next call
 	return pin, nil
 }
 
-// pin returns the listed pin of a tool. It is not current if the server has announced a change of its tools since.
-func (s *session) pin(tool string, since time.Time) (pin string, current bool) {
-	pin, current = s.listed.pin(tool, since)
+// pinOf returns the listed pin of a tool. It is not current if the server has announced a change of its tools since.
+func (s *serverSession) pinOf(tool string, since time.Time) (pin string, current bool) {
+	pin, current = s.listed.pinOf(tool, since)
 	return pin, current && !s.link.outdated.Load()
 }
 
 // checkPin refuses a call whose tool has another definition over sess than the caller of ctx
 // expects. A tool that is not listed is left to the server.
-func (s *serverConn) checkPin(ctx context.Context, sess *session, tool string) error {
+func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool string) error {
 	want := core.PinOf(ctx)
 	if want == "" || s.identify == nil {
 		return nil
@@ -119,38 +119,38 @@ func (s *serverConn) checkPin(ctx context.Context, sess *session, tool string) e
 // over the connection that a call would use; empty if the tool is not listed. The tools are listed
 // again if the last listing began before since.
 func (p *Pool) Pin(ctx context.Context, server, tool string, since time.Time) (pin string, _ error) {
-	s, done, err := p.taken(ctx, server)
+	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {
-		return "", err.At(server, tool)
+		return "", err.AtTool(server, tool)
 	}
 	defer done()
-	err = s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+	err = s.runOnSession(ctx, "upstream.list", func(ctx context.Context, sess *serverSession, _ *pendingCall) (err error) {
 		pin, err = s.pinOver(ctx, sess, tool, since)
 		return err
 	})
 	if err != nil {
-		return "", err.At(server, tool)
+		return "", err.AtTool(server, tool)
 	}
 	return pin, nil
 }
 
 // ListOwn lists the tools of a server over the connection that calls of the core.Caller of ctx use.
 func (p *Pool) ListOwn(ctx context.Context, server string) (Listing, error) {
-	s, done, err := p.taken(ctx, server)
+	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {
-		return Listing{}, err.At(server, "")
+		return Listing{}, err.AtTool(server, "")
 	}
 	defer done()
-	l, err := s.list(ctx)
+	l, err := s.listTools(ctx)
 	if err != nil {
-		return Listing{}, err.At(server, "")
+		return Listing{}, err.AtTool(server, "")
 	}
 	return l, nil
 }
 
-// Own reports whether the core.Caller of ctx has an instance of a server that does not list the
+// HasOwnInstance reports whether the core.Caller of ctx has an instance of a server that does not list the
 // tools for everybody.
-func (p *Pool) Own(ctx context.Context, server string) bool {
+func (p *Pool) HasOwnInstance(ctx context.Context, server string) bool {
 	n, err := p.instances(server)
-	return err == nil && n.owner(core.CallerOf(ctx)) != (core.Caller{})
+	return err == nil && n.ownerOf(core.CallerOf(ctx)) != (core.Caller{})
 }

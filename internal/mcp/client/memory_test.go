@@ -60,7 +60,7 @@ func largeAnswers(events bool, result func(arguments string) string) http.Handle
 }
 
 // fetchAll calls a tool many times at once and hands each answer to check.
-func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte, claim *core.Claim)) {
+func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte, claim *core.MemoryClaim)) {
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range calls {
@@ -91,7 +91,7 @@ func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 			p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 128 << 20}}, Server{Name: "s", URL: srv.URL})
 			var mu sync.Mutex
 			var held, most int64
-			fetchAll(t, p, calls, func(i int, result []byte, claim *core.Claim) {
+			fetchAll(t, p, calls, func(i int, result []byte, claim *core.MemoryClaim) {
 				mu.Lock()
 				held += int64(len(result))
 				most = max(most, held)
@@ -102,7 +102,7 @@ func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 				mu.Lock()
 				held -= int64(len(result))
 				mu.Unlock()
-				claim.Transformed(0)
+				claim.FinishTransformation(0)
 			})
 			if most > calls*n/2 {
 				t.Errorf("%d bytes of answers in memory at once", most)
@@ -157,5 +157,5 @@ func TestSmallAnswersDoNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	budget.Fresh().Force("another server", 1<<40)
-	fetchAll(t, p, 8, func(int, []byte, *core.Claim) {})
+	fetchAll(t, p, 8, func(int, []byte, *core.MemoryClaim) {})
 }

@@ -9,9 +9,9 @@ import (
 	fastjson "github.com/segmentio/encoding/json"
 )
 
-// decode reads one message, or several sent as one batch. An error response
+// decodeMessages reads one message, or several sent as one batch. An error response
 // without an id is a message too.
-func decode(data []byte) ([]jsonrpc.Message, bool) {
+func decodeMessages(data []byte) ([]jsonrpc.Message, bool) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || data[0] != '[' {
 		msg, ok := decodeOne(data)
@@ -41,15 +41,15 @@ func decodeOne(data []byte) (jsonrpc.Message, bool) {
 		ID      *any           `json:"id"`
 		Error   *jsonrpc.Error `json:"error"`
 	}
-	if unmarshal(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
+	if unmarshalExact(data, &lost) != nil || lost.Version != "2.0" || lost.ID != nil || lost.Error == nil {
 		return nil, false
 	}
 	return &jsonrpc.Response{Error: lost.Error}, true
 }
 
-// unmarshal decodes JSON with exact member names, as MCP requires; encoding/json would take "Content" for "content".
+// unmarshalExact decodes JSON with exact member names, as MCP requires; encoding/json would take "Content" for "content".
 // If a name is repeated, the last member counts.
-func unmarshal(data []byte, v any) error {
+func unmarshalExact(data []byte, v any) error {
 	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
 		err = errors.New("text follows the JSON value")
@@ -117,7 +117,7 @@ func tooDeep(data []byte) bool {
 // stringEnd returns where the string ends whose inside begins at i.
 func stringEnd(data []byte, i int) int {
 	for i < len(data) {
-		i += plain(data[i:])
+		i += plainPrefix(data[i:])
 		if i < len(data) && data[i] == '"' {
 			return i
 		}

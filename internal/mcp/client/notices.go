@@ -16,12 +16,12 @@ import (
 // subscription. Many send the head of the response only with the first event.
 const listenPatience = 250 * time.Millisecond
 
-// listen opens the stream on which a server of the older versions sends what it
+// listenForNotices opens the stream on which a server of the older versions sends what it
 // has to say by itself: news of changed tools, and requests of its own, which it
 // may wait for to be answered in the middle of a call. Servers don't keep for
 // later what they can't send, so the first call waits for the stream.
-func (h *streamable) listen() {
-	if !h.begin() {
+func (h *streamableWire) listenForNotices() {
+	if !h.beginUse() {
 		return
 	}
 	opened := make(chan struct{})
@@ -29,9 +29,9 @@ func (h *streamable) listen() {
 	go func() {
 		defer h.wg.Done()
 		defer open()
-		_ = h.reopen(h.link.ctx, func(ctx context.Context, last string) (*http.Response, *core.Error) {
+		_ = h.reopenStream(h.link.ctx, func(ctx context.Context, last string) (*http.Response, *core.Error) {
 			defer open()
-			return h.get(ctx, last)
+			return h.getStream(ctx, last)
 		})
 	}()
 	select {
@@ -40,20 +40,20 @@ func (h *streamable) listen() {
 	}
 }
 
-// subscribe keeps the subscription of the newer versions open: a call that is never answered, whose response is a
+// holdSubscription keeps the subscription of the newer versions open: a call that is never answered, whose response is a
 // stream of notifications. If the caller bypassed the SDK, it gets the reason why the stream ended.
-func (h *streamable) subscribe(ctx context.Context, m outgoing) {
-	err := h.reopen(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.post(ctx, m) })
+func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage) {
+	err := h.reopenStream(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.postMessage(ctx, m) })
 	if m.call.answered == nil {
 		h.link.endSubscription(m.call)
 	} else if ctx.Err() == nil {
-		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+		h.link.deliverMessage(&jsonrpc.Response{ID: m.call.id, Error: err})
 	}
 }
 
-// reopen reads the stream that open returns and opens it again when it ends, until ctx ends, the server refuses it,
+// reopenStream reads the stream that open returns and opens it again when it ends, until ctx ends, the server refuses it,
 // or attempts keep failing. It returns the reason.
-func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error)) *core.Error {
+func (h *streamableWire) reopenStream(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error)) *core.Error {
 	last, gone := "", core.Errorf(core.KindUpstreamGone, "upstream.http", "the server keeps no stream for what it has to say by itself")
 	for failures := 0; failures < maxReopens; failures++ {
 		var retry time.Duration
@@ -72,11 +72,11 @@ func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, 
 			if h.readNews(in) > 0 {
 				failures = 0
 			}
-			in.free()
+			in.releaseMemory()
 			_ = resp.Body.Close()
 			last, retry = in.id, in.retry
 		}
-		if !pause(ctx, reopenDelay(retry, failures)) {
+		if !sleepContext(ctx, reopenDelay(retry, failures)) {
 			return gone
 		}
 	}
@@ -84,19 +84,19 @@ func (h *streamable) reopen(ctx context.Context, open func(ctx context.Context, 
 }
 
 // readNews delivers the messages of a stream until it ends. It ignores responses, which do not belong there.
-func (h *streamable) readNews(in *events) (count int) {
+func (h *streamableWire) readNews(in *eventReader) (count int) {
 	for ; ; count++ {
-		ev, err := in.next()
+		ev, err := in.nextEvent()
 		if err != nil {
 			return count
 		}
-		msgs, ok := decode(ev.data)
+		msgs, ok := decodeMessages(ev.data)
 		if !ok {
-			h.link.refuse(ev.data)
+			h.link.refuseText(ev.data)
 		}
 		for _, msg := range msgs {
 			if req, ok := msg.(*jsonrpc.Request); ok {
-				h.link.deliver(req)
+				h.link.deliverMessage(req)
 			}
 		}
 	}

@@ -24,8 +24,8 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// page represents a web page that a server asks the person to open.
-type page struct {
+// loginPage represents a web page that a server asks the person to open.
+type loginPage struct {
 	Mode    string `json:"mode"`
 	ID      string `json:"elicitationId"`
 	URL     string `json:"url"`
@@ -35,17 +35,17 @@ type page struct {
 }
 
 // readPage reads a server's request to open a page, and refuses addresses that must not be opened.
-func readPage(params json.RawMessage) (p page, _ *core.Error) {
+func readPage(params json.RawMessage) (p loginPage, _ *core.Error) {
 	e := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindToolError, "upstream.page", format, args...).
 			WithHint("report it to the maker of the server; nothing was opened")
 	}
-	if unmarshal(params, &p) != nil || p.Mode != "url" && p.Mode != "" {
+	if unmarshalExact(params, &p) != nil || p.Mode != "url" && p.Mode != "" {
 		return p, e("the server asks a person for something that is neither a form nor a page")
 	}
 	u, err := url.Parse(p.URL)
 	switch {
-	case err != nil || u.Hostname() == "" || len(p.URL) > maxAddress || len(p.ID) > maxPageID || strings.ContainsFunc(p.URL, unprintable):
+	case err != nil || u.Hostname() == "" || len(p.URL) > maxAddress || len(p.ID) > maxPageID || strings.ContainsFunc(p.URL, isUnprintable):
 		return p, e("the server wants a person to open a page, and names no address for it")
 	case u.User != nil:
 		return p, e("the server wants a person to open a page at %s, with an address that looks like another", u.Hostname())
@@ -56,38 +56,38 @@ func readPage(params json.RawMessage) (p page, _ *core.Error) {
 	return p, nil
 }
 
-// unprintable reports whether a character cannot be part of an address.
-func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+// isUnprintable reports whether a character cannot be part of an address.
+func isUnprintable(r rune) bool { return r <= ' ' || r > '~' }
 
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unopened returns the error of a call whose page was not opened.
-func (p page) unopened(why string) *core.Error {
+// unopenedError returns the error of a call whose page was not opened.
+func (p loginPage) unopenedError(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint("have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again")
 	e.Message = "a person has to open a page at " + p.host + " first, and " + why
 	return e
 }
 
-// show asks the person to open the server's page. Retort itself does not open it.
-func (c Client) show(ctx context.Context, l *link, params json.RawMessage, peer *core.Peer) (json.RawMessage, *core.Error) {
+// showPage asks the person to open the server's page. Retort itself does not open it.
+func (c Client) showPage(ctx context.Context, l *serverLink, params json.RawMessage, peer *core.ClientPeer) (json.RawMessage, *core.Error) {
 	p, refused := readPage(params)
 	switch {
 	case refused != nil:
 		return nil, refused
 	case !c.Elicit:
-		return nil, p.unopened("the settings let this server ask nobody")
+		return nil, p.unopenedError("the settings let this server ask nobody")
 	case peer == nil || peer.Ask == nil:
-		return nil, p.unopened("the client of this call shows nobody an address to open")
+		return nil, p.unopenedError("the client of this call shows nobody an address to open")
 	}
 	u, _ := url.Parse(p.URL) // readPage has
-	known, _ := json.Marshal(page{Mode: "url", ID: p.ID, URL: u.Scheme + "://" + u.Host, Message: p.Message})
-	answer, refused := peer.Ask(ctx, core.Asked{Method: core.MethodElicit, Params: known, Page: p.URL, Done: l.expect(p.ID)})
+	known, _ := json.Marshal(loginPage{Mode: "url", ID: p.ID, URL: u.Scheme + "://" + u.Host, Message: p.Message})
+	answer, refused := peer.Ask(ctx, core.ServerRequest{Method: core.MethodElicit, Params: known, Page: p.URL, Done: l.expectCompletion(p.ID)})
 	if refused != nil {
-		e := p.unopened(refused.Message)
+		e := p.unopenedError(refused.Message)
 		e.Err = errors.Join(core.ErrPage, refused)
 		return nil, e
 	}
@@ -99,14 +99,14 @@ func onlyAction(answer json.RawMessage) json.RawMessage {
 	var a struct {
 		Action string `json:"action"`
 	}
-	_ = unmarshal(answer, &a) // one that can't be read is no yes
+	_ = unmarshalExact(answer, &a) // one that can't be read is no yes
 	text, _ := json.Marshal(a)
 	return text
 }
 
-// expect returns a channel that is closed when the server reports that an elicitation is complete. Waiting is bounded
+// expectCompletion returns a channel that is closed when the server reports that an elicitation is complete. Waiting is bounded
 // by the time that a person may take.
-func (l *link) expect(id string) <-chan struct{} {
+func (l *serverLink) expectCompletion(id string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.pages[id]; c != nil {
@@ -127,13 +127,13 @@ func (l *link) expect(id string) <-chan struct{} {
 	return c
 }
 
-// completed takes in that a person is done with a page. Others than those that were shown are
+// noteCompletion takes in that a person is done with a page. Others than those that were shown are
 // not known.
-func (l *link) completed(params json.RawMessage) {
+func (l *serverLink) noteCompletion(params json.RawMessage) {
 	var p struct {
 		ID string `json:"elicitationId"`
 	}
-	if unmarshal(params, &p) != nil {
+	if unmarshalExact(params, &p) != nil {
 		return
 	}
 	l.mu.Lock()
@@ -144,9 +144,9 @@ func (l *link) completed(params json.RawMessage) {
 	}
 }
 
-// unopened records why a page was not opened during a call. If the server then fails the call, this becomes the
+// noteUnopened records why a page was not opened during a call. If the server then fails the call, this becomes the
 // call's error.
-func (l *link) unopened(x *exchange, why *core.Error) {
+func (l *serverLink) noteUnopened(x *pendingCall, why *core.Error) {
 	if !errors.Is(why, core.ErrPage) {
 		return
 	}
@@ -165,26 +165,26 @@ func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 	var data struct {
 		Elicitations []json.RawMessage `json:"elicitations"`
 	}
-	if unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
+	if unmarshalExact(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
 		return nil, core.Errorf(core.KindToolError, "upstream.page", "the server wants pages opened first, and names none or too many: %w", rpc).
 			WithHint("report it to the maker of the server")
 	}
 	return data.Elicitations, nil
 }
 
-// request makes a request. If the server wants pages opened before it looks at it, a person is
+// makeRequest makes a request. If the server wants pages opened before it looks at it, a person is
 // asked to, and the request is made again when they are done.
-func (s *session) request(ctx context.Context, x *exchange, method string, body json.RawMessage) (json.RawMessage, error) {
-	result, err := s.link.call(ctx, x, method, body)
+func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method string, body json.RawMessage) (json.RawMessage, error) {
+	result, err := s.link.callMethod(ctx, x, method, body)
 	pages, refused := wantedPages(err)
 	if refused != nil {
 		return nil, refused
 	}
 	if pages == nil {
-		return s.link.ended(x, result, err)
+		return s.link.endRequest(x, result, err)
 	}
 	x.sent.Store(false) // the server has not looked at it
-	last, waits, err := s.open(ctx, x, pages)
+	last, waits, err := s.openPages(ctx, x, pages)
 	if err != nil {
 		return nil, err
 	}
@@ -195,33 +195,33 @@ func (s *session) request(ctx context.Context, x *exchange, method string, body 
 			return nil, err
 		}
 		x.id = jsonrpc.ID{}
-		result, err = s.link.call(ctx, x, method, body)
+		result, err = s.link.callMethod(ctx, x, method, body)
 		if again, refused := wantedPages(err); again == nil && refused == nil {
-			return s.link.ended(x, result, err)
+			return s.link.endRequest(x, result, err)
 		}
 		x.sent.Store(false)
 		if done {
-			return nil, last.unopened("the server still wants that after it was done")
+			return nil, last.unopenedError("the server still wants that after it was done")
 		}
 	}
-	return nil, last.unopened("nobody was done with it in time")
+	return nil, last.unopenedError("nobody was done with it in time")
 }
 
-// open asks the person to open pages, one after another. The channels in waits are closed when the pages are done.
-func (s *session) open(ctx context.Context, x *exchange, pages []json.RawMessage) (last page, waits []<-chan struct{}, _ error) {
+// openPages asks the person to open pages, one after another. The channels in waits are closed when the pages are done.
+func (s *serverSession) openPages(ctx context.Context, x *pendingCall, pages []json.RawMessage) (last loginPage, waits []<-chan struct{}, _ error) {
 	core.ClaimOf(ctx).Release()
 	for _, params := range pages {
 		p, refused := readPage(params)
 		if refused != nil {
 			return p, nil, refused
 		}
-		done := s.link.expect(p.ID)
-		answer, refused := s.client.show(ctx, s.link, params, x.peer)
+		done := s.link.expectCompletion(p.ID)
+		answer, refused := s.client.showPage(ctx, s.link, params, x.peer)
 		if refused != nil {
 			return p, nil, refused
 		}
 		if string(answer) != `{"action":"accept"}` {
-			return p, nil, p.unopened("the person did not want to")
+			return p, nil, p.unopenedError("the person did not want to")
 		}
 		last, waits = p, append(waits, done)
 	}
@@ -229,8 +229,8 @@ func (s *session) open(ctx context.Context, x *exchange, pages []json.RawMessage
 }
 
 // awaitPages waits until all pages are done, with a bound. The program's clock stops meanwhile.
-func (s *session) awaitPages(ctx context.Context, waits []<-chan struct{}, pause time.Duration) (done bool, _ error) {
-	resume := core.Pause(ctx)
+func (s *serverSession) awaitPages(ctx context.Context, waits []<-chan struct{}, pause time.Duration) (done bool, _ error) {
+	resume := core.PauseClock(ctx)
 	defer resume()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -248,8 +248,8 @@ func (s *session) awaitPages(ctx context.Context, waits []<-chan struct{}, pause
 	return true, nil
 }
 
-// ended returns the result of a request. If the server failed it after a page was not opened, the error says so.
-func (l *link) ended(x *exchange, result json.RawMessage, err error) (json.RawMessage, error) {
+// endRequest returns the result of a request. If the server failed it after a page was not opened, the error says so.
+func (l *serverLink) endRequest(x *pendingCall, result json.RawMessage, err error) (json.RawMessage, error) {
 	l.mu.Lock()
 	why := x.page
 	x.page = nil
@@ -258,7 +258,7 @@ func (l *link) ended(x *exchange, result json.RawMessage, err error) (json.RawMe
 	var failed struct {
 		IsError bool `json:"isError"`
 	}
-	if why != nil && (errors.As(err, &rpc) || err == nil && unmarshal(result, &failed) == nil && failed.IsError) {
+	if why != nil && (errors.As(err, &rpc) || err == nil && unmarshalExact(result, &failed) == nil && failed.IsError) {
 		return nil, why
 	}
 	return result, err

@@ -35,10 +35,10 @@ func TestFrames(t *testing.T) {
 		"exactly":         {strings.Repeat("x", 64) + "\nb\n", []string{strings.Repeat("x", 64), "b"}},
 	} {
 		for _, chunk := range []int{1, 7, 1 << 20} {
-			f := newFrames(context.Background(), &chunked{strings.NewReader(tt.in), chunk}, 65, account{}, nil)
+			f := newFrames(context.Background(), &chunked{strings.NewReader(tt.in), chunk}, 65, memoryAccount{}, nil)
 			var got []string
 			for {
-				line, err := f.next()
+				line, err := f.nextLine()
 				var over *tooLong
 				if errors.As(err, &over) {
 					id := ""
@@ -84,10 +84,10 @@ func TestIDFinder(t *testing.T) {
 			var f idFinder
 			for rest := []byte(in); len(rest) > 0; {
 				n := min(chunk, len(rest))
-				f.write(rest[:n])
+				f.scanBytes(rest[:n])
 				rest = rest[n:]
 			}
-			if got := f.id().Raw(); got != want {
+			if got := f.foundID().Raw(); got != want {
 				t.Errorf("%s: %v, want %v", in, got, want)
 			}
 		}
@@ -102,7 +102,7 @@ func FuzzIDFinder(f *testing.F) {
 		var finder idFinder
 		for rest := data; len(rest) > 0; {
 			n := min(max(chunk, 1), len(rest))
-			finder.write(rest[:n])
+			finder.scanBytes(rest[:n])
 			rest = rest[n:]
 		}
 		if len(finder.token) > idWidth || len(finder.found) > idWidth || len(finder.key) > idWidth {
@@ -113,7 +113,7 @@ func FuzzIDFinder(f *testing.F) {
 		if err != nil || !ok || bytes.Contains(data, []byte(`\u`)) || bytes.Count(data, []byte(`"id"`)) != 1 || len(string(must(json.Marshal(resp.ID.Raw())))) > idWidth/8 {
 			return
 		}
-		if got := finder.id(); got != resp.ID {
+		if got := finder.foundID(); got != resp.ID {
 			t.Errorf("%s: %v, want %v", data, got.Raw(), resp.ID.Raw())
 		}
 	})
@@ -123,9 +123,9 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("a\nbb\n\n"), 3)
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = min(max(limit, 1), 1<<16)
-		in := newFrames(context.Background(), bytes.NewReader(data), int64(limit), account{}, nil)
+		in := newFrames(context.Background(), bytes.NewReader(data), int64(limit), memoryAccount{}, nil)
 		for {
-			line, err := in.next()
+			line, err := in.nextLine()
 			if len(line) > limit {
 				t.Fatal("line over the limit")
 			}
@@ -144,7 +144,7 @@ func TestDecode(t *testing.T) {
 		`{"jsonrpc":"2.0","result":{}}`: 0, `{"id":1,"result":{}}`: 0, `{"jsonrpc":"1.0","id":1,"result":{}}`: 0, `[]`: 0, `[1]`: 0, `42`: 0, ``: 0, `{"level":"info"}`: 0,
 		`null`: 0, `{"jsonrpc":"2.0","id":true,"result":{}}`: 0, `{"jsonrpc":"2.0","id":{},"error":{"code":1}}`: 0,
 	} {
-		msgs, ok := decode([]byte(in))
+		msgs, ok := decodeMessages([]byte(in))
 		if ok != (want > 0) || ok && len(msgs) != want {
 			t.Errorf("%s: %v, %v", in, msgs, ok)
 		}
@@ -178,7 +178,7 @@ func FuzzDecodeMessage(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`[{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		msgs, ok := decode(data)
+		msgs, ok := decodeMessages(data)
 		for _, m := range msgs {
 			if ok && m == nil {
 				t.Fatal("nil message")
@@ -204,10 +204,10 @@ func TestEvents(t *testing.T) {
 		"over":        {"data: " + strings.Repeat("x", 100) + "\n\ndata: b\n\n", []string{"!", "message||b"}},
 		"over in sum": {strings.Repeat("data: "+strings.Repeat("x", 30)+"\n", 5) + "\ndata: b\n\n", []string{"!", "message||b"}},
 	} {
-		e := newEvents(context.Background(), strings.NewReader(tt.in), 80, account{}, nil)
+		e := newEvents(context.Background(), strings.NewReader(tt.in), 80, memoryAccount{}, nil)
 		var got []string
 		for {
-			ev, err := e.next()
+			ev, err := e.nextEvent()
 			var over *tooLong
 			if errors.As(err, &over) {
 				got = append(got, "!")
@@ -221,8 +221,8 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	e := newEvents(context.Background(), strings.NewReader("retry: 1500\nretry: x\n\nretry: 99999999\ndata: a\n\n"), 80, account{}, nil)
-	if _, err := e.next(); err != nil || e.retry != longestRetry {
+	e := newEvents(context.Background(), strings.NewReader("retry: 1500\nretry: x\n\nretry: 99999999\ndata: a\n\n"), 80, memoryAccount{}, nil)
+	if _, err := e.nextEvent(); err != nil || e.retry != longestRetry {
 		t.Errorf("retry %s, %v", e.retry, err)
 	}
 }
@@ -231,9 +231,9 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: x\nid: 1\nretry: 5\n: c\ndata: a\n\n"), 10)
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
 		limit = min(max(limit, 1), 1<<16)
-		e := newEvents(context.Background(), bytes.NewReader(data), int64(limit), account{}, nil)
+		e := newEvents(context.Background(), bytes.NewReader(data), int64(limit), memoryAccount{}, nil)
 		for {
-			ev, err := e.next()
+			ev, err := e.nextEvent()
 			if len(ev.data) > limit || len(e.id) > longestEventID || e.retry > longestRetry {
 				t.Fatal("unbounded")
 			}
@@ -251,23 +251,23 @@ func TestTail(t *testing.T) {
 		"\x1b(Bx\r\n": {"x"}, "a\x00\x01\tb\n": {"a\tb"}, "\xffé\n": {"é"}, "\x1b[": nil, "\x1b]never ended\nnext\n": {"next"}, strings.Repeat("y", 2*tailWidth): {strings.Repeat("y", tailWidth)},
 	} {
 		for _, chunk := range []int{1, 1000} {
-			var tl tail
+			var tl outputTail
 			for rest := []byte(in); len(rest) > 0; {
 				n := min(chunk, len(rest))
 				tl.Write(rest[:n])
 				rest = rest[n:]
 			}
-			if got := tl.last(10); !slices.Equal(got, want) {
+			if got := tl.lastLines(10); !slices.Equal(got, want) {
 				t.Errorf("%q: %q, want %q", in, got, want)
 			}
 		}
 	}
-	var tl tail
+	var tl outputTail
 	for range 5 * tailLines {
 		tl.Write([]byte("line\n"))
 	}
 	tl.Write([]byte("last"))
-	if got := tl.last(1000); len(got) != tailLines+1 || got[tailLines] != "last" {
+	if got := tl.lastLines(1000); len(got) != tailLines+1 || got[tailLines] != "last" {
 		t.Errorf("%d lines", len(got))
 	}
 }
@@ -275,9 +275,9 @@ func TestTail(t *testing.T) {
 func FuzzTail(f *testing.F) {
 	f.Add([]byte("\x1b[31mx\x1b]0;\x07\xff\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var tl tail
+		var tl outputTail
 		tl.Write(data)
-		for _, line := range tl.last(1000) {
+		for _, line := range tl.lastLines(1000) {
 			if len(line) > tailWidth || !utf8.ValidString(line) || strings.ContainsAny(line, "\x1b\n\r\x00\x07") {
 				t.Errorf("%q", line)
 			}
@@ -287,13 +287,13 @@ func FuzzTail(f *testing.F) {
 
 func TestBreakerDelays(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var b breaker
+	var b retryBreaker
 	var delays []time.Duration
 	for range 12 {
-		b.failed(now, 0.5)
+		b.noteFailure(now, 0.5)
 		delays = append(delays, b.retryAt.Sub(now))
-		if b.open(now) != (b.failures >= openAfter) || b.open(b.retryAt) {
-			t.Errorf("open after %d failures: %v", b.failures, b.open(now))
+		if b.isOpen(now) != (b.failures >= openAfter) || b.isOpen(b.retryAt) {
+			t.Errorf("open after %d failures: %v", b.failures, b.isOpen(now))
 		}
 	}
 	want := []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
@@ -302,13 +302,13 @@ func TestBreakerDelays(t *testing.T) {
 		t.Errorf("%v", delays)
 	}
 	for range 1000 {
-		b.failed(now, 0.999)
+		b.noteFailure(now, 0.999)
 	}
 	if d := b.retryAt.Sub(now); d > 2*longestGap {
 		t.Errorf("delay %s", d)
 	}
-	b.succeeded()
-	if b.open(now) || b.failures != 0 {
+	b.noteSuccess()
+	if b.isOpen(now) || b.failures != 0 {
 		t.Errorf("%+v", b)
 	}
 }
@@ -318,19 +318,19 @@ func TestChallenge(t *testing.T) {
 		"": "", "Bearer": "", `Bearer realm="x"`: "", `Bearer error="a", error_description="b c", scope="d"`: `error "a", error description "b c", scope "d"`,
 		`Bearer resource_metadata="https://x/error=1", error=z`: `error "z"`, `Bearer error="unended`: `error "unended"`,
 	} {
-		if got := challenge(in); got != want {
+		if got := describeChallenge(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 }
 
 func TestBindings(t *testing.T) {
-	var b bindings
+	var b headerBindings
 	tools := []json.RawMessage{
 		json.RawMessage(`{"name":"t","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"properties":{"c":{"type":"integer","x-mcp-header":"C"}}},"x-mcp-header":{"enum":[{"x-mcp-header":1}]}}}}`),
 		json.RawMessage(`{"name":"u","inputSchema":{"properties":{"a":{}}}}`), json.RawMessage(`{"name":"v","inputSchema":"x-mcp-header"`),
 	}
-	kept := b.learn(tools, func(tool string, why error) { t.Errorf("%s is left out: %v", tool, why) })
+	kept := b.learnTools(tools, func(tool string, why error) { t.Errorf("%s is left out: %v", tool, why) })
 	if len(kept) != len(tools) {
 		t.Errorf("%d tools are kept", len(kept))
 	}
@@ -339,11 +339,11 @@ func TestBindings(t *testing.T) {
 		`{"a":9007199254740993,"b":{"c":-3.0}}`: {"Mcp-Param-C": {"-3"}}, `{"a":"ü\n"}`: {"Mcp-Param-A": {"=?base64?w7wK?="}}, `[]`: {}, ``: {},
 	} {
 		got := http.Header{}
-		headers.Set(got, b.of("t"), json.RawMessage(args))
+		headers.Set(got, b.ofTool("t"), json.RawMessage(args))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", args, got, want)
 		}
-		headers.Set(got, b.of("u"), json.RawMessage(args))
+		headers.Set(got, b.ofTool("u"), json.RawMessage(args))
 	}
 }
 
@@ -363,9 +363,9 @@ func TestBindingsRefused(t *testing.T) {
 		`{"$defs":{"d":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}`:                          "no chain of properties",
 		strings.Repeat(`{"not":`, 70) + `{"type":"string","x-mcp-header":"A"}` + strings.Repeat(`}`, 70):     "nested over",
 	} {
-		var b bindings
+		var b headerBindings
 		var refused []string
-		kept := b.learn([]json.RawMessage{json.RawMessage(`{"name":"bad","inputSchema":` + schema + `}`), json.RawMessage(`{"name":"good"}`)},
+		kept := b.learnTools([]json.RawMessage{json.RawMessage(`{"name":"bad","inputSchema":` + schema + `}`), json.RawMessage(`{"name":"good"}`)},
 			func(tool string, why error) { refused = append(refused, tool+": "+why.Error()) })
 		if len(kept) != 1 || len(refused) != 1 || !strings.HasPrefix(refused[0], "bad: ") || !strings.Contains(refused[0], want) {
 			t.Errorf("%s: kept %s, refused %q, want %q", schema, kept, refused, want)

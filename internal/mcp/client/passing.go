@@ -18,7 +18,7 @@ import (
 // Offers lists what a server has apart from tools.
 type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
-func offers(c *mcp.ServerCapabilities) Offers {
+func offersOf(c *mcp.ServerCapabilities) Offers {
 	if c == nil {
 		return Offers{}
 	}
@@ -33,22 +33,22 @@ func offers(c *mcp.ServerCapabilities) Offers {
 func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage) (result json.RawMessage, _ error) {
 	n, err := p.instances(server)
 	if err != nil {
-		return nil, err.At(server, "")
+		return nil, err.AtTool(server, "")
 	}
-	s, done, err := n.take(ctx)
+	s, done, err := n.takeInstance(ctx)
 	if err != nil {
-		return nil, err.At(server, "")
+		return nil, err.AtTool(server, "")
 	}
 	defer done()
-	err = s.do(ctx, "upstream.request", func(ctx context.Context, sess *session, x *exchange) (err error) {
+	err = s.runOnSession(ctx, "upstream.request", func(ctx context.Context, sess *serverSession, x *pendingCall) (err error) {
 		if refused := core.FinalCheck(ctx); refused != nil {
 			return refused
 		}
-		result, err = sess.ask(ctx, x, method, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, params) })
+		result, err = sess.askServer(ctx, x, method, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, params) })
 		return err
 	})
 	if err != nil {
-		return nil, err.At(server, "")
+		return nil, err.AtTool(server, "")
 	}
 	return result, nil
 }
@@ -58,7 +58,7 @@ func requestParams(meta, params json.RawMessage) json.RawMessage {
 	if len(meta) == 0 {
 		return own
 	}
-	return with(append(append(json.RawMessage(`{"_meta":`), meta...), '}'), own)
+	return mergeObjects(append(append(json.RawMessage(`{"_meta":`), meta...), '}'), own)
 }
 
 // oneLine returns an object without blanks around its parts: a newline would end the message.
@@ -80,30 +80,30 @@ func oneLine(object json.RawMessage) json.RawMessage {
 func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
 	n, err := p.instances(server)
 	if err != nil {
-		return nil, err.At(server, "")
+		return nil, err.AtTool(server, "")
 	}
 	s := n.main
 	if s.spec.Auth != nil {
-		own, done, err := n.take(ctx)
+		own, done, err := n.takeInstance(ctx)
 		if err != nil {
-			return nil, err.At(server, "")
+			return nil, err.AtTool(server, "")
 		}
 		defer done()
 		s = own
 	}
-	err = s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
-		all, err = sess.list(ctx, method, member, s.spec.MaxMessage)
+	err = s.runOnSession(ctx, "upstream.list", func(ctx context.Context, sess *serverSession, _ *pendingCall) (err error) {
+		all, err = sess.listPages(ctx, method, member, s.spec.MaxMessage)
 		return err
 	})
 	if err != nil {
-		return nil, err.At(server, "")
+		return nil, err.AtTool(server, "")
 	}
 	return all, nil
 }
 
 // Offers returns what a server has besides tools, as it said when it was last connected.
 func (p *Pool) Offers(server string) Offers {
-	s, err := p.server(server)
+	s, err := p.mainInstance(server)
 	if err != nil {
 		return Offers{}
 	}
@@ -115,7 +115,7 @@ func (p *Pool) Offers(server string) Offers {
 // levels of log lines, from what says most.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-func rank(level string) int {
+func severityRank(level string) int {
 	for i, l := range levels {
 		if l == level {
 			return i
@@ -127,12 +127,12 @@ func rank(level string) int {
 // SetLogLevel sets the lowest level of log messages that a client wants. Servers are asked for the lowest level that
 // any client wants.
 func (p *Pool) SetLogLevel(level string) {
-	if rank(level) == len(levels) || p.logLevel() != "" && rank(level) >= rank(p.logLevel()) {
+	if severityRank(level) == len(levels) || p.logLevel() != "" && severityRank(level) >= severityRank(p.logLevel()) {
 		return
 	}
 	p.level.Store(&level)
 	var wg sync.WaitGroup
-	for _, n := range p.all() {
+	for _, n := range p.allInstances() {
 		s := n.main
 		s.mu.Lock()
 		sess := s.session
@@ -152,17 +152,17 @@ func (p *Pool) logLevel() string {
 }
 
 // setLevel sends the wanted log level to a server of a version with a handshake.
-func (s *session) setLevel(level string) {
-	if level == "" || s.era.protocol >= protocolModern || !s.listing().Offers.Logging {
+func (s *serverSession) setLevel(level string) {
+	if level == "" || s.era.protocol >= protocolModern || !s.listingOf().Offers.Logging {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.link.ctx, cancelTimeout)
 	defer cancel()
-	_, _ = s.link.call(ctx, &exchange{}, methodLevel, json.RawMessage(`{"level":`+string(quoted(level))+`}`))
+	_, _ = s.link.callMethod(ctx, &pendingCall{}, methodLevel, json.RawMessage(`{"level":`+string(quoteJSON(level))+`}`))
 }
 
-// follow makes a token by which the server tells of the progress of x.
-func (l *link) follow(x *exchange) string {
+// followProgress makes a token by which the server tells of the progress of x.
+func (l *serverLink) followProgress(x *pendingCall) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.followed++
@@ -171,7 +171,7 @@ func (l *link) follow(x *exchange) string {
 	return token
 }
 
-func (l *link) unfollow(token string) {
+func (l *serverLink) unfollowProgress(token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.tokens, token)

@@ -10,19 +10,19 @@ import (
 )
 
 // instancesOf makes the instances of a server, and starts nothing.
-func (p *Pool) instancesOf(spec Server) *instances {
+func (p *Pool) instancesOf(spec Server) *instancePool {
 	ctx, cancel := context.WithCancel(p.base)
 	main := newServer(ctx, spec, p.o, p.place, p.logLevel)
-	main.idle = spec.idle(true)
+	main.idle = spec.idleTimeout(true)
 	n := newInstances(spec, main, func(owner core.Caller) *serverConn {
-		return main.another(core.WithCaller(ctx, owner), p.o, p.place, p.logLevel)
+		return main.newInstance(core.WithCaller(ctx, owner), p.o, p.place, p.logLevel)
 	})
 	n.cancel = cancel
 	return n
 }
 
-// all returns the instances of all servers.
-func (p *Pool) all() []*instances {
+// allInstances returns the instances of all servers.
+func (p *Pool) allInstances() []*instancePool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Collect(maps.Values(p.servers))
@@ -50,12 +50,12 @@ func (p *Pool) Put(spec Server) {
 // Drop removes servers at once and ends them. why has, by server name, the error of their pending and later calls.
 // ended waits until nothing of them is left, for a few seconds at most.
 func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
-	var gone []*instances
+	var gone []*instancePool
 	p.mu.Lock()
 	for name, e := range why {
 		if n := p.servers[name]; n != nil {
 			gone = append(gone, n)
-			n.end(e)
+			n.endInstances(e)
 		}
 		delete(p.servers, name)
 		p.dropped[name] = e
@@ -72,25 +72,25 @@ func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
 	return wg.Wait
 }
 
-// end makes all uses of the instances fail from now on, pending ones too. close does the rest.
-func (n *instances) end(why *core.Error) {
+// endInstances makes all uses of the instances fail from now on, pending ones too. close does the rest.
+func (n *instancePool) endInstances(why *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed, n.why = true, why
-	n.main.end(why)
+	n.main.endServer(why)
 	for _, i := range n.own {
-		i.end(why)
+		i.endServer(why)
 	}
 	n.cancel()
 }
 
-// end makes all uses of the server fail from now on.
-func (s *serverConn) end(why *core.Error) {
+// endServer makes all uses of the server fail from now on.
+func (s *serverConn) endServer(why *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed, s.why = true, why
 	if s.session != nil {
-		s.session.link.fail(why)
+		s.session.link.failAll(why)
 	}
 }
 
@@ -102,8 +102,8 @@ func closedError(why *core.Error) *core.Error {
 	return errClosed()
 }
 
-// outdated refuses a caller whose context has an older configuration of the server.
-func (n *instances) outdated(ctx context.Context) *core.Error {
+// checkRevision refuses a caller whose context has an older configuration of the server.
+func (n *instancePool) checkRevision(ctx context.Context) *core.Error {
 	if known := core.RevisionOf(ctx); known == 0 || n.born <= known {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (s *serverConn) withResources(l Listing) Listing {
 		var t struct {
 			Name string `json:"name"`
 		}
-		if unmarshal(raw, &t) == nil {
+		if unmarshalExact(raw, &t) == nil {
 			s.taken[plainName(t.Name)] = true
 		}
 	}
@@ -86,33 +86,33 @@ func (s *serverConn) aboutResources(tool string) bool {
 }
 
 // callResources makes a call of one of the resource tools. Its result has the form of a tool's.
-func (s *session) callResources(ctx context.Context, x *exchange, tool string, args json.RawMessage, limit int64) (json.RawMessage, error) {
+func (s *serverSession) callResources(ctx context.Context, x *pendingCall, tool string, args json.RawMessage, limit int64) (json.RawMessage, error) {
 	if tool == toolList {
 		return s.listResources(ctx, limit)
 	}
 	var asked struct {
 		URI string `json:"uri"`
 	}
-	if unmarshal(args, &asked) != nil || asked.URI == "" {
+	if unmarshalExact(args, &asked) != nil || asked.URI == "" {
 		return nil, core.Errorf(core.KindInvalidArguments, "upstream.read", "%s wants the uri of a resource", toolRead)
 	}
-	answer, err := s.ask(ctx, x, methodRead, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, args) })
+	answer, err := s.askServer(ctx, x, methodRead, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, args) })
 	if err != nil {
 		return nil, err
 	}
 	return resourceResult(answer)
 }
 
-func (s *session) listResources(ctx context.Context, limit int64) (json.RawMessage, error) {
+func (s *serverSession) listResources(ctx context.Context, limit int64) (json.RawMessage, error) {
 	var found struct {
 		Resources []json.RawMessage `json:"resources"`
 		Templates []json.RawMessage `json:"templates"`
 	}
 	var err error
-	if found.Resources, err = s.list(ctx, methodResources, "resources", limit); err != nil {
+	if found.Resources, err = s.listPages(ctx, methodResources, "resources", limit); err != nil {
 		return nil, err
 	}
-	if found.Templates, err = s.list(ctx, methodTemplates, "resourceTemplates", limit); err != nil {
+	if found.Templates, err = s.listPages(ctx, methodTemplates, "resourceTemplates", limit); err != nil {
 		return nil, err
 	}
 	found.Resources, found.Templates = notNil(found.Resources), notNil(found.Templates)
@@ -131,13 +131,13 @@ func resourceResult(answer json.RawMessage) (json.RawMessage, error) {
 	var read struct {
 		Contents []json.RawMessage `json:"contents"`
 	}
-	if err := unmarshal(answer, &read); err != nil {
+	if err := unmarshalExact(answer, &read); err != nil {
 		return nil, core.Errorf(core.KindToolError, "upstream.read", "the server's answer is not the content of a resource: %v", err)
 	}
 	var sole struct {
 		Text json.RawMessage `json:"text"`
 	}
-	if len(read.Contents) == 1 && unmarshal(read.Contents[0], &sole) == nil && firstByte(sole.Text) == '"' {
+	if len(read.Contents) == 1 && unmarshalExact(read.Contents[0], &sole) == nil && firstByte(sole.Text) == '"' {
 		return json.Marshal(map[string]any{"content": []any{}, "structuredContent": sole.Text})
 	}
 	content := make([]map[string]any, len(read.Contents))

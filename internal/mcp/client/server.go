@@ -29,22 +29,22 @@ type serverConn struct {
 	connect *connector
 	base    context.Context // ends with the pool
 	idle    time.Duration   // without a call, before the session ends; 0 is for ever
-	stderr  tail
-	rubbish rubbish
-	changes *debounce
+	stderr  outputTail
+	rubbish strayOutput
+	changes *debouncer
 	log     *slog.Logger
 
 	identify func(definition json.RawMessage) (name, pin string) // nil: definitions are not compared
 
 	mu         sync.Mutex
-	session    *session
-	dialing    *dialing // the connecting under way, shared by all who wait for it
-	era        era      // what worked last
-	breaker    breaker
+	session    *serverSession
+	dialing    *pendingDial // the connecting under way, shared by all who wait for it
+	era        protocolEra  // what worked last
+	breaker    retryBreaker
 	state      State
 	since      time.Time
 	last       Listing // of the last session, without tools
-	watched    watched
+	watched    watchedResources
 	taken      map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
 	lastErr    *core.Error
 	connects   int
@@ -58,14 +58,14 @@ type serverConn struct {
 	wg         sync.WaitGroup // goroutines of dialings and sessions
 }
 
-// dialing represents a connecting under way.
-type dialing struct {
+// pendingDial represents a connecting under way.
+type pendingDial struct {
 	done    chan struct{}
-	session *session
+	session *serverSession
 	err     *core.Error
 }
 
-func newServer(base context.Context, spec Server, o Options, place *spool, level func() string) *serverConn {
+func newServer(base context.Context, spec Server, o Options, place *spoolDir, level func() string) *serverConn {
 	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
 	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
 	spec.probe = orDuration(spec.probe, defaultProbe)
@@ -77,7 +77,7 @@ func newServer(base context.Context, spec Server, o Options, place *spool, level
 	if o.Log != nil {
 		s.log = o.Log.With("server", spec.Name)
 	}
-	if s.invalid() != nil {
+	if s.configError() != nil {
 		s.state = StateInvalid
 	}
 	s.changes = newDebounce(changeDelay, func() {
@@ -86,7 +86,7 @@ func newServer(base context.Context, spec Server, o Options, place *spool, level
 		}
 	})
 	s.connect = &connector{
-		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &bindings{}, tasks: &taskTools{}, spool: place,
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &headerBindings{}, tasks: &taskTools{}, spool: place,
 		level: level,
 	}
 	if o.OnNews != nil {
@@ -103,8 +103,8 @@ func orDuration(d, or time.Duration) time.Duration {
 	return or
 }
 
-// invalid returns the configuration error of the server, or nil.
-func (s *serverConn) invalid() *core.Error {
+// configError returns the configuration error of the server, or nil.
+func (s *serverConn) configError() *core.Error {
 	if s.spec.Err != nil {
 		var e *core.Error
 		if errors.As(s.spec.Err, &e) {
@@ -115,8 +115,8 @@ func (s *serverConn) invalid() *core.Error {
 	return checkSpec(s.spec)
 }
 
-// call makes one tool call. An answer that is not in memory is large, too.
-func (s *serverConn) call(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.Spooled, err *core.Error) {
+// callTool makes one tool call. An answer that is not in memory is large, too.
+func (s *serverConn) callTool(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.SpooledAnswer, err *core.Error) {
 	if len(args) > 0 && (!json.Valid(args) || firstByte(args) != '{') {
 		return nil, nil, core.Errorf(core.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
 	}
@@ -126,14 +126,14 @@ func (s *serverConn) call(ctx context.Context, tool string, args json.RawMessage
 	}
 	// The server did not look at the call for want of headers. Which headers a
 	// tool wants is in its definition.
-	if _, failed := s.list(ctx); failed != nil {
+	if _, failed := s.listTools(ctx); failed != nil {
 		return nil, nil, err
 	}
 	return s.callOnce(ctx, tool, args, spools)
 }
 
-func (s *serverConn) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.Spooled, _ *core.Error) {
-	err := s.do(ctx, "upstream.call", func(ctx context.Context, sess *session, x *exchange) (err error) {
+func (s *serverConn) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.SpooledAnswer, _ *core.Error) {
+	err := s.runOnSession(ctx, "upstream.call", func(ctx context.Context, sess *serverSession, x *pendingCall) (err error) {
 		if err := s.checkPin(ctx, sess, tool); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *serverConn) callOnce(ctx context.Context, tool string, args json.RawMes
 			return err
 		}
 		x.spools = spools
-		if s.connect.tasks.has(tool) && sess.era.protocol == protocolLegacy && sess.link.hasTasks() {
+		if s.connect.tasks.hasTool(tool) && sess.era.protocol == protocolLegacy && sess.link.hasTasks() {
 			result, err = sess.callTask(ctx, x, tool, args)
 		} else {
 			result, err = sess.callTool(ctx, x, tool, args)
@@ -156,23 +156,23 @@ func (s *serverConn) callOnce(ctx context.Context, tool string, args json.RawMes
 	return result, large, err
 }
 
-// list asks for all tools.
-func (s *serverConn) list(ctx context.Context) (Listing, *core.Error) {
+// listTools asks for all tools.
+func (s *serverConn) listTools(ctx context.Context) (Listing, *core.Error) {
 	var l Listing
 	ctx, claim := core.WithClaim(ctx, "tools of "+s.spec.Name)
 	defer claim.Free()
-	err := s.do(ctx, "upstream.list", func(ctx context.Context, sess *session, _ *exchange) (err error) {
+	err := s.runOnSession(ctx, "upstream.list", func(ctx context.Context, sess *serverSession, _ *pendingCall) (err error) {
 		l, err = s.listOver(ctx, sess) // the exchange stays unsent: listing has no effects and may be tried again
 		return err
 	})
 	return l, err
 }
 
-// another returns a connection of the same server whose session is not shared with s. It starts with what s has
+// newInstance returns a connection of the same server whose session is not shared with s. It starts with what s has
 // learned about protocol and tools, and uses the credentials of the caller of base.
-func (s *serverConn) another(base context.Context, o Options, place *spool, level func() string) *serverConn {
+func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDir, level func() string) *serverConn {
 	spec := s.spec
-	if p, ok := spec.Auth.(Personal); ok {
+	if p, ok := spec.Auth.(PersonalAuthorizer); ok {
 		spec.Auth = p.For(core.CallerOf(base))
 	}
 	twin := newServer(base, spec, o, place, level)
@@ -183,57 +183,57 @@ func (s *serverConn) another(base context.Context, o Options, place *spool, leve
 	return twin
 }
 
-// do runs op on a session, within the call timeout. It is tried again on a new
+// runOnSession runs op on a session, within the call timeout. It is tried again on a new
 // session only if the server certainly did not see the request.
-func (s *serverConn) do(ctx context.Context, op string, f func(context.Context, *session, *exchange) error) *core.Error {
+func (s *serverConn) runOnSession(ctx context.Context, op string, f func(context.Context, *serverSession, *pendingCall) error) *core.Error {
 	for try := 1; ; try++ {
-		sess, err := s.acquire(ctx)
+		sess, err := s.acquireSession(ctx)
 		if err != nil {
 			return err
 		}
-		x := &exchange{}
-		err = s.use(ctx, op, sess, x, f)
+		x := &pendingCall{}
+		err = s.useSession(ctx, op, sess, x, f)
 		if err == nil {
 			return nil
 		}
-		if try == maxTries || ctx.Err() != nil || !unseen(sess, x, err) {
+		if try == maxTries || ctx.Err() != nil || !certainlyUnsent(sess, x, err) {
 			return err
 		}
 	}
 }
 
-// use runs f once on sess and settles what it means for the server's state.
-func (s *serverConn) use(ctx context.Context, op string, sess *session, x *exchange, f func(context.Context, *session, *exchange) error) *core.Error {
-	defer sess.leave()
+// useSession runs f once on sess and settles what it means for the server's state.
+func (s *serverConn) useSession(ctx context.Context, op string, sess *serverSession, x *pendingCall, f func(context.Context, *serverSession, *pendingCall) error) *core.Error {
+	defer sess.leaveUse()
 	if op == "upstream.call" { // what lists the tools from time to time keeps nothing awake
-		s.touch()
-		defer s.touch()
+		s.noteUse()
+		defer s.noteUse()
 	}
-	began, life := time.Now(), s.life(sess)
+	began, life := time.Now(), s.bytesReceived(sess)
 	limited, cancel := deadline.With(ctx, s.spec.CallTimeout)
 	defer cancel()
 	cause := f(limited, sess, x)
 	if cause == nil || isAnswer(cause) {
-		s.answered(time.Since(began))
+		s.noteAnswered(time.Since(began))
 	}
 	if cause == nil {
 		return nil
 	}
 	if limited.Err() != nil {
-		s.suspect(sess, life)
+		s.pingIfSilent(sess, life)
 	}
 	var known *core.Error
 	if sess.link.isDown() && !errors.As(cause, &known) {
 		cause = sess.link.cause // the SDK only says that the connection is closed
 	}
 	if errors.Is(cause, errSessionGone) || errors.Is(cause, errUnreachable) {
-		s.discard(sess)
+		s.discardSession(sess)
 	}
-	return s.explain(ctx, op, limited, x, cause)
+	return s.explainError(ctx, op, limited, x, cause)
 }
 
-// unseen reports whether the request certainly did not reach the server.
-func unseen(sess *session, x *exchange, err error) bool {
+// certainlyUnsent reports whether the request certainly did not reach the server.
+func certainlyUnsent(sess *serverSession, x *pendingCall, err error) bool {
 	return !x.sent.Load() && (sess.link.isDown() || errors.Is(err, errSessionGone) || errors.Is(err, errUnreachable))
 }
 
@@ -243,23 +243,23 @@ func isAnswer(err error) bool {
 	return errors.As(err, &rpc)
 }
 
-// answered notes that the server works.
-func (s *serverConn) answered(latency time.Duration) {
+// noteAnswered notes that the server works.
+func (s *serverConn) noteAnswered(latency time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latency = latency
-	s.breaker.succeeded()
+	s.breaker.noteSuccess()
 }
 
 func (s *serverConn) status() Status {
-	invalid := s.invalid()
+	invalid := s.configError()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
 		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
 		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
 		Failures: s.breaker.failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
-		Stderr: s.stderr.last(20), Rubbish: s.rubbish.report(),
+		Stderr: s.stderr.lastLines(20), Rubbish: s.rubbish.snapshot(),
 		Unanswered: s.unanswered,
 	}
 	if s.state == StateFailing || s.state == StateOpen {
@@ -269,7 +269,7 @@ func (s *serverConn) status() Status {
 		st.PID = s.session.pid
 	}
 	if invalid != nil {
-		st.LastError = invalid.At(s.spec.Name, "")
+		st.LastError = invalid.AtTool(s.spec.Name, "")
 	}
 	return st
 }

@@ -17,17 +17,17 @@ const (
 	maxTools = 20_000
 )
 
-// session represents one established connection to a server.
-type session struct {
+// serverSession represents one established connection to a server.
+type serverSession struct {
 	sdk    *mcp.ClientSession
-	link   *link
-	era    era
+	link   *serverLink
+	era    protocolEra
 	meta   json.RawMessage // goes with every request, if the era wants it
 	client Client
 	self   *mcp.Implementation
 	level  func() string // of log lines; "" if nobody wants any
 	pid    int
-	listed *listed
+	listed *listedPins
 	pinged bool // server.suspect is at it; guarded by the mutex of the server
 
 	listening sync.Mutex
@@ -39,8 +39,8 @@ type session struct {
 	retired bool
 }
 
-// enter counts a use of the session; it fails if the session is retired.
-func (s *session) enter() bool {
+// enterUse counts a use of the session; it fails if the session is retired.
+func (s *serverSession) enterUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.retired {
@@ -50,47 +50,47 @@ func (s *session) enter() bool {
 	return true
 }
 
-// busy reports whether the session is in use.
-func (s *session) busy() bool {
+// isBusy reports whether the session is in use.
+func (s *serverSession) isBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.users > 0
 }
 
-func (s *session) leave() {
+func (s *serverSession) leaveUse() {
 	s.mu.Lock()
 	s.users--
 	last := s.retired && s.users == 0
 	s.mu.Unlock()
 	if last {
-		s.link.fail(errClosed())
+		s.link.failAll(errClosed())
 	}
 }
 
-// retire ends the session once its last user has left.
-func (s *session) retire() {
+// retireWhenIdle ends the session once its last user has left.
+func (s *serverSession) retireWhenIdle() {
 	s.mu.Lock()
 	s.retired = true
 	unused := s.users == 0
 	s.mu.Unlock()
 	if unused {
-		s.link.fail(errClosed())
+		s.link.failAll(errClosed())
 	}
 }
 
 // close ends the session and returns when nothing is left of it.
-func (s *session) close() {
-	s.link.fail(errClosed())
+func (s *serverSession) close() {
+	s.link.failAll(errClosed())
 	_ = s.sdk.Close() // what is pending has ended with the link
 	s.link.wire.close()
 }
 
 // callTool returns the exact result of a call.
-func (s *session) callTool(ctx context.Context, x *exchange, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (s *serverSession) callTool(ctx context.Context, x *pendingCall, tool string, args json.RawMessage) (json.RawMessage, error) {
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	return s.ask(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage { return callParams(meta, tool, args) })
+	return s.askServer(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage { return callParams(meta, tool, args) })
 }
 
 // checkType refuses results of unknown types. A result without a type is complete.
@@ -101,24 +101,24 @@ func checkType(raw json.RawMessage) error {
 	var result struct {
 		Type *string `json:"resultType"`
 	}
-	if err := unmarshal(raw, &result); err != nil {
+	if err := unmarshalExact(raw, &result); err != nil {
 		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer has a resultType that is no text")
 	}
 	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
-		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here", cut(*t, 60))
+		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here", truncateText(*t, 60))
 	}
 	return nil
 }
 
-// ask makes a request for the client of ctx. If the server requires input, the client is asked and the request is
+// askServer makes a request for the client of ctx. If the server requires input, the client is asked and the request is
 // made again with the answers.
-func (s *session) ask(ctx context.Context, x *exchange, method string, params func(meta json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+func (s *serverSession) askServer(ctx context.Context, x *pendingCall, method string, params func(meta json.RawMessage) json.RawMessage) (json.RawMessage, error) {
 	x.ctx, x.peer = ctx, core.PeerOf(ctx)
 	meta, done := s.metaOf(x)
 	defer done()
 	body := params(meta)
 	for round := 0; ; round++ {
-		result, err := s.request(ctx, x, method, body)
+		result, err := s.makeRequest(ctx, x, method, body)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (s *session) ask(ctx context.Context, x *exchange, method string, params fu
 		}
 		need, err := checkResult(result)
 		if err != nil {
-			s.link.drop(x)
+			s.link.dropCall(x)
 			return nil, err
 		}
 		if need == nil {
@@ -136,19 +136,19 @@ func (s *session) ask(ctx context.Context, x *exchange, method string, params fu
 		if round == maxRounds {
 			return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times and has not answered", round)
 		}
-		given, err := s.input(ctx, x.peer, need)
+		given, err := s.provideInput(ctx, x.peer, need)
 		if err != nil {
 			return nil, err
 		}
-		body = with(params(meta), given)
+		body = mergeObjects(params(meta), given)
 		x.id = jsonrpc.ID{}
 	}
 }
 
 // checkResult refuses invalid results. need is the input that the server requires instead of giving a result.
-func checkResult(raw json.RawMessage) (need *needed, err error) {
+func checkResult(raw json.RawMessage) (need *inputRequired, err error) {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
-		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", beginning(string(raw), 200))
+		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", safePrefix(string(raw), 200))
 	}
 	if err := checkType(raw); err != nil {
 		return nil, err
@@ -156,15 +156,15 @@ func checkResult(raw json.RawMessage) (need *needed, err error) {
 	if !bytes.Contains(raw, []byte(`"input_required"`)) {
 		return nil, nil
 	}
-	var result needed
-	if unmarshal(raw, &result) == nil && result.Type == "input_required" {
+	var result inputRequired
+	if unmarshalExact(raw, &result) == nil && result.Type == "input_required" {
 		return &result, nil
 	}
 	return nil, nil
 }
 
-// list collects the items of all pages, exactly as sent. It returns none if the server does not know the method.
-func (s *session) list(ctx context.Context, method, member string, limit int64) ([]json.RawMessage, error) {
+// listPages collects the items of all pages, exactly as sent. It returns none if the server does not know the method.
+func (s *serverSession) listPages(ctx context.Context, method, member string, limit int64) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var size int64
 	seen := map[string]bool{}
@@ -194,7 +194,7 @@ func checkPages(seen map[string]bool, next, member string, count int, size, limi
 	}
 	switch {
 	case seen[next]:
-		return e("the server's list of %s runs in a circle: the cursor %q came twice", member, cut(next, 60))
+		return e("the server's list of %s runs in a circle: the cursor %q came twice", member, truncateText(next, 60))
 	case len(seen)+1 >= maxPages:
 		return e("the server's list of %s has more than %d pages", member, maxPages)
 	case count > maxTools:
@@ -205,9 +205,9 @@ func checkPages(seen map[string]bool, next, member string, count int, size, limi
 	return nil
 }
 
-func (s *session) listPage(ctx context.Context, method, member, cursor string) (items []json.RawMessage, next string, err error) {
+func (s *serverSession) listPage(ctx context.Context, method, member, cursor string) (items []json.RawMessage, next string, err error) {
 	core.ClaimOf(ctx).Release() // the page before has been read
-	result, err := s.link.call(ctx, &exchange{}, method, listParams(s.meta, cursor))
+	result, err := s.link.callMethod(ctx, &pendingCall{}, method, listParams(s.meta, cursor))
 	if err != nil {
 		if unknownMethod(err) && cursor == "" {
 			return nil, "", nil
@@ -215,12 +215,12 @@ func (s *session) listPage(ctx context.Context, method, member, cursor string) (
 		return nil, "", err
 	}
 	var page map[string]json.RawMessage
-	err = unmarshal(result, &page)
+	err = unmarshalExact(result, &page)
 	if err == nil && len(page[member]) > 0 {
-		err = unmarshal(page[member], &items)
+		err = unmarshalExact(page[member], &items)
 	}
 	if err == nil && len(page["nextCursor"]) > 0 {
-		err = unmarshal(page["nextCursor"], &next) // null is ""
+		err = unmarshalExact(page["nextCursor"], &next) // null is ""
 	}
 	if err != nil {
 		return nil, "", core.Errorf(core.KindUpstreamGone, "upstream.list", "the server's list of %s can't be read: %w", member, err)
@@ -228,10 +228,10 @@ func (s *session) listPage(ctx context.Context, method, member, cursor string) (
 	return items, next, nil
 }
 
-// listing returns what the server said of itself, without tools.
-func (s *session) listing() Listing {
+// listingOf returns what the server said of itself, without tools.
+func (s *serverSession) listingOf() Listing {
 	r := s.sdk.InitializeResult()
-	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offers(r.Capabilities)}
+	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offersOf(r.Capabilities)}
 	if r.ServerInfo != nil {
 		l.Name, l.Version = r.ServerInfo.Name, r.ServerInfo.Version
 	}

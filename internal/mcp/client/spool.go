@@ -27,8 +27,8 @@ const (
 	mostSkeletons = 2 << 20 // bytes of the skeleton of a message
 )
 
-// spool represents the place, shared by all servers. A nil spool takes nothing.
-type spool struct {
+// spoolDir represents the place, shared by all servers. A nil spool takes nothing.
+type spoolDir struct {
 	Spool
 	room *memory.Pool // of Bytes
 
@@ -39,7 +39,7 @@ type spool struct {
 
 // newSpool empties the folder. What another engine has in it has no name, or cannot be
 // removed while it is open.
-func newSpool(o Spool) *spool {
+func newSpool(o Spool) *spoolDir {
 	if o.Dir == "" || o.Bytes <= 0 {
 		return nil
 	}
@@ -50,11 +50,11 @@ func newSpool(o Spool) *spool {
 	if o.Above <= 0 {
 		o.Above = defaultAbove
 	}
-	return &spool{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
+	return &spoolDir{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
 }
 
-// changed notes that a message has given place back, and how many more are there to their end.
-func (s *spool) changed(more int) {
+// noteChange notes that a message has given place back, and how many more are there to their end.
+func (s *spoolDir) noteChange(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole += more
@@ -62,9 +62,9 @@ func (s *spool) changed(more int) {
 	s.freed = make(chan struct{})
 }
 
-// awaited returns a channel that is closed when a complete message frees its space, or nil if no message is complete.
+// nextFreed returns a channel that is closed when a complete message frees its space, or nil if no message is complete.
 // Messages that are still being read may all wait for room, so callers do not wait for them.
-func (s *spool) awaited() <-chan struct{} {
+func (s *spoolDir) nextFreed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.whole == 0 {
@@ -73,13 +73,13 @@ func (s *spool) awaited() <-chan struct{} {
 	return s.freed
 }
 
-// takes reports whether a message of n bytes goes to the spool.
-func (s *spool) takes(n int64) bool { return s != nil && n > s.Above }
+// fitsSpool reports whether a message of n bytes goes to the spool.
+func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 
-// spooled represents the error of a message that is not in memory: it has been read, and is here.
-type spooled struct {
-	envelope
-	spool  *spool
+// spooledMessage represents the error of a message that is not in memory: it has been read, and is here.
+type spooledMessage struct {
+	envelopeReader
+	spool  *spoolDir
 	held   *memory.Hold // of the spool; reserved bytes
 	kept   int64        // reserved so far
 	file   *os.File
@@ -94,10 +94,10 @@ type spooled struct {
 	skipped int64 // bytes that were not
 }
 
-func (m *spooled) Error() string { return fmt.Sprintf("a message of %d bytes", m.size) }
+func (m *spooledMessage) Error() string { return fmt.Sprintf("a message of %d bytes", m.size) }
 
-// open makes the file of a message.
-func (s *spool) open() (*os.File, error) {
+// createFile makes the file of a message.
+func (s *spoolDir) createFile() (*os.File, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -115,23 +115,23 @@ var (
 )
 
 // Write takes more of the message.
-func (m *spooled) Write(p []byte) (int, error) {
-	if !m.extend(int64(len(p))) {
+func (m *spooledMessage) Write(p []byte) (int, error) {
+	if !m.reserveRoom(int64(len(p))) {
 		return 0, errSpoolFull
 	}
 	m.size += int64(len(p))
-	if rest := m.envelope.write(p); errors.Is(m.err, errBulky) {
+	if rest := m.envelopeReader.writeBytes(p); errors.Is(m.err, errBulky) {
 		if !m.bulky {
 			m.bulky = true
-			m.ids.write(m.skeleton)
+			m.ids.scanBytes(m.skeleton)
 		}
-		m.ids.write(rest)
+		m.ids.scanBytes(rest)
 	}
 	return m.file.Write(p)
 }
 
-// extend reports whether there is room for n more bytes, and reserves it.
-func (m *spooled) extend(n int64) bool {
+// reserveRoom reports whether there is room for n more bytes, and reserves it.
+func (m *spooledMessage) reserveRoom(n int64) bool {
 	more := m.size + n - m.kept
 	if more <= 0 {
 		return true
@@ -143,12 +143,12 @@ func (m *spooled) extend(n int64) bool {
 	return true
 }
 
-// await waits until there is room for n more bytes of a message that can fit at all, as long as other messages
+// awaitRoom waits until there is room for n more bytes of a message that can fit at all, as long as other messages
 // are about to give room back, and ctx lasts.
-func (m *spooled) await(ctx context.Context, n int64) {
+func (m *spooledMessage) awaitRoom(ctx context.Context, n int64) {
 	for m.full == nil && m.size+n <= m.spool.Bytes {
-		freed := m.spool.awaited()
-		if m.extend(n) || freed == nil {
+		freed := m.spool.nextFreed()
+		if m.reserveRoom(n) || freed == nil {
 			return
 		}
 		select {
@@ -159,8 +159,8 @@ func (m *spooled) await(ctx context.Context, n int64) {
 	}
 }
 
-// lay puts a piece into the file, or throws it away where that is not to be had.
-func (m *spooled) lay(p []byte) {
+// writePiece puts a piece into the file, or throws it away where that is not to be had.
+func (m *spooledMessage) writePiece(p []byte) {
 	if m.full != nil {
 		m.skipped += int64(len(p))
 		return
@@ -175,19 +175,19 @@ func (m *spooled) lay(p []byte) {
 }
 
 // breakOff records that the rest of the message does not come.
-func (m *spooled) breakOff(cause error) {
+func (m *spooledMessage) breakOff(cause error) {
 	m.broken = cause
 	_ = m.Close()
 }
 
 // Close gives the place back.
-func (m *spooled) Close() (err error) {
+func (m *spooledMessage) Close() (err error) {
 	m.closed.Do(func() {
 		m.held.Free()
 		if m.whole {
-			m.spool.changed(-1)
+			m.spool.noteChange(-1)
 		} else {
-			m.spool.changed(0)
+			m.spool.noteChange(0)
 		}
 		if m.file == nil {
 			return
@@ -199,23 +199,23 @@ func (m *spooled) Close() (err error) {
 	return err
 }
 
-// take reads a message that began with head. next yields the rest, up to io.EOF; another
+// readMessage reads a message that began with head. next yields the rest, up to io.EOF; another
 // error says that the rest will not come. What can't be kept is read and thrown away, limit
 // times skipFactor at most.
 //
 // While the spool is full of other messages, take waits until there is room for one that would fit
 // into memory, or until ctx ends. For more it waits as long as there are messages whose place will be free. Of what is not read yet it holds nothing then that others wait for.
-func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([]byte, error), limit int64) *spooled {
-	m := &spooled{envelope: envelope{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))}, spool: s}
+func (s *spoolDir) readMessage(ctx context.Context, a memoryAccount, head []byte, next func() ([]byte, error), limit int64) *spooledMessage {
+	m := &spooledMessage{envelopeReader: envelopeReader{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))}, spool: s}
 	if m.held, m.full = s.room.Take(ctx, a.server, s.Above); m.full == nil {
 		m.kept = min(s.Above, s.Bytes)
-		m.file, m.full = s.open()
+		m.file, m.full = s.createFile()
 	}
 	part, err := head, error(nil)
 	for ; err == nil; part, err = next() {
-		m.await(ctx, int64(len(part)))
-		done := a.turn(ctx)
-		m.lay(part)
+		m.awaitRoom(ctx, int64(len(part)))
+		done := a.waitForTurn(ctx)
+		m.writePiece(part)
 		done()
 		if m.skipped > max(skipFactor*limit, leastSkip) {
 			m.breakOff(errEndless)
@@ -227,14 +227,14 @@ func (s *spool) take(ctx context.Context, a account, head []byte, next func() ([
 	}
 	m.held.Shrink(m.size)
 	if m.whole = m.broken == nil && m.full == nil; m.whole {
-		s.changed(1)
+		s.noteChange(1)
 	}
 	return m
 }
 
-// response returns the message as the answer to a call. It returns false if it is not a complete answer.
-func (m *spooled) response() (*jsonrpc.Response, bool) {
-	if m.end() != nil {
+// asResponse returns the message as the answer to a call. It returns false if it is not a complete answer.
+func (m *spooledMessage) asResponse() (*jsonrpc.Response, bool) {
+	if m.checkEnd() != nil {
 		return nil, false
 	}
 	msg, ok := decodeMessage(m.skeleton)
@@ -242,30 +242,30 @@ func (m *spooled) response() (*jsonrpc.Response, bool) {
 	return resp, ok && is
 }
 
-// id returns that of the message as far as it was seen.
-func (m *spooled) id() jsonrpc.ID {
+// messageID returns that of the message as far as it was seen.
+func (m *spooledMessage) messageID() jsonrpc.ID {
 	if m.bulky {
-		return m.ids.id()
+		return m.ids.foundID()
 	}
 	var id idFinder
-	id.write(m.skeleton)
-	return id.id()
+	id.scanBytes(m.skeleton)
+	return id.foundID()
 }
 
-// load returns the message in memory.
-func (m *spooled) load() ([]byte, error) {
+// loadMessage returns the message in memory.
+func (m *spooledMessage) loadMessage() ([]byte, error) {
 	data := make([]byte, m.size)
 	_, err := m.file.ReadAt(data, 0)
 	return data, err
 }
 
-// answer returns the message in the form that callers get.
-func (m *spooled) answer(resp *jsonrpc.Response) *core.Spooled {
-	return &core.Spooled{Result: resp.Result, Parts: m.parts, Bytes: m.size, ReaderAt: m.file, Closer: m}
+// asAnswer returns the message in the form that callers get.
+func (m *spooledMessage) asAnswer(resp *jsonrpc.Response) *core.SpooledAnswer {
+	return &core.SpooledAnswer{Result: resp.Result, Parts: m.parts, Bytes: m.size, ReaderAt: m.file, Closer: m}
 }
 
-// why returns the error for a message that answers no call.
-func (m *spooled) why(limit int64) *core.Error {
+// sizeError returns the error for a message that answers no call.
+func (m *spooledMessage) sizeError(limit int64) *core.Error {
 	switch {
 	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
 		return errTooLong(m.spool.Bytes)
@@ -275,100 +275,100 @@ func (m *spooled) why(limit int64) *core.Error {
 	case m.full != nil:
 		return core.Errorf(core.KindLimit, opReceive, "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
 			WithHint("free some disk space, or ask for less: a filter, a page size, a range")
-	case m.end() != nil:
-		return core.Errorf(core.KindToolError, opReceive, "the server's answer of %d bytes can't be read: %w", m.size, m.end()).
+	case m.checkEnd() != nil:
+		return core.Errorf(core.KindToolError, opReceive, "the server's answer of %d bytes can't be read: %w", m.size, m.checkEnd()).
 			WithHint("ask for less: a filter, a page size, a range")
 	}
 	return errTooLong(limit)
 }
 
 // brokenOff returns the error of a call whose answer was cut off.
-func (m *spooled) brokenOff(cause *core.Error) *core.Error {
+func (m *spooledMessage) brokenOff(cause *core.Error) *core.Error {
 	e := *cause
 	e.Message = fmt.Sprintf("the answer broke off after %d bytes: %s", m.size, cause.Message)
 	e.Err = errors.Join(cause.Err, errBrokenOff)
 	return &e
 }
 
-// spooled handles a message that is on disk. again is the message in memory if it answers no call and is small enough
+// handleSpooled handles a message that is on disk. again is the message in memory if it answers no call and is small enough
 // to be handled like any other; held is released afterwards.
-func (l *link) spooled(m *spooled, limit int64) (again []byte, held core.Held) {
-	id := m.id()
+func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte, held core.HeldMemory) {
+	id := m.messageID()
 	switch {
 	case m.full != nil:
-		l.lose(id, m.why(limit))
+		l.failLost(id, m.sizeError(limit))
 		return nil, nil
-	case l.settleSpooled(id, m) || l.park(id, m, limit):
+	case l.settleSpooled(id, m) || l.parkAnswer(id, m, limit):
 		return nil, nil
 	}
 	defer m.Close()
-	if m.readable() || !id.IsValid() {
-		if again, held := l.again(l.ctx, m, limit); again != nil {
+	if m.isReadable() || !id.IsValid() {
+		if again, held := l.rereadMessage(l.ctx, m, limit); again != nil {
 			return again, held
 		}
 	}
-	l.lose(id, m.why(limit))
+	l.failLost(id, m.sizeError(limit))
 	return nil, nil
 }
 
-// readable reports whether a message may be one that is read as a whole.
-func (m *spooled) readable() bool {
-	wrong := m.end()
+// isReadable reports whether a message may be one that is read as a whole.
+func (m *spooledMessage) isReadable() bool {
+	wrong := m.checkEnd()
 	return wrong == nil || errors.Is(wrong, errBulky)
 }
 
-// again reads a message that answers no call into memory, if it is small enough.
-func (l *link) again(ctx context.Context, m *spooled, limit int64) ([]byte, core.Held) {
+// rereadMessage reads a message that answers no call into memory, if it is small enough.
+func (l *serverLink) rereadMessage(ctx context.Context, m *spooledMessage, limit int64) ([]byte, core.HeldMemory) {
 	if m.size > limit {
 		return nil, nil
 	}
-	held, err := l.account.load(ctx, m.size)
+	held, err := l.account.reserveForLoad(ctx, m.size)
 	if err != nil {
 		return nil, nil
 	}
-	data, err := m.load()
+	data, err := m.loadMessage()
 	if err != nil {
-		free(held)
+		releaseHeld(held)
 		return nil, nil
 	}
 	return data, held
 }
 
-func free(held core.Held) {
+func releaseHeld(held core.HeldMemory) {
 	if held != nil {
 		held.Free()
 	}
 }
 
 // settleSpooled answers a call that takes answers which are not in memory.
-func (l *link) settleSpooled(id jsonrpc.ID, m *spooled) bool {
-	resp, ok := m.response()
-	if !ok || !m.spool.takes(m.size) || resp.Error != nil || len(m.parts) == 0 {
+func (l *serverLink) settleSpooled(id jsonrpc.ID, m *spooledMessage) bool {
+	resp, ok := m.asResponse()
+	if !ok || !m.spool.fitsSpool(m.size) || resp.Error != nil || len(m.parts) == 0 {
 		return false
 	}
-	return l.settleFrom(id, func(x *exchange) bool {
+	return l.settleFrom(id, func(x *pendingCall) bool {
 		if !x.spools {
 			return false
 		}
-		x.result, x.spooled, x.fresh = resp.Result, m.answer(resp), l.account.delivered(resp)
+		x.result, x.spooled, x.fresh = resp.Result, m.asAnswer(resp), l.account.holdAnswer(resp)
 		return true
 	})
 }
 
-// park answers a call with a message that stays on disk until there is memory for it.
-func (l *link) park(id jsonrpc.ID, m *spooled, limit int64) bool {
-	if m.size > limit || !m.readable() {
+// parkAnswer answers a call with a message that stays on disk until there is memory for it.
+func (l *serverLink) parkAnswer(id jsonrpc.ID, m *spooledMessage, limit int64) bool {
+	if m.size > limit || !m.isReadable() {
 		return false
 	}
-	return l.settleFrom(id, func(x *exchange) bool {
-		m.envelope, m.ids = envelope{}, idFinder{} // what it read is read again
+	return l.settleFrom(id, func(x *pendingCall) bool {
+		m.envelopeReader, m.ids = envelopeReader{}, idFinder{} // what it read is read again
 		x.parked = m
 		return true
 	})
 }
 
 // settleFrom answers a call that is not the SDK's, if answer does.
-func (l *link) settleFrom(id jsonrpc.ID, answer func(*exchange) bool) bool {
+func (l *serverLink) settleFrom(id jsonrpc.ID, answer func(*pendingCall) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x, ok := l.pending[id]

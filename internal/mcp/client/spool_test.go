@@ -21,16 +21,16 @@ import (
 )
 
 // read is an envelope of data that came in pieces of n bytes.
-func readEnvelope(data []byte, n, keep int) *envelope {
-	e := &envelope{limit: 1 << 20, keep: keep}
+func readEnvelope(data []byte, n, keep int) *envelopeReader {
+	e := &envelopeReader{limit: 1 << 20, keep: keep}
 	for part := range slices.Chunk(data, n) {
-		e.write(part)
+		e.writeBytes(part)
 	}
 	return e
 }
 
 // filled is the skeleton with its parts in it again.
-func filled(e *envelope, data []byte) any {
+func filled(e *envelopeReader, data []byte) any {
 	var message struct {
 		Result map[string]any `json:"result"`
 	}
@@ -69,7 +69,7 @@ var messages = []string{
 func TestSkeletonStaysSmall(t *testing.T) {
 	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
 	e := readEnvelope(data, len(data), 1<<10)
-	if e.end() != nil || len(e.parts) != 1 || cap(e.skeleton) > 4<<10 {
+	if e.checkEnd() != nil || len(e.parts) != 1 || cap(e.skeleton) > 4<<10 {
 		t.Errorf("%v, %d parts, room for %d bytes", e.err, len(e.parts), cap(e.skeleton))
 	}
 }
@@ -83,10 +83,10 @@ func FuzzEnvelope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string, keep int) {
 		data := []byte(message)
 		keep = max(10, keep%100)
-		var last *envelope
+		var last *envelopeReader
 		for _, n := range []int{1, 3, len(data) + 1} {
 			e := readEnvelope(data, n, keep)
-			err := e.end()
+			err := e.checkEnd()
 			if err == errTwice || strings.Count(message, "[")+strings.Count(message, "{") > 500 {
 				return
 			}
@@ -98,7 +98,7 @@ func FuzzEnvelope(f *testing.F) {
 			}
 			last = e
 		}
-		if last == nil || last.end() != nil || len(last.parts) == 0 {
+		if last == nil || last.checkEnd() != nil || len(last.parts) == 0 {
 			return
 		}
 		var want struct {
@@ -131,7 +131,7 @@ func plainKeys(data []byte) bool {
 
 func TestEnvelopeParts(t *testing.T) {
 	e := readEnvelope([]byte(messages[0]), 1, 12)
-	if err := e.end(); err != nil {
+	if err := e.checkEnd(); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":""},{"type":"image","data":"","mimeType":"a/b"}],"structuredContent":null,"isError":false}}`
@@ -145,8 +145,8 @@ func TestEnvelopeParts(t *testing.T) {
 	if got := strings.Join(parts, "\n"); got != "0 text hello \\\"x\\\" there, this is long\n1 data AAAAAAAAAAAAAAAAAAAA\n-1 structuredContent {\"a\":[1,2,{\"text\":\"inner\"}],\"result\":{\"content\":[3]}}" {
 		t.Errorf("%s", got)
 	}
-	if e := readEnvelope([]byte(messages[6]), 1, 3); e.end() != errTwice {
-		t.Errorf("twice: %v", e.end())
+	if e := readEnvelope([]byte(messages[6]), 1, 3); e.checkEnd() != errTwice {
+		t.Errorf("twice: %v", e.checkEnd())
 	}
 }
 
@@ -208,7 +208,7 @@ func TestLargeOverHTTP(t *testing.T) {
 			} else if err != nil || large == nil {
 				t.Fatalf("%v %.100s", err, result)
 			} else {
-				data, err := io.ReadAll(large.Part(large.Parts[0]))
+				data, err := io.ReadAll(large.OpenPart(large.Parts[0]))
 				if err != nil || !json.Valid(data) || len(data) != 400_003 {
 					t.Errorf("%v, %d bytes", err, len(data))
 				}
@@ -233,13 +233,13 @@ func TestSpoolFull(t *testing.T) {
 	}
 	whole := func() ([]byte, error) { return nil, io.EOF }
 	for size, want := range map[int]string{3 << 20: "have used up the shared limit of 4 MB", 5 << 20: "over the limit of 4 MB"} {
-		m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
-		if got := m.why(1 << 20).Error(); !strings.Contains(got, want) {
+		m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
+		if got := m.sizeError(1 << 20).Error(); !strings.Contains(got, want) {
 			t.Errorf("%d bytes: %s", size, got)
 		}
 	}
 	other.Free()
-	if m := s.take(t.Context(), account{server: "s"}, bytes.Repeat([]byte(" "), 3<<20), whole, 1<<20); m.full != nil {
+	if m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), 3<<20), whole, 1<<20); m.full != nil {
 		t.Errorf("with room again: %v", m.full)
 	} else if err := m.Close(); err != nil {
 		t.Error(err)
@@ -252,10 +252,10 @@ func TestSpoolWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
 		none := func() ([]byte, error) { return nil, io.EOF }
-		first := s.take(t.Context(), account{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
-		var second *spooled
+		first := s.readMessage(t.Context(), memoryAccount{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+		var second *spooledMessage
 		go func() {
-			second = s.take(t.Context(), account{server: "second"}, bytes.Repeat([]byte(" "), 2<<20), none, 1<<20)
+			second = s.readMessage(t.Context(), memoryAccount{server: "second"}, bytes.Repeat([]byte(" "), 2<<20), none, 1<<20)
 		}()
 		synctest.Wait()
 		if first.full != nil || second != nil {
@@ -269,9 +269,9 @@ func TestSpoolWaits(t *testing.T) {
 			t.Fatalf("with room again: %+v", second)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var third *spooled
+		var third *spooledMessage
 		go func() {
-			third = s.take(ctx, account{server: "third"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
+			third = s.readMessage(ctx, memoryAccount{server: "third"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
 		}()
 		synctest.Wait()
 		cancel()

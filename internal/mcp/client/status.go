@@ -38,14 +38,14 @@ type Status struct {
 	Latency    time.Duration // of the last answered request
 	PID        int           // of the child process; 0 if there is none
 	Stderr     []string      // the last lines, cut and without terminal sequences
-	Rubbish    Rubbish
+	Rubbish    NonProtocolOutput
 	Unanswered int // pings in a row that it has not answered, after a call that it did not answer
 	Isolation  Isolation
 	Instances  int // beside the one that all else here is about
 }
 
-// Rubbish describes what a server wrote where only JSON-RPC messages belong.
-type Rubbish struct {
+// NonProtocolOutput describes what a server wrote where only JSON-RPC messages belong.
+type NonProtocolOutput struct {
 	Lines   int      // skipped lines that are no message
 	Strays  int      // messages that answer no call of ours
 	Samples []string // the last few lines
@@ -58,7 +58,7 @@ func (p *Pool) Status(server string) Status {
 		return Status{Server: server, State: StateInvalid, LastError: err}
 	}
 	st := n.main.status()
-	st.Instances, st.Isolation = n.count(), n.keep
+	st.Instances, st.Isolation = n.countInstances(), n.keep
 	return st
 }
 

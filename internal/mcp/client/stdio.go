@@ -24,8 +24,8 @@ const (
 )
 
 // startStdio starts the command of spec and returns the wire to it.
-func startStdio(spec Server, processes Starter, stderr io.Writer, a account, place *spool) (wire, int, *core.Error) {
-	cmd, err := command(spec)
+func startStdio(spec Server, processes Starter, stderr io.Writer, a memoryAccount, place *spoolDir) (wire, int, *core.Error) {
+	cmd, err := serverCommand(spec)
 	if err != nil {
 		return nil, 0, errStart(spec, err)
 	}
@@ -46,13 +46,13 @@ func startStdio(spec Server, processes Starter, stderr io.Writer, a account, pla
 	}()
 	go func() {
 		<-process.Done()
-		pipes.expire(spec.exit)
+		pipes.expireReads(spec.exit)
 	}()
-	return &stream{
+	return &stdioWire{
 		in: pipes.stdout, out: pipes.stdin, limit: spec.MaxMessage, account: a, spool: place,
 		ended: func(error) *core.Error { return errEnded(process, logged, spec.exit) },
 		finish: func() {
-			if !within(process.Done(), terminateGrace/3) {
+			if !closesWithin(process.Done(), terminateGrace/3) {
 				process.Stop(terminateGrace - terminateGrace/3)
 			}
 			pipes.closeOurs()
@@ -61,8 +61,8 @@ func startStdio(spec Server, processes Starter, stderr io.Writer, a account, pla
 	}, process.PID(), nil
 }
 
-// within reports whether c is closed before d is over.
-func within(c <-chan struct{}, d time.Duration) bool {
+// closesWithin reports whether c is closed before d is over.
+func closesWithin(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -73,8 +73,8 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// child represents the process of a server, such as a *reaper.Process.
-type child interface {
+// serverProcess represents the process of a server, such as a *reaper.Process.
+type serverProcess interface {
 	Done() <-chan struct{}
 	State() string
 	Stop(grace time.Duration)
@@ -84,12 +84,12 @@ type child interface {
 // status. It kills the process if it does not exit within patience. If the process
 // exits, errEnded waits up to patience again for logged, which is closed when the
 // last lines of the server's log have been read.
-func errEnded(process child, logged <-chan struct{}, patience time.Duration) *core.Error {
-	if !within(process.Done(), patience) {
+func errEnded(process serverProcess, logged <-chan struct{}, patience time.Duration) *core.Error {
+	if !closesWithin(process.Done(), patience) {
 		process.Stop(0)
 		return core.Errorf(core.KindUpstreamGone, opReceive, "the server closed its output without exiting")
 	}
-	within(logged, patience)
+	closesWithin(logged, patience)
 	return core.Errorf(core.KindUpstreamGone, opReceive, "the server process ended: %s", process.State())
 }
 
@@ -101,10 +101,10 @@ func errStart(spec Server, err error) *core.Error {
 	return e
 }
 
-// command returns the process of spec, not yet started. A bare command name is looked up in the PATH that the server
+// serverCommand returns the process of spec, not yet started. A bare command name is looked up in the PATH that the server
 // will see.
-func command(spec Server) (*exec.Cmd, error) {
-	env := environment(os.Environ(), spec.Env)
+func serverCommand(spec Server) (*exec.Cmd, error) {
+	env := serverEnvironment(os.Environ(), spec.Env)
 	path, err := lookPath(spec.Command, env)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func command(spec Server) (*exec.Cmd, error) {
 }
 
 func lookPath(name string, env []string) (string, error) {
-	path := variable(env, "PATH")
+	path := lookupVariable(env, "PATH")
 	if filepath.Base(name) != name || path == os.Getenv("PATH") {
 		return exec.LookPath(name)
 	}
@@ -128,7 +128,7 @@ func lookPath(name string, env []string) (string, error) {
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
-func variable(env []string, name string) string {
+func lookupVariable(env []string, name string) string {
 	for _, kv := range env {
 		if k, v, _ := strings.Cut(kv, "="); sameVariable(k, name) {
 			return v
@@ -137,13 +137,13 @@ func variable(env []string, name string) string {
 	return ""
 }
 
-// environment returns the environment of a server's process: variables about the user and their locations, no
+// serverEnvironment returns the environment of a server's process: variables about the user and their locations, no
 // variable that may hold a secret, and the configured ones.
-func environment(own []string, configured map[string]string) []string {
+func serverEnvironment(own []string, configured map[string]string) []string {
 	var env []string
 	for _, kv := range own {
 		name, _, _ := strings.Cut(kv, "=")
-		if _, set := configured[name]; inherited(name) && !set {
+		if _, set := configured[name]; isInherited(name) && !set {
 			env = append(env, kv)
 		}
 	}
@@ -153,7 +153,7 @@ func environment(own []string, configured map[string]string) []string {
 	return env
 }
 
-func inherited(name string) bool {
+func isInherited(name string) bool {
 	for _, n := range inheritedNames() {
 		if sameVariable(n, name) {
 			return true
@@ -162,15 +162,15 @@ func inherited(name string) bool {
 	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
 }
 
-// pipes holds the standard streams of a child, with the ends that it gets.
-type pipes struct {
+// childPipes holds the standard streams of a child, with the ends that it gets.
+type childPipes struct {
 	stdin          *os.File
 	stdout, stderr *os.File
 	theirs         []*os.File
 }
 
-func openPipes(cmd *exec.Cmd) (*pipes, error) {
-	p := &pipes{}
+func openPipes(cmd *exec.Cmd) (*childPipes, error) {
+	p := &childPipes{}
 	inR, inW, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -192,39 +192,39 @@ func openPipes(cmd *exec.Cmd) (*pipes, error) {
 	return p, nil
 }
 
-func (p *pipes) closeTheirs() {
+func (p *childPipes) closeTheirs() {
 	for _, f := range p.theirs {
 		_ = f.Close()
 	}
 }
 
-func (p *pipes) closeOurs() {
+func (p *childPipes) closeOurs() {
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
 		_ = f.Close() // closing nil is an error, not a panic
 	}
 }
 
-// expire makes reads of the server's output fail after patience. It is called when the
+// expireReads makes reads of the server's output fail after patience. It is called when the
 // server has exited, because a daemon that the server started may hold the pipes open.
-func (p *pipes) expire(patience time.Duration) {
+func (p *childPipes) expireReads(patience time.Duration) {
 	soon := time.Now().Add(patience)
 	_ = p.stdout.SetReadDeadline(soon)
 	_ = p.stderr.SetReadDeadline(soon)
 }
 
-func (p *pipes) closeAll() {
+func (p *childPipes) closeAll() {
 	p.closeTheirs()
 	p.closeOurs()
 }
 
 // startDial connects to a server in this process.
-func startDial(ctx context.Context, spec Server, a account, place *spool) (wire, *core.Error) {
+func startDial(ctx context.Context, spec Server, a memoryAccount, place *spoolDir) (wire, *core.Error) {
 	conn, err := spec.Dial(ctx)
 	if err != nil {
 		return nil, core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)
 	}
 	closing := sync.OnceFunc(func() { _ = conn.Close() })
-	return &stream{
+	return &stdioWire{
 		in: conn, out: conn, limit: spec.MaxMessage, account: a, spool: place, finish: closing,
 		ended: func(err error) *core.Error {
 			return core.Errorf(core.KindUpstreamGone, opReceive, "the connection to the server ended: %w", err)

@@ -10,31 +10,31 @@ import (
 	"retort/internal/core"
 )
 
-// stream represents the wire over a pair of byte streams: one JSON text per line.
-type stream struct {
+// stdioWire represents the wire over a pair of byte streams: one JSON text per line.
+type stdioWire struct {
 	in    io.Reader
 	out   io.WriteCloser
 	limit int64
-	spool *spool
+	spool *spoolDir
 	// account is that of the server.
-	account account
+	account memoryAccount
 	ended   func(err error) *core.Error // why nothing more can arrive; called once
 	finish  func()                      // ends what is behind the streams
 
-	link  *link
-	queue chan outgoing
+	link  *serverLink
+	queue chan outgoingMessage
 	wg    sync.WaitGroup
 }
 
-func (s *stream) start(l *link) {
-	s.link, s.queue = l, make(chan outgoing)
-	s.wg.Go(s.receive)
-	s.wg.Go(s.transmit)
+func (s *stdioWire) start(l *serverLink) {
+	s.link, s.queue = l, make(chan outgoingMessage)
+	s.wg.Go(s.readMessages)
+	s.wg.Go(s.writeMessages)
 }
 
 // send hands m to the goroutine that writes: whole, or not at all if ctx ends
 // before. A server that does not read its input makes senders wait.
-func (s *stream) send(ctx context.Context, m outgoing) error {
+func (s *stdioWire) send(ctx context.Context, m outgoingMessage) error {
 	select {
 	case s.queue <- m:
 		return nil
@@ -45,17 +45,17 @@ func (s *stream) send(ctx context.Context, m outgoing) error {
 	}
 }
 
-func (s *stream) close() {
-	s.link.fail(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
+func (s *stdioWire) close() {
+	s.link.failAll(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
 	_ = s.out.Close()
 	s.finish()
 	s.wg.Wait()
 }
 
-// transmit writes messages until the link is down. A failure to write is not
+// writeMessages writes messages until the link is down. A failure to write is not
 // reported here: the reader learns, with a better reason, that the server is
 // gone.
-func (s *stream) transmit() {
+func (s *stdioWire) writeMessages() {
 	for {
 		select {
 		case m := <-s.queue:
@@ -67,7 +67,7 @@ func (s *stream) transmit() {
 				m.call.sent.Store(false)
 			}
 			if err != nil {
-				s.link.fail(s.ended(err))
+				s.link.failAll(s.ended(err))
 				return
 			}
 		case <-s.link.ctx.Done():
@@ -76,71 +76,71 @@ func (s *stream) transmit() {
 	}
 }
 
-func (s *stream) receive() {
-	lines := newFrames(s.link.ctx, counted{s.in, &s.link.received}, s.limit, s.account, s.spool)
-	defer lines.free()
+func (s *stdioWire) readMessages() {
+	lines := newFrames(s.link.ctx, countingReader{s.in, &s.link.received}, s.limit, s.account, s.spool)
+	defer lines.releaseBytes()
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		var long *tooLong
-		var large *spooled
+		var large *spooledMessage
 		switch {
 		case err == nil:
-			s.take(line)
+			s.deliverLine(line)
 		case errors.As(err, &large):
-			if !s.spooled(large) {
+			if !s.deliverSpooled(large) {
 				return
 			}
 		case errors.As(err, &long) && long.endless:
-			s.link.fail(errTooLong(long.limit))
+			s.link.failAll(errTooLong(long.limit))
 			return
 		case errors.As(err, &long):
-			s.link.lose(long.id, errTooLong(long.limit))
+			s.link.failLost(long.id, errTooLong(long.limit))
 		default:
-			s.link.fail(s.ended(err))
+			s.link.failAll(s.ended(err))
 			return
 		}
 	}
 }
 
-// spooled handles a line that is on disk. It reports whether more lines can come.
-func (s *stream) spooled(m *spooled) bool {
+// deliverSpooled handles a line that is on disk. It reports whether more lines can come.
+func (s *stdioWire) deliverSpooled(m *spooledMessage) bool {
 	switch {
 	case errors.Is(m.broken, errEndless):
-		s.link.fail(m.why(s.limit))
+		s.link.failAll(m.sizeError(s.limit))
 		return false
 	case m.broken != nil:
 		cause := s.ended(m.broken)
-		s.link.lose(m.id(), m.brokenOff(cause))
-		s.link.fail(cause)
+		s.link.failLost(m.messageID(), m.brokenOff(cause))
+		s.link.failAll(cause)
 		return false
 	}
-	if line, held := s.link.spooled(m, s.limit); line != nil {
-		s.take(line)
-		free(held)
+	if line, held := s.link.handleSpooled(m, s.limit); line != nil {
+		s.deliverLine(line)
+		releaseHeld(held)
 	}
 	return true
 }
 
-// take delivers the messages of one line. It skips other text: many servers, and the tools that start them, print to
+// deliverLine delivers the messages of one line. It skips other text: many servers, and the tools that start them, print to
 // standard output. A line may begin with such text and go on with a message.
-func (s *stream) take(line []byte) {
-	msgs, ok := decode(line)
+func (s *stdioWire) deliverLine(line []byte) {
+	msgs, ok := decodeMessages(line)
 	if !ok {
 		if _, batch := s.link.refuseBatch(line); batch {
 			return
 		}
 	}
 	if at := bytes.Index(line, []byte(`{"jsonrpc"`)); !ok && at > 0 {
-		s.link.rubbish.line(line[:at])
+		s.link.rubbish.noteLine(line[:at])
 		line = line[at:]
-		msgs, ok = decode(line)
+		msgs, ok = decodeMessages(line)
 	}
 	if !ok {
-		s.link.refuse(line)
+		s.link.refuseText(line)
 		return
 	}
 	for _, msg := range msgs {
-		s.link.deliver(msg)
+		s.link.deliverMessage(msg)
 	}
 }
 

@@ -27,15 +27,15 @@ const (
 	maxReopens     = 8 // of the server's own stream, likewise
 )
 
-// streamable represents the wire of Streamable HTTP: one POST for each message, the answer to a call in the response.
-type streamable struct {
-	at       *endpoint
+// streamableWire represents the wire of Streamable HTTP: one POST for each message, the answer to a call in the response.
+type streamableWire struct {
+	at       *httpEndpoint
 	limit    int64
-	bindings *bindings
-	account  account
-	spool    *spool
+	bindings *headerBindings
+	account  memoryAccount
+	spool    *spoolDir
 
-	link *link
+	link *serverLink
 	wg   sync.WaitGroup
 
 	mu       sync.Mutex
@@ -45,26 +45,26 @@ type streamable struct {
 	protocol string // negotiated with initialize, empty if there was none
 }
 
-func startHTTP(spec Server, b *bindings, a account, place *spool) (wire, *core.Error) {
+func startHTTP(spec Server, b *headerBindings, a memoryAccount, place *spoolDir) (wire, *core.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &streamable{at: at, limit: spec.MaxMessage, bindings: b, account: a, spool: place}, nil
+	return &streamableWire{at: at, limit: spec.MaxMessage, bindings: b, account: a, spool: place}, nil
 }
 
-func (h *streamable) start(l *link) { h.link = l }
+func (h *streamableWire) start(l *serverLink) { h.link = l }
 
 // send starts the request of a call and waits for that of anything else. What
 // happens to notifications and answers has no consequences.
-func (h *streamable) send(ctx context.Context, m outgoing) error {
-	if !h.begin() {
+func (h *streamableWire) send(ctx context.Context, m outgoingMessage) error {
+	if !h.beginUse() {
 		return errClosed()
 	}
 	if m.call != nil {
 		go func() {
 			defer h.wg.Done()
-			h.call(ctx, m)
+			h.sendCall(ctx, m)
 		}()
 		return nil
 	}
@@ -72,17 +72,17 @@ func (h *streamable) send(ctx context.Context, m outgoing) error {
 	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 	defer cancel()
 	defer context.AfterFunc(h.link.ctx, cancel)()
-	if resp, err := h.post(ctx, m); err == nil {
+	if resp, err := h.postMessage(ctx, m); err == nil {
 		_ = resp.Body.Close()
 	}
 	if req, ok := m.msg.(*jsonrpc.Request); ok && req.Method == methodInitialized {
-		h.listen()
+		h.listenForNotices()
 	}
 	return nil
 }
 
-// begin counts a user of the wire, unless it is closed.
-func (h *streamable) begin() bool {
+// beginUse counts a user of the wire, unless it is closed.
+func (h *streamableWire) beginUse() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -92,19 +92,19 @@ func (h *streamable) begin() bool {
 	return true
 }
 
-func (h *streamable) close() {
+func (h *streamableWire) close() {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.link.fail(errClosed())
-	h.goodbye()
+	h.link.failAll(errClosed())
+	h.endSession()
 	h.wg.Wait()
 	h.at.close()
 }
 
-// goodbye ends the session, unless the server no longer knows it.
-func (h *streamable) goodbye() {
-	header := h.header(nil)
+// endSession ends the session, unless the server no longer knows it.
+func (h *streamableWire) endSession() {
+	header := h.requestHeader(nil)
 	h.mu.Lock()
 	known := h.session != "" && !h.gone
 	h.mu.Unlock()
@@ -113,51 +113,51 @@ func (h *streamable) goodbye() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
 	defer cancel()
-	if resp, err := h.at.once(ctx, message{method: http.MethodDelete, url: h.at.url, header: header}); err == nil {
+	if resp, err := h.at.sendOnce(ctx, httpMessage{method: http.MethodDelete, url: h.at.url, header: header}); err == nil {
 		_ = resp.Body.Close()
 	}
 }
 
-// call makes the request of a call and delivers an answer, whatever happens.
-func (h *streamable) call(ctx context.Context, m outgoing) {
+// sendCall makes the request of a call and delivers an answer, whatever happens.
+func (h *streamableWire) sendCall(ctx context.Context, m outgoingMessage) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.link.ctx, cancel)()
 	if m.call.method == methodListen {
-		h.subscribe(ctx, m)
+		h.holdSubscription(ctx, m)
 		return
 	}
-	resp, err := h.post(ctx, m)
+	resp, err := h.postMessage(ctx, m)
 	if err == nil {
-		err = h.receive(ctx, m, resp)
+		err = h.receiveResponse(ctx, m, resp)
 	}
 	if err != nil && ctx.Err() == nil {
-		h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: err})
+		h.link.deliverMessage(&jsonrpc.Response{ID: m.call.id, Error: err})
 	}
 }
 
-// post sends m and returns a successful response.
-func (h *streamable) post(ctx context.Context, m outgoing) (*http.Response, *core.Error) {
-	header := h.header(m.msg)
+// postMessage sends m and returns a successful response.
+func (h *streamableWire) postMessage(ctx context.Context, m outgoingMessage) (*http.Response, *core.Error) {
+	header := h.requestHeader(m.msg)
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "application/json, text/event-stream")
 	var sent func()
 	if m.call != nil {
 		sent = func() { m.call.sent.Store(true) }
 	}
-	resp, err := h.at.do(ctx, message{method: http.MethodPost, url: h.at.url, body: m.data, header: header, sent: sent})
+	resp, err := h.at.sendAuthorized(ctx, httpMessage{method: http.MethodPost, url: h.at.url, body: m.data, header: header, sent: sent})
 	if err != nil {
-		m.refused(err)
+		m.noteRefused(err)
 		return nil, err
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil
 	}
-	return nil, h.refused(m, resp, header)
+	return nil, h.readRefusal(m, resp, header)
 }
 
-// refused reads why the server did not accept a message.
-func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header) *core.Error {
+// readRefusal reads why the server did not accept a message.
+func (h *streamableWire) readRefusal(m outgoingMessage, resp *http.Response, header http.Header) *core.Error {
 	if m.call != nil && resp.StatusCode < 500 {
 		m.call.sent.Store(false) // seen, and not executed
 	}
@@ -168,7 +168,7 @@ func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	resp.Body.Close()
-	if msgs, ok := decode(body); ok && len(msgs) == 1 {
+	if msgs, ok := decodeMessages(body); ok && len(msgs) == 1 {
 		if r, ok := msgs[0].(*jsonrpc.Response); ok && r.Error != nil {
 			return errRefused(resp, r.Error)
 		}
@@ -177,7 +177,7 @@ func (h *streamable) refused(m outgoing, resp *http.Response, header http.Header
 	return errStatus(resp)
 }
 
-func (h *streamable) sessionGone() {
+func (h *streamableWire) sessionGone() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone = true
@@ -198,8 +198,8 @@ func errRefused(resp *http.Response, cause error) *core.Error {
 	return e
 }
 
-// receive takes in the response to a call.
-func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Response) *core.Error {
+// receiveResponse takes in the response to a call.
+func (h *streamableWire) receiveResponse(ctx context.Context, m outgoingMessage, resp *http.Response) *core.Error {
 	if m.call.method == methodInitialize {
 		h.keepSession(resp)
 	}
@@ -211,14 +211,14 @@ func (h *streamable) receive(ctx context.Context, m outgoing, resp *http.Respons
 	default:
 		_ = resp.Body.Close()
 		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answered a call with HTTP %d and content of type %q, which is no MCP message",
-			resp.StatusCode, cut(kind, 100)).WithHint("check that the url is that of the server's MCP endpoint")
+			resp.StatusCode, truncateText(kind, 100)).WithHint("check that the url is that of the server's MCP endpoint")
 	}
 }
 
-func (h *streamable) receiveJSON(ctx context.Context, m outgoing, resp *http.Response) *core.Error {
+func (h *streamableWire) receiveJSON(ctx context.Context, m outgoingMessage, resp *http.Response) *core.Error {
 	defer resp.Body.Close()
-	count := counting{account: h.account}
-	defer func() { count.free() }()
+	count := messageMemory{memoryAccount: h.account}
+	defer func() { count.releaseBytes() }()
 	body, large, err := h.readBody(ctx, resp.Body, &count)
 	switch {
 	case large != nil:
@@ -229,8 +229,8 @@ func (h *streamable) receiveJSON(ctx context.Context, m outgoing, resp *http.Res
 		if body == nil {
 			return err
 		}
-		defer free(held)
-		if msgs, ok := decode(body); ok && h.take(m, msgs) {
+		defer releaseHeld(held)
+		if msgs, ok := decodeMessages(body); ok && h.deliverMessages(m, msgs) {
 			return nil
 		}
 		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
@@ -239,22 +239,22 @@ func (h *streamable) receiveJSON(ctx context.Context, m outgoing, resp *http.Res
 	case err != nil:
 		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer broke off after %d bytes: %w", len(body), err)
 	}
-	msgs, ok := decode(body)
+	msgs, ok := decodeMessages(body)
 	if !ok {
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", beginning(string(body), 200))
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", safePrefix(string(body), 200))
 	}
-	if !h.take(m, msgs) {
+	if !h.deliverMessages(m, msgs) {
 		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
 	}
 	return nil
 }
 
 // readBody reads a body into memory, or into the spool if it is too large for that.
-func (h *streamable) readBody(ctx context.Context, r io.Reader, count *counting) (body []byte, large *spooled, err error) {
+func (h *streamableWire) readBody(ctx context.Context, r io.Reader, count *messageMemory) (body []byte, large *spooledMessage, err error) {
 	body = make([]byte, 0, 512)
 	for {
 		if len(body) == cap(body) {
-			if !count.grow(2 * int64(cap(body))) {
+			if !count.reserveBytes(2 * int64(cap(body))) {
 				break
 			}
 			body = slices.Grow(body, cap(body))
@@ -262,7 +262,7 @@ func (h *streamable) readBody(ctx context.Context, r io.Reader, count *counting)
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
-		case h.spool.takes(int64(len(body))) || int64(len(body)) > h.limit:
+		case h.spool.fitsSpool(int64(len(body))) || int64(len(body)) > h.limit:
 			return h.spoolBody(ctx, body, r, count)
 		case err == io.EOF:
 			return body, nil, nil
@@ -274,19 +274,19 @@ func (h *streamable) readBody(ctx context.Context, r io.Reader, count *counting)
 }
 
 // spoolBody puts a body into the spool that began with head.
-func (h *streamable) spoolBody(ctx context.Context, head []byte, r io.Reader, count *counting) ([]byte, *spooled, error) {
+func (h *streamableWire) spoolBody(ctx context.Context, head []byte, r io.Reader, count *messageMemory) ([]byte, *spooledMessage, error) {
 	if h.spool == nil {
 		return nil, nil, &tooLong{limit: h.limit}
 	}
-	rest := parts(r)
-	return nil, h.spool.take(ctx, h.account, head, func() ([]byte, error) {
-		count.free() // head is on disk
+	rest := bodyParts(r)
+	return nil, h.spool.readMessage(ctx, h.account, head, func() ([]byte, error) {
+		count.releaseBytes() // head is on disk
 		return rest()
 	}, h.limit), nil
 }
 
-// parts yields a body part by part.
-func parts(body io.Reader) func() ([]byte, error) {
+// bodyParts yields a body part by part.
+func bodyParts(body io.Reader) func() ([]byte, error) {
 	buf := make([]byte, 64<<10)
 	var end error
 	return func() ([]byte, error) {
@@ -301,30 +301,30 @@ func parts(body io.Reader) func() ([]byte, error) {
 
 // takeLarge handles a message that is on disk. again is the message in memory if it is small enough to be handled
 // like any other; held is released afterwards. err says why there is no answer.
-func (h *streamable) takeLarge(ctx context.Context, m outgoing, large *spooled) (again []byte, held core.Held, err *core.Error) {
+func (h *streamableWire) takeLarge(ctx context.Context, m outgoingMessage, large *spooledMessage) (again []byte, held core.HeldMemory, err *core.Error) {
 	if large.full != nil {
-		return nil, nil, large.why(h.limit)
+		return nil, nil, large.sizeError(h.limit)
 	}
-	if id := large.id(); id == m.call.id && (h.link.settleSpooled(id, large) || h.link.park(id, large, h.limit)) {
+	if id := large.messageID(); id == m.call.id && (h.link.settleSpooled(id, large) || h.link.parkAnswer(id, large, h.limit)) {
 		return nil, nil, nil
 	}
 	defer large.Close()
-	if large.readable() {
-		if data, held := h.link.again(ctx, large, h.limit); data != nil {
+	if large.isReadable() {
+		if data, held := h.link.rereadMessage(ctx, large, h.limit); data != nil {
 			return data, held, nil
 		}
 	}
-	return nil, nil, large.why(h.limit)
+	return nil, nil, large.sizeError(h.limit)
 }
 
-// take delivers messages and reports whether the answer to m was among them.
-func (h *streamable) take(m outgoing, msgs []jsonrpc.Message) bool {
+// deliverMessages delivers messages and reports whether the answer to m was among them.
+func (h *streamableWire) deliverMessages(m outgoingMessage, msgs []jsonrpc.Message) bool {
 	answered := false
 	for _, msg := range msgs {
 		if r, ok := msg.(*jsonrpc.Response); ok && (r.ID == m.call.id || !r.ID.IsValid() && r.Error != nil) {
 			r.ID = m.call.id
 			answered = true
-			h.negotiated(m, r)
+			h.noteNegotiated(m, r)
 		}
 		h.link.deliverOn(m.call, msg)
 	}
@@ -333,14 +333,14 @@ func (h *streamable) take(m outgoing, msgs []jsonrpc.Message) bool {
 
 // receiveStream reads the stream that answers a call, and resumes it where it
 // broke off if the server numbers its events.
-func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.Response) *core.Error {
+func (h *streamableWire) receiveStream(ctx context.Context, m outgoingMessage, resp *http.Response) *core.Error {
 	last, idle := "", 0
 	for {
 		in := newEvents(ctx, resp.Body, h.limit, h.account, h.spool)
 		in.id = last
 		answered, err := h.readAnswer(ctx, m, in)
-		in.free()
-		finish(resp.Body, answered)
+		in.releaseMemory()
+		finishBody(resp.Body, answered)
 		switch {
 		case answered || ctx.Err() != nil:
 			return nil
@@ -354,53 +354,53 @@ func (h *streamable) receiveStream(ctx context.Context, m outgoing, resp *http.R
 			last, idle = in.id, 0
 		}
 		var failed *core.Error
-		if resp, failed = h.resume(ctx, last, in.retry, idle); failed != nil {
+		if resp, failed = h.resumeStream(ctx, last, in.retry, idle); failed != nil {
 			return failed
 		}
 	}
 }
 
-func (h *streamable) readAnswer(ctx context.Context, m outgoing, in *events) (bool, error) {
+func (h *streamableWire) readAnswer(ctx context.Context, m outgoingMessage, in *eventReader) (bool, error) {
 	for {
-		ev, err := in.next()
+		ev, err := in.nextEvent()
 		if err != nil {
 			return false, err
 		}
-		var held core.Held
+		var held core.HeldMemory
 		if ev.large != nil {
 			var failed *core.Error
 			if ev.data, held, failed = h.takeLarge(ctx, m, ev.large); failed != nil {
-				h.link.deliver(&jsonrpc.Response{ID: m.call.id, Error: failed})
+				h.link.deliverMessage(&jsonrpc.Response{ID: m.call.id, Error: failed})
 			}
 			if ev.data == nil {
 				return true, nil
 			}
 		}
 		answered := ev.name == "message" && h.takeEvent(m, ev.data)
-		if free(held); answered {
+		if releaseHeld(held); answered {
 			return true, nil
 		}
 	}
 }
 
 // takeEvent delivers the messages of an event and reports whether the answer to m was among them.
-func (h *streamable) takeEvent(m outgoing, data []byte) bool {
-	msgs, ok := decode(data)
+func (h *streamableWire) takeEvent(m outgoingMessage, data []byte) bool {
+	msgs, ok := decodeMessages(data)
 	if !ok {
-		id := h.link.refuse(data)
+		id := h.link.refuseText(data)
 		return id.IsValid() && id == m.call.id
 	}
-	return h.take(m, msgs)
+	return h.deliverMessages(m, msgs)
 }
 
-// resume requests the rest of a stream after the event last.
-func (h *streamable) resume(ctx context.Context, last string, retry time.Duration, idle int) (*http.Response, *core.Error) {
+// resumeStream requests the rest of a stream after the event last.
+func (h *streamableWire) resumeStream(ctx context.Context, last string, retry time.Duration, idle int) (*http.Response, *core.Error) {
 	var failed *core.Error
 	for try := idle; try <= maxResumes; try++ {
-		if !pause(ctx, reopenDelay(retry, try)) {
+		if !sleepContext(ctx, reopenDelay(retry, try)) {
 			return nil, errClosed()
 		}
-		resp, err := h.get(ctx, last)
+		resp, err := h.getStream(ctx, last)
 		switch {
 		case err != nil:
 			failed = err
@@ -421,21 +421,21 @@ func reopenDelay(retry time.Duration, try int) time.Duration {
 		return retry
 	}
 	delay := min(firstDelay<<min(try, 20), longestRetry)
-	return delay/2 + time.Duration(jitter()*float64(delay))
+	return delay/2 + time.Duration(randomJitter()*float64(delay))
 }
 
-func (h *streamable) get(ctx context.Context, last string) (*http.Response, *core.Error) {
-	header := h.header(nil)
+func (h *streamableWire) getStream(ctx context.Context, last string) (*http.Response, *core.Error) {
+	header := h.requestHeader(nil)
 	header.Set("Accept", "text/event-stream")
 	if last != "" {
 		header.Set(headerLastEvent, last)
 	}
-	return h.at.once(ctx, message{method: http.MethodGet, url: h.at.url, header: header})
+	return h.at.sendOnce(ctx, httpMessage{method: http.MethodGet, url: h.at.url, header: header})
 }
 
-// finish closes a body. After an answer the rest, usually nothing, is read for a
+// finishBody closes a body. After an answer the rest, usually nothing, is read for a
 // moment, since that lets the connection be used again.
-func finish(body io.ReadCloser, answered bool) {
+func finishBody(body io.ReadCloser, answered bool) {
 	if answered {
 		timer := time.AfterFunc(100*time.Millisecond, func() { _ = body.Close() })
 		defer timer.Stop()
@@ -450,7 +450,7 @@ func isTooLong(err error) bool {
 }
 
 // keepSession notes the session id that came with the answer to initialize.
-func (h *streamable) keepSession(resp *http.Response) {
+func (h *streamableWire) keepSession(resp *http.Response) {
 	id := resp.Header.Get(headerSession)
 	if len(id) > longestSession {
 		return
@@ -460,15 +460,15 @@ func (h *streamable) keepSession(resp *http.Response) {
 	h.session = id
 }
 
-// negotiated notes what the answer to initialize says.
-func (h *streamable) negotiated(m outgoing, r *jsonrpc.Response) {
+// noteNegotiated notes what the answer to initialize says.
+func (h *streamableWire) noteNegotiated(m outgoingMessage, r *jsonrpc.Response) {
 	if m.call.method != methodInitialize || r.Error != nil {
 		return
 	}
 	var result struct {
 		Protocol string `json:"protocolVersion"`
 	}
-	_ = unmarshal(r.Result, &result)
+	_ = unmarshalExact(r.Result, &result)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.protocol = result.Protocol

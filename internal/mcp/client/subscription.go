@@ -9,14 +9,14 @@ import (
 // have changed. The SDK requests it while it connects. What changes before the server has it is not said by
 // anybody. The mutex of the link guards it.
 type subscription struct {
-	request *exchange     // nil if there is none: the server says that it never tells
+	request *pendingCall  // nil if there is none: the server says that it never tells
 	began   chan struct{} // closed when the server has acknowledged or refused it for the first time
 	known   bool          // began is closed
 	late    bool          // connecting does not wait for it any more
 }
 
 // noteSubscription notes that the SDK requests a subscription.
-func (l *link) noteSubscription(x *exchange) {
+func (l *serverLink) noteSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subscribed = subscription{request: x, began: make(chan struct{})}
@@ -25,7 +25,7 @@ func (l *link) noteSubscription(x *exchange) {
 // awaitSubscription waits until the server has acknowledged or refused the subscription, so that what is listed
 // afterwards cannot change without notice. A server that does neither is waited for up to listenPatience. What it
 // acknowledges later has the tools listed again.
-func (l *link) awaitSubscription(ctx context.Context) {
+func (l *serverLink) awaitSubscription(ctx context.Context) {
 	l.mu.Lock()
 	began := l.subscribed.began
 	l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *link) awaitSubscription(ctx context.Context) {
 
 // beginSubscription notes that the server has acknowledged the subscription x. If it is not the first time, or
 // nobody waits for it any more, the server may have kept to itself what changed before.
-func (l *link) beginSubscription(x *exchange) {
+func (l *serverLink) beginSubscription(x *pendingCall) {
 	l.mu.Lock()
 	s := &l.subscribed
 	if x != s.request {
@@ -64,7 +64,7 @@ func (l *link) beginSubscription(x *exchange) {
 }
 
 // endSubscription notes that there is no stream for x any more, or never was.
-func (l *link) endSubscription(x *exchange) {
+func (l *serverLink) endSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if x == l.subscribed.request {

@@ -12,18 +12,18 @@ const (
 	tailWidth = 500 // bytes kept of one line
 )
 
-// tail keeps the last lines written to it. It cuts each to tailWidth bytes and removes terminal sequences and control
+// outputTail keeps the last lines written to it. It cuts each to tailWidth bytes and removes terminal sequences and control
 // characters. Its memory is bounded.
-type tail struct {
+type outputTail struct {
 	written atomic.Int64 // bytes
 
 	mu    sync.Mutex
 	lines []string
 	line  []byte // the unfinished one, cut
-	esc   escape
+	esc   escapeState
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.written.Add(int64(len(p)))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,7 +31,7 @@ func (t *tail) Write(p []byte) (int, error) {
 		switch {
 		case c == '\n':
 			t.endLine()
-		case t.esc.swallows(c):
+		case t.esc.swallowsByte(c):
 		case len(t.line) < tailWidth && (c >= ' ' && c != 0x7f || c == '\t'):
 			t.line = append(t.line, c)
 		}
@@ -39,7 +39,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) endLine() {
+func (t *outputTail) endLine() {
 	t.esc = 0
 	line := strings.ToValidUTF8(string(bytes.TrimRight(t.line, " \t")), "")
 	t.line = t.line[:0]
@@ -53,8 +53,8 @@ func (t *tail) endLine() {
 	t.lines = append(t.lines, line)
 }
 
-// last returns the last n lines, oldest first, an unfinished one included.
-func (t *tail) last(n int) []string {
+// lastLines returns the last n lines, oldest first, an unfinished one included.
+func (t *outputTail) lastLines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := t.lines
@@ -64,16 +64,16 @@ func (t *tail) last(n int) []string {
 	return append([]string(nil), lines[max(0, len(lines)-n):]...)
 }
 
-// escape describes how far a terminal sequence (ECMA-48) has been read.
-type escape byte
+// escapeState describes how far a terminal sequence (ECMA-48) has been read.
+type escapeState byte
 
 const (
-	escapeStart   escape = iota + 1 // after ESC
-	escapeControl                   // in ESC [ …: ends with a letter or so
-	escapeString                    // in ESC ] … and the like: ends with BEL or ESC \
+	escapeStart   escapeState = iota + 1 // after ESC
+	escapeControl                        // in ESC [ …: ends with a letter or so
+	escapeString                         // in ESC ] … and the like: ends with BEL or ESC \
 )
 
-func (e *escape) swallows(c byte) bool {
+func (e *escapeState) swallowsByte(c byte) bool {
 	switch {
 	case c == 0x1b:
 		*e = escapeStart

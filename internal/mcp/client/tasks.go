@@ -38,8 +38,8 @@ type taskTools struct {
 	names map[string]bool
 }
 
-// learn takes in what a server lists.
-func (t *taskTools) learn(tools []json.RawMessage) {
+// learnTools takes in what a server lists.
+func (t *taskTools) learnTools(tools []json.RawMessage) {
 	names := map[string]bool{}
 	for _, raw := range tools {
 		var d struct {
@@ -48,7 +48,7 @@ func (t *taskTools) learn(tools []json.RawMessage) {
 				TaskSupport string `json:"taskSupport"`
 			} `json:"execution"`
 		}
-		if bytes.Contains(raw, []byte(`"taskSupport"`)) && unmarshal(raw, &d) == nil {
+		if bytes.Contains(raw, []byte(`"taskSupport"`)) && unmarshalExact(raw, &d) == nil {
 			names[d.Name] = d.Execution.TaskSupport == "required" || d.Execution.TaskSupport == "optional"
 		}
 	}
@@ -64,7 +64,7 @@ func (t *taskTools) clone() *taskTools {
 	return &taskTools{names: t.names} // learn replaces the map and never changes it
 }
 
-func (t *taskTools) has(tool string) bool {
+func (t *taskTools) hasTool(tool string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.names[tool]
@@ -83,11 +83,11 @@ func offersTasks(result json.RawMessage) bool {
 			} `json:"tasks"`
 		} `json:"capabilities"`
 	}
-	return unmarshal(result, &r) == nil && r.Capabilities.Tasks.Requests.Tools.Call != nil
+	return unmarshalExact(result, &r) == nil && r.Capabilities.Tasks.Requests.Tools.Call != nil
 }
 
-// task represents one of a server, of either era.
-type task struct {
+// serverTask represents one of a server, of either era.
+type serverTask struct {
 	Type      string          `json:"resultType"`
 	ID        string          `json:"taskId"`
 	Status    string          `json:"status"`
@@ -99,12 +99,12 @@ type task struct {
 	Questions json.RawMessage `json:"inputRequests"`
 }
 
-func (t *task) ended() bool {
+func (t *serverTask) hasEnded() bool {
 	return t.Status == "completed" || t.Status == "failed" || t.Status == "cancelled"
 }
 
-// pause returns how long to wait before the server is asked again.
-func (t *task) pause() time.Duration {
+// pollDelay returns how long to wait before the server is asked again.
+func (t *serverTask) pollDelay() time.Duration {
 	ms := max(t.Poll, t.PollMS)
 	if !(ms > 0) {
 		return pollUsual
@@ -112,10 +112,10 @@ func (t *task) pause() time.Duration {
 	return max(pollLeast, time.Duration(min(ms, float64(pollMost/time.Millisecond)))*time.Millisecond)
 }
 
-// wait waits until the server may be asked again.
-func (t *task) wait(ctx context.Context) error {
+// waitForPoll waits until the server may be asked again.
+func (t *serverTask) waitForPoll(ctx context.Context) error {
 	core.ClaimOf(ctx).Release()
-	timer := time.NewTimer(t.pause())
+	timer := time.NewTimer(t.pollDelay())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -129,20 +129,20 @@ func (t *task) wait(ctx context.Context) error {
 const maxTaskID = 1024
 
 // taskAnswered returns the task in the answer to a call; nil if it has none.
-func taskAnswered(result json.RawMessage, era era) *task {
+func taskAnswered(result json.RawMessage, era protocolEra) *serverTask {
 	if !bytes.Contains(result, []byte(`"taskId"`)) {
 		return nil
 	}
 	var made struct {
-		task
-		Task *task `json:"task"`
+		serverTask
+		Task *serverTask `json:"task"`
 	}
-	if unmarshal(result, &made) != nil {
+	if unmarshalExact(result, &made) != nil {
 		return nil
 	}
 	t := made.Task
 	if era.protocol >= protocolModern {
-		t = &made.task
+		t = &made.serverTask
 		if t.Type != "task" {
 			return nil
 		}
@@ -154,14 +154,14 @@ func taskAnswered(result json.RawMessage, era era) *task {
 }
 
 // callTask calls a tool as a task of 2025-11-25, and waits for its result.
-func (s *session) callTask(ctx context.Context, x *exchange, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (s *serverSession) callTask(ctx context.Context, x *pendingCall, tool string, args json.RawMessage) (json.RawMessage, error) {
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
 	spools := x.spools
 	x.spools = false
-	result, err := s.ask(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage {
-		return with(callParams(meta, tool, args), json.RawMessage(`{"task":{}}`))
+	result, err := s.askServer(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage {
+		return mergeObjects(callParams(meta, tool, args), json.RawMessage(`{"task":{}}`))
 	})
 	if err != nil {
 		return nil, err
@@ -172,25 +172,25 @@ func (s *session) callTask(ctx context.Context, x *exchange, tool string, args j
 	}
 	x.spools = spools
 	return s.orCancel(x, t.ID, func() (json.RawMessage, error) {
-		for !t.ended() && t.Status != "input_required" { // the server asks on the way of the result
-			if err := t.wait(ctx); err != nil {
+		for !t.hasEnded() && t.Status != "input_required" { // the server asks on the way of the result
+			if err := t.waitForPoll(ctx); err != nil {
 				return nil, err
 			}
 			if t, err = s.taskNow(ctx, x, t.ID); err != nil {
 				return nil, err
 			}
 		}
-		y := s.beside(ctx, x)
+		y := s.siblingCall(ctx, x)
 		y.spools = x.spools
-		result, err := s.link.call(ctx, y, methodTaskResult, s.taskParams(x, t.ID))
-		if err != nil && t.ended() {
+		result, err := s.link.callMethod(ctx, y, methodTaskResult, s.taskParams(x, t.ID))
+		if err != nil && t.hasEnded() {
 			return nil, err // what the call would have been answered with
 		}
 		if err != nil {
 			return nil, lostTask(err)
 		}
 		if _, err := checkResult(result); err != nil {
-			s.link.drop(y)
+			s.link.dropCall(y)
 			return nil, err
 		}
 		x.spooled = y.spooled
@@ -199,7 +199,7 @@ func (s *session) callTask(ctx context.Context, x *exchange, tool string, args j
 }
 
 // awaitTask waits for the result of a task that a server of 2026-07-28 has made of a call.
-func (s *session) awaitTask(ctx context.Context, x *exchange, t *task) (json.RawMessage, error) {
+func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *serverTask) (json.RawMessage, error) {
 	id, answered := t.ID, map[string]bool{}
 	return s.orCancel(x, id, func() (json.RawMessage, error) {
 		for rounds := 0; ; {
@@ -215,7 +215,7 @@ func (s *session) awaitTask(ctx context.Context, x *exchange, t *task) (json.Raw
 				}
 				fallthrough
 			case "cancelled":
-				return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's task ended: %s: %s", t.Status, beginning(t.Message, 200))
+				return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's task ended: %s: %s", t.Status, safePrefix(t.Message, 200))
 			case "input_required":
 				asked, err := s.answerTask(ctx, x, t, answered)
 				if err != nil {
@@ -225,7 +225,7 @@ func (s *session) awaitTask(ctx context.Context, x *exchange, t *task) (json.Raw
 					return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times and has not answered", rounds)
 				}
 			}
-			if err := t.wait(ctx); err != nil {
+			if err := t.waitForPoll(ctx); err != nil {
 				return nil, err
 			}
 			next, err := s.taskNow(ctx, x, id)
@@ -238,20 +238,20 @@ func (s *session) awaitTask(ctx context.Context, x *exchange, t *task) (json.Raw
 }
 
 // answerTask has the client answer the open questions of a task, and returns 1 if there were any.
-func (s *session) answerTask(ctx context.Context, x *exchange, t *task, answered map[string]bool) (int, error) {
-	var need needed
-	if len(t.Questions) > 0 && unmarshal(t.Questions, &need.Requests) != nil {
+func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serverTask, answered map[string]bool) (int, error) {
+	var need inputRequired
+	if len(t.Questions) > 0 && unmarshalExact(t.Questions, &need.Requests) != nil {
 		return 0, core.Errorf(core.KindToolError, "upstream.call", "the server's task asks for what can't be read")
 	}
 	maps.DeleteFunc(need.Requests, func(key string, _ serverAsks) bool { return answered[key] })
 	if len(need.Requests) == 0 {
 		return 0, nil
 	}
-	given, err := s.input(ctx, x.peer, &need)
+	given, err := s.provideInput(ctx, x.peer, &need)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.link.call(ctx, s.beside(ctx, x), methodTaskUpdate, with(s.taskParams(x, t.ID), given)); err != nil {
+	if _, err := s.link.callMethod(ctx, s.siblingCall(ctx, x), methodTaskUpdate, mergeObjects(s.taskParams(x, t.ID), given)); err != nil {
 		return 0, lostTask(err)
 	}
 	for _, key := range slices.Collect(maps.Keys(need.Requests)) {
@@ -260,34 +260,34 @@ func (s *session) answerTask(ctx context.Context, x *exchange, t *task, answered
 	return 1, nil
 }
 
-// beside returns another exchange for the same client.
-func (s *session) beside(ctx context.Context, x *exchange) *exchange {
-	return &exchange{ctx: ctx, peer: x.peer}
+// siblingCall returns another exchange for the same client.
+func (s *serverSession) siblingCall(ctx context.Context, x *pendingCall) *pendingCall {
+	return &pendingCall{ctx: ctx, peer: x.peer}
 }
 
-func (s *session) taskParams(x *exchange, id string) json.RawMessage {
+func (s *serverSession) taskParams(x *pendingCall, id string) json.RawMessage {
 	b := []byte(`{`)
 	if s.era.protocol >= protocolModern {
-		b = append(append(append(b, `"_meta":`...), requestMeta(s.self, s.era.protocol, s.client.offered(x.peer), "")...), ',')
+		b = append(append(append(b, `"_meta":`...), requestMeta(s.self, s.era.protocol, s.client.offeredTo(x.peer), "")...), ',')
 	}
-	return append(append(append(b, `"taskId":`...), quoted(id)...), '}')
+	return append(append(append(b, `"taskId":`...), quoteJSON(id)...), '}')
 }
 
 // taskNow returns the current state of a task.
-func (s *session) taskNow(ctx context.Context, x *exchange, id string) (*task, error) {
-	result, err := s.link.call(ctx, s.beside(ctx, x), methodTask, s.taskParams(x, id))
+func (s *serverSession) taskNow(ctx context.Context, x *pendingCall, id string) (*serverTask, error) {
+	result, err := s.link.callMethod(ctx, s.siblingCall(ctx, x), methodTask, s.taskParams(x, id))
 	if err != nil {
 		return nil, lostTask(err)
 	}
-	t := &task{}
-	if err := unmarshal(result, t); err != nil || t.ID != id || t.Status == "" {
+	t := &serverTask{}
+	if err := unmarshalExact(result, t); err != nil || t.ID != id || t.Status == "" {
 		return nil, unknownTask("its answer about the task is none")
 	}
 	return t, nil
 }
 
 // orCancel waits for a task, and cancels it at the server when the caller gives up.
-func (s *session) orCancel(x *exchange, id string, wait func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (s *serverSession) orCancel(x *pendingCall, id string, wait func() (json.RawMessage, error)) (json.RawMessage, error) {
 	result, err := wait()
 	if err == nil || s.link.isDown() {
 		return result, err
@@ -295,7 +295,7 @@ func (s *session) orCancel(x *exchange, id string, wait func() (json.RawMessage,
 	go func() {
 		own, stop := context.WithTimeout(s.link.ctx, cancelTimeout)
 		defer stop()
-		_, _ = s.link.call(own, s.beside(own, x), methodTaskCancel, s.taskParams(x, id))
+		_, _ = s.link.callMethod(own, s.siblingCall(own, x), methodTaskCancel, s.taskParams(x, id))
 	}()
 	return nil, err
 }
@@ -305,7 +305,7 @@ func lostTask(err error) error {
 	if !isAnswer(err) {
 		return err
 	}
-	return unknownTask(beginning(err.Error(), 200))
+	return unknownTask(safePrefix(err.Error(), 200))
 }
 
 func unknownTask(why string) *core.Error {

@@ -182,7 +182,7 @@ func TestTaskAsks(t *testing.T) {
 	}
 	p := taskPool(t, s)
 	asked := 0
-	ctx := core.WithPeer(t.Context(), &core.Peer{ID: "c", Forms: true, Ask: func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+	ctx := core.WithPeer(t.Context(), &core.ClientPeer{ID: "c", Forms: true, Ask: func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 		asked++
 		return json.RawMessage(`{"action":"accept","content":{"x":1}}`), nil
 	}})

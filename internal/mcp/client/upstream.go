@@ -121,8 +121,8 @@ type Authorizer interface {
 	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
-// Personal represents an Authorizer that has other credentials for each caller.
-type Personal interface {
+// PersonalAuthorizer represents an Authorizer that has other credentials for each caller.
+type PersonalAuthorizer interface {
 	Authorizer
 	// For returns the credentials of one caller. The shared instance, and the one that lists the tools, use the
 	// Authorizer's own.
@@ -154,7 +154,7 @@ var ErrOutcomeUnknown = core.ErrOutcomeUnknown
 type Pool struct {
 	base   context.Context
 	o      Options
-	place  *spool
+	place  *spoolDir
 	own    *reaper.Reaper // nil if Options.Processes was set
 	memory *memory.Budget // nil if Options.Memory was set
 	cancel context.CancelFunc
@@ -162,7 +162,7 @@ type Pool struct {
 	ending sync.WaitGroup         // of servers that were dropped
 
 	mu       sync.RWMutex
-	servers  map[string]*instances
+	servers  map[string]*instancePool
 	dropped  map[string]*core.Error // why, by name
 	revision uint64
 }
@@ -171,7 +171,7 @@ type Pool struct {
 // one counts.
 func New(servers []Server, o Options) *Pool {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Pool{base: ctx, cancel: cancel, servers: map[string]*instances{}, dropped: map[string]*core.Error{}, revision: 1}
+	p := &Pool{base: ctx, cancel: cancel, servers: map[string]*instancePool{}, dropped: map[string]*core.Error{}, revision: 1}
 	if o.Processes == nil {
 		p.own = reaper.New()
 		o.Processes = p.own
@@ -202,25 +202,25 @@ func (p *Pool) Names() []string {
 // An error for which errors.Is(err, ErrOutcomeUnknown) holds leaves open whether
 // the call took effect.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	result, _, err := p.fetch(ctx, server, tool, args, false)
+	result, _, err := p.fetchResult(ctx, server, tool, args, false)
 	return result, err
 }
 
 // Fetch makes a call like Call. If the answer is too large for memory, result is nil and large has the answer, which
 // the caller closes.
-func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *core.Spooled, err error) {
-	return p.fetch(ctx, server, tool, args, true)
+func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *core.SpooledAnswer, err error) {
+	return p.fetchResult(ctx, server, tool, args, true)
 }
 
-func (p *Pool) fetch(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *core.Spooled, error) {
-	s, done, err := p.taken(ctx, server)
+func (p *Pool) fetchResult(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *core.SpooledAnswer, error) {
+	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {
-		return nil, nil, err.At(server, tool)
+		return nil, nil, err.AtTool(server, tool)
 	}
 	defer done()
-	result, large, err := s.call(ctx, tool, args, spools)
+	result, large, err := s.callTool(ctx, tool, args, spools)
 	if err != nil {
-		return nil, nil, err.At(server, tool)
+		return nil, nil, err.AtTool(server, tool)
 	}
 	if large != nil {
 		return nil, large, nil
@@ -230,13 +230,13 @@ func (p *Pool) fetch(ctx context.Context, server, tool string, args json.RawMess
 
 // List asks a server for all its tools.
 func (p *Pool) List(ctx context.Context, server string) (Listing, error) {
-	s, err := p.server(server)
+	s, err := p.mainInstance(server)
 	if err != nil {
-		return Listing{}, err.At(server, "")
+		return Listing{}, err.AtTool(server, "")
 	}
-	l, err := s.list(ctx)
+	l, err := s.listTools(ctx)
 	if err != nil {
-		return Listing{}, err.At(server, "")
+		return Listing{}, err.AtTool(server, "")
 	}
 	return l, nil
 }
@@ -262,7 +262,7 @@ func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, 
 func (p *Pool) Close() error {
 	p.cancel()
 	var wg sync.WaitGroup
-	for _, s := range p.all() {
+	for _, s := range p.allInstances() {
 		wg.Go(s.close)
 	}
 	wg.Wait()
@@ -276,17 +276,17 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// taken returns the instance of a server for the caller of ctx, which does not end before done.
-func (p *Pool) taken(ctx context.Context, name string) (_ *serverConn, done func(), _ *core.Error) {
+// takeInstance returns the instance of a server for the caller of ctx, which does not end before done.
+func (p *Pool) takeInstance(ctx context.Context, name string) (_ *serverConn, done func(), _ *core.Error) {
 	n, err := p.instances(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	return n.take(ctx)
+	return n.takeInstance(ctx)
 }
 
-// server returns the instance of a server that lists its tools.
-func (p *Pool) server(name string) (*serverConn, *core.Error) {
+// mainInstance returns the instance of a server that lists its tools.
+func (p *Pool) mainInstance(name string) (*serverConn, *core.Error) {
 	n, err := p.instances(name)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func (p *Pool) server(name string) (*serverConn, *core.Error) {
 	return n.main, nil
 }
 
-func (p *Pool) instances(name string) (*instances, *core.Error) {
+func (p *Pool) instances(name string) (*instancePool, *core.Error) {
 	p.mu.RLock()
 	n, why := p.servers[name], p.dropped[name]
 	p.mu.RUnlock()
@@ -305,7 +305,7 @@ func (p *Pool) instances(name string) (*instances, *core.Error) {
 		return nil, why
 	}
 	e := core.Errorf(core.KindToolNotFound, "upstream", "there is no server %q", name)
-	if near := core.Nearest(name, p.Names(), 3); len(near) > 0 {
+	if near := core.NearestNames(name, p.Names(), 3); len(near) > 0 {
 		return nil, e.WithHint("did you mean %q?", near[0])
 	}
 	return nil, e

@@ -17,29 +17,29 @@ import (
 // maxWatched bounds the resources of one server that clients subscribe to.
 const maxWatched = 1_000
 
-// watched holds the subscribed resources of a server, with the number of subscribers. It outlives sessions: a new
+// watchedResources holds the subscribed resources of a server, with the number of subscribers. It outlives sessions: a new
 // session subscribes again.
-type watched struct {
+type watchedResources struct {
 	changing sync.Mutex // held while the server is told
 
 	mu   sync.Mutex
 	uris map[string]int
 }
 
-func (w *watched) all() []string {
+func (w *watchedResources) allURIs() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.uris))
 }
 
-func (w *watched) count(uri string) int {
+func (w *watchedResources) countOf(uri string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.uris[uri]
 }
 
-// add changes the number of subscribers of uri by n, which is 1 or -1.
-func (w *watched) add(uri string, n int) {
+// addWatcher changes the number of subscribers of uri by n, which is 1 or -1.
+func (w *watchedResources) addWatcher(uri string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.uris == nil {
@@ -57,17 +57,17 @@ func (w *watched) add(uri string, n int) {
 func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) error {
 	n, err := p.instances(server)
 	if err != nil {
-		return err.At(server, "")
+		return err.AtTool(server, "")
 	}
 	if n.keep == IsolationSession {
 		return core.Errorf(core.KindPolicy, "upstream.subscribe", "the sessions of the server are kept apart, so nobody is told of changes").
-			WithHint("servers.%s.isolation: principal lets a principal's sessions share it", server).At(server, "")
+			WithHint("servers.%s.isolation: principal lets a principal's sessions share it", server).AtTool(server, "")
 	}
-	s, done, err := n.take(ctx)
+	s, done, err := n.takeInstance(ctx)
 	if err != nil {
-		return err.At(server, "")
+		return err.AtTool(server, "")
 	}
-	changed, err := s.subscribe(ctx, uri, wanted)
+	changed, err := s.subscribeResource(ctx, uri, wanted)
 	if !wanted || !changed {
 		done()
 	}
@@ -75,39 +75,39 @@ func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) e
 		done() // as the one who subscribed did not
 	}
 	if err != nil {
-		return err.At(server, "")
+		return err.AtTool(server, "")
 	}
 	return nil
 }
 
-// subscribe counts a subscription and reports whether the count changed, whatever the server answered.
-func (s *serverConn) subscribe(ctx context.Context, uri string, wanted bool) (changed bool, _ *core.Error) {
+// subscribeResource counts a subscription and reports whether the count changed, whatever the server answered.
+func (s *serverConn) subscribeResource(ctx context.Context, uri string, wanted bool) (changed bool, _ *core.Error) {
 	w := &s.watched
 	w.changing.Lock()
 	defer w.changing.Unlock()
-	n := w.count(uri)
+	n := w.countOf(uri)
 	switch {
 	case wanted && n > 0:
-		w.add(uri, 1)
+		w.addWatcher(uri, 1)
 		return true, nil
-	case wanted && len(w.all()) >= maxWatched:
+	case wanted && len(w.allURIs()) >= maxWatched:
 		return false, core.Errorf(core.KindLimit, "upstream.subscribe", "clients hear of %d resources of the server already", maxWatched)
 	case !wanted && n != 1:
 		if n > 1 {
-			w.add(uri, -1)
+			w.addWatcher(uri, -1)
 		}
 		return n > 1, nil
 	case !wanted:
-		w.add(uri, -1) // whatever the server says
+		w.addWatcher(uri, -1) // whatever the server says
 		if !s.hasSession() {
 			return true, nil
 		}
 	}
-	err := s.do(ctx, "upstream.subscribe", func(ctx context.Context, sess *session, x *exchange) error {
-		return sess.watch(ctx, x, uri, wanted, w.all())
+	err := s.runOnSession(ctx, "upstream.subscribe", func(ctx context.Context, sess *serverSession, x *pendingCall) error {
+		return sess.watchResource(ctx, x, uri, wanted, w.allURIs())
 	})
 	if err == nil && wanted {
-		w.add(uri, 1)
+		w.addWatcher(uri, 1)
 	}
 	return !wanted || err == nil, err
 }
@@ -119,22 +119,22 @@ func (s *serverConn) hasSession() bool {
 	return s.session != nil
 }
 
-// rewatch subscribes a new session to all watched resources.
-func (s *serverConn) rewatch(sess *session) {
-	if len(s.watched.all()) == 0 {
+// rewatchAll subscribes a new session to all watched resources.
+func (s *serverConn) rewatchAll(sess *serverSession) {
+	if len(s.watched.allURIs()) == 0 {
 		return
 	}
 	s.watched.changing.Lock()
 	defer s.watched.changing.Unlock()
 	ctx, cancel := context.WithTimeout(sess.link.ctx, s.spec.CallTimeout)
 	defer cancel()
-	uris := s.watched.all()
+	uris := s.watched.allURIs()
 	err := error(nil)
 	if sess.era.protocol >= protocolModern {
-		err = sess.listen(ctx, uris)
+		err = sess.listenForResources(ctx, uris)
 	} else {
 		for _, uri := range uris {
-			if err = sess.watch(ctx, &exchange{}, uri, true, nil); err != nil {
+			if err = sess.watchResource(ctx, &pendingCall{}, uri, true, nil); err != nil {
 				break
 			}
 		}
@@ -147,47 +147,47 @@ func (s *serverConn) rewatch(sess *session) {
 // maxRevivals sets how often a server is begun again, in a row, only to be told of resources.
 const maxRevivals = 5
 
-// revive begins a server again that has ended while resources of it are watched.
-func (s *serverConn) revive() {
+// reviveServer begins a server again that has ended while resources of it are watched.
+func (s *serverConn) reviveServer() {
 	for try := range maxRevivals {
-		if len(s.watched.all()) == 0 || !pause(s.base, time.Second<<try) {
+		if len(s.watched.allURIs()) == 0 || !sleepContext(s.base, time.Second<<try) {
 			return
 		}
-		if sess, err := s.acquire(s.base); err == nil {
-			sess.leave()
+		if sess, err := s.acquireSession(s.base); err == nil {
+			sess.leaveUse()
 			return
 		}
 	}
 }
 
-// watch subscribes to a resource, or ends the subscription. all lists all subscribed resources.
-func (s *session) watch(ctx context.Context, x *exchange, uri string, wanted bool, all []string) error {
+// watchResource subscribes to a resource, or ends the subscription. all lists all subscribed resources.
+func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri string, wanted bool, all []string) error {
 	if s.era.protocol >= protocolModern {
 		if wanted {
 			all = append(all, uri)
 		}
-		return s.listen(ctx, all)
+		return s.listenForResources(ctx, all)
 	}
 	method := "resources/unsubscribe"
 	if wanted {
 		method = "resources/subscribe"
 	}
-	_, err := s.link.call(ctx, x, method, json.RawMessage(`{"uri":`+string(quoted(uri))+`}`))
+	_, err := s.link.callMethod(ctx, x, method, json.RawMessage(`{"uri":`+string(quoteJSON(uri))+`}`))
 	return err
 }
 
-// listen subscribes a server of 2026-07-28 to exactly these resources, and returns when the server has acknowledged
+// listenForResources subscribes a server of 2026-07-28 to exactly these resources, and returns when the server has acknowledged
 // it. Over HTTP one stream replaces the one before, because each stream costs a connection. Over a pipe each resource
 // has its own stream: there servers tie subscriptions to the session, so the end of one stream could end the
 // subscriptions of another.
-func (s *session) listen(ctx context.Context, uris []string) error {
+func (s *serverSession) listenForResources(ctx context.Context, uris []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()
 	if s.joint {
 		before := s.streams[""]
 		delete(s.streams, "")
 		if len(uris) > 0 {
-			if err := s.stream(ctx, "", uris); err != nil {
+			if err := s.openNewsStream(ctx, "", uris); err != nil {
 				s.streams[""] = before
 				return err
 			}
@@ -205,7 +205,7 @@ func (s *session) listen(ctx context.Context, uris []string) error {
 	}
 	for _, uri := range uris {
 		if s.streams[uri] == nil {
-			if err := s.stream(ctx, uri, []string{uri}); err != nil {
+			if err := s.openNewsStream(ctx, uri, []string{uri}); err != nil {
 				return err
 			}
 		}
@@ -213,20 +213,20 @@ func (s *session) listen(ctx context.Context, uris []string) error {
 	return nil
 }
 
-// stream begins a stream of news and keeps its end. s.listening is held.
-func (s *session) stream(ctx context.Context, name string, uris []string) error {
+// openNewsStream begins a stream of news and keeps its end. s.listening is held.
+func (s *serverSession) openNewsStream(ctx context.Context, name string, uris []string) error {
 	params, err := json.Marshal(map[string]any{"_meta": s.meta, "notifications": map[string]any{"resourceSubscriptions": uris}})
 	if err != nil {
 		return err
 	}
 	own, stop := context.WithCancel(s.link.ctx)
-	x := &exchange{agreed: make(chan []string, 1)}
+	x := &pendingCall{agreed: make(chan []string, 1)}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.link.call(own, x, methodListen, params)
+		_, err := s.link.callMethod(own, x, methodListen, params)
 		ended <- err
 	}()
-	if err := agreement(ctx, uris, x.agreed, ended); err != nil {
+	if err := awaitAgreement(ctx, uris, x.agreed, ended); err != nil {
 		stop()
 		return err
 	}
@@ -234,8 +234,8 @@ func (s *session) stream(ctx context.Context, name string, uris []string) error 
 	return nil
 }
 
-// agreement waits until the server has acknowledged the resources of a subscription.
-func agreement(ctx context.Context, uris []string, agreed <-chan []string, ended <-chan error) error {
+// awaitAgreement waits until the server has acknowledged the resources of a subscription.
+func awaitAgreement(ctx context.Context, uris []string, agreed <-chan []string, ended <-chan error) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -247,22 +247,22 @@ func agreement(ctx context.Context, uris []string, agreed <-chan []string, ended
 	case told := <-agreed:
 		for _, uri := range uris {
 			if !slices.Contains(told, uri) {
-				return core.Errorf(core.KindToolError, "upstream.subscribe", "the server does not tell of changes of %s", cut(uri, 200))
+				return core.Errorf(core.KindToolError, "upstream.subscribe", "the server does not tell of changes of %s", truncateText(uri, 200))
 			}
 		}
 		return nil
 	}
 }
 
-// acknowledged takes in what a server says of a subscription.
-func (l *link) acknowledged(params json.RawMessage) {
+// noteAcknowledged takes in what a server says of a subscription.
+func (l *serverLink) noteAcknowledged(params json.RawMessage) {
 	var p struct {
 		Meta          map[string]any `json:"_meta"`
 		Notifications struct {
 			Resources []string `json:"resourceSubscriptions"`
 		} `json:"notifications"`
 	}
-	if unmarshal(params, &p) != nil {
+	if unmarshalExact(params, &p) != nil {
 		return
 	}
 	id, err := jsonrpc.MakeID(p.Meta[mcp.MetaKeySubscriptionID])

@@ -24,70 +24,70 @@ const multiRoundTrip = "2026-07-28"
 // answered as pending.
 const maxRounds = 8
 
-// asks reports whether the client can show forms to a person.
-func asks(req mcp.Request) bool { return elicits(capabilitiesOf(req)) }
+// canShowForms reports whether the client can show forms to a person.
+func canShowForms(req mcp.Request) bool { return canElicit(capabilitiesOf(req)) }
 
-// opens reports whether the client can show a person an address to open.
-func opens(req mcp.Request) bool {
+// canOpenAddresses reports whether the client can show a person an address to open.
+func canOpenAddresses(req mcp.Request) bool {
 	c := capabilitiesOf(req)
 	return c != nil && c.Elicitation != nil && c.Elicitation.URL != nil
 }
 
-// shows reports whether the client can show an approval to a person.
-func shows(req mcp.Request, a core.Approval) bool {
+// canShow reports whether the client can show an approval to a person.
+func canShow(req mcp.Request, a core.Approval) bool {
 	if a.Login != "" {
-		return opens(req)
+		return canOpenAddresses(req)
 	}
-	return asks(req)
+	return canShowForms(req)
 }
 
-// patience returns how long a model that resumes an execution waits for a person. It is less than clients wait for an
+// approvalTimeout returns how long a model that resumes an execution waits for a person. It is less than clients wait for an
 // answer.
-func patience(req mcp.Request) time.Duration {
-	if asks(req) && modern(req) {
+func approvalTimeout(req mcp.Request) time.Duration {
+	if canShowForms(req) && isModern(req) {
 		return 0 // the person is asked at once
 	}
 	return 25 * time.Second
 }
 
-// asking lets executions of ctx ask the person at the client, if the protocol version has requests from servers.
-func asking(ctx context.Context, req mcp.Request) context.Context {
+// withApprovalChannel lets executions of ctx ask the person at the client, if the protocol version has requests from servers.
+func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 	session, ok := req.GetSession().(*mcp.ServerSession)
-	if !ok || modern(req) {
-		if opens(req) {
+	if !ok || isModern(req) {
+		if canOpenAddresses(req) {
 			ctx = core.WithBrowser(ctx, nil) // such a client makes its request again
 		}
 		return ctx
 	}
-	shown := &pages{session: session}
-	if opens(req) {
-		ctx = core.WithBrowser(ctx, func(address string) { shown.done(ctx, address) })
+	shown := &openedPages{session: session}
+	if canOpenAddresses(req) {
+		ctx = core.WithBrowser(ctx, func(address string) { shown.closePage(ctx, address) })
 	}
-	if !asks(req) && !opens(req) {
+	if !canShowForms(req) && !canOpenAddresses(req) {
 		return ctx
 	}
-	return core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.Answer, bool) {
-		if !shows(req, a) {
-			return core.Answer{}, false
+	return core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		if !canShow(req, a) {
+			return core.ApprovalAnswer{}, false
 		}
-		shown.add(a)
-		result, err := session.Elicit(ctx, form(a))
+		shown.addPage(a)
+		result, err := session.Elicit(ctx, approvalForm(a))
 		if err != nil {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 		return answerOf(a, result), true
 	})
 }
 
-// pages holds the pages that a client was asked to open. When a page is done, the client is told that it can be
+// openedPages holds the pages that a client was asked to open. When a page is done, the client is told that it can be
 // closed.
-type pages struct {
+type openedPages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
 	ids     map[string]string // of the questions, by address
 }
 
-func (p *pages) add(a core.Approval) {
+func (p *openedPages) addPage(a core.Approval) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ids == nil {
@@ -98,7 +98,7 @@ func (p *pages) add(a core.Approval) {
 	}
 }
 
-func (p *pages) done(ctx context.Context, address string) {
+func (p *openedPages) closePage(ctx context.Context, address string) {
 	p.mu.Lock()
 	id := p.ids[address]
 	delete(p.ids, address)
@@ -108,25 +108,25 @@ func (p *pages) done(ctx context.Context, address string) {
 	}
 }
 
-// outcome returns the answer to a call: an Outcome, or the open questions if the client can show them to a person.
+// answerOutcome returns the answer to a call: an Outcome, or the open questions if the client can show them to a person.
 // round counts how often questions were sent.
-func (s *Server) outcome(req mcp.Request, o core.Outcome, round int) any {
+func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
 			s.offerResume()
 		}
 		return o
 	}
-	waiting := slices.DeleteFunc(s.engine.Waiting(o.ExecutionID), func(a core.Approval) bool { return !shows(req, a) })
-	if len(waiting) == 0 || !modern(req) || round >= maxRounds {
+	waiting := slices.DeleteFunc(s.engine.Waiting(o.ExecutionID), func(a core.Approval) bool { return !canShow(req, a) })
+	if len(waiting) == 0 || !isModern(req) || round >= maxRounds {
 		s.offerResume()
 		return o
 	}
 	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
 	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
-	for _, a := range core.Grouped(waiting) {
+	for _, a := range core.GroupEqual(waiting) {
 		state.Digests[a.ID] = a.Digest
-		result.InputRequests[nameOf(a)] = form(a)
+		result.InputRequests[nameOf(a)] = approvalForm(a)
 		if a.Expires.After(state.Expires) {
 			state.Expires = a.Expires
 		}
@@ -139,9 +139,9 @@ func (s *Server) outcome(req mcp.Request, o core.Outcome, round int) any {
 	return result
 }
 
-// answered continues an execution with the answers that the client brings. The arguments of this call are not used:
+// resumeAnswered continues an execution with the answers that the client brings. The arguments of this call are not used:
 // the execution began with those of the first call, and nothing runs again.
-func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
+func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, error) {
 	state, ok := roundOf(ctx)
 	if !ok {
 		return nil, errNoRound()
@@ -150,7 +150,7 @@ func (s *Server) answered(ctx context.Context, req mcp.Request) (any, error) {
 	for a, answer := range answersTo(s.engine.Waiting(state.Execution), responses) {
 		_ = s.engine.Decide(a.ID, state.Digests[a.ID], answer) // another answer was faster
 	}
-	return s.outcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
+	return s.answerOutcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
 // between separates the ids of equal questions in the name of a form that shows them as one.
@@ -161,8 +161,8 @@ const between = "+"
 func nameOf(a core.Approval) string { return strings.Join(append([]string{a.ID}, a.Same...), between) }
 
 // answersTo yields what waits and is answered by a client's responses, oldest first.
-func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.Answer] {
-	return func(yield func(core.Approval, core.Answer) bool) {
+func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.ApprovalAnswer] {
+	return func(yield func(core.Approval, core.ApprovalAnswer) bool) {
 		named := map[string][]string{}
 		for name := range responses {
 			ids := strings.Split(name, between)
@@ -186,13 +186,13 @@ func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq
 // The choices of a form, as the client sends them back.
 const denied = "no"
 
-// form returns what a person sees of what waits.
-func form(a core.Approval) *mcp.ElicitParams {
+// approvalForm returns what a person sees of what waits.
+func approvalForm(a core.Approval) *mcp.ElicitParams {
 	if a.Login != "" {
-		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.Legible(a.Server))}
+		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.EscapeIllegible(a.Server))}
 	}
 	values, titles := []string{string(core.ScopeOnce)}, []string{"Approve once"}
-	if a.Scoped() {
+	if a.HasScopes() {
 		values = append(values, string(core.ScopeRun), string(core.ScopeAlways))
 		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool with arguments of this shape")
 	}
@@ -206,18 +206,18 @@ func form(a core.Approval) *mcp.ElicitParams {
 	if !a.ShowInForms {
 		a = a.ForModel() // a client may tell the model what is in a form
 	}
-	a.Code, a.Change = clipped(a.Code, a.ID), clipped(a.Change, a.ID)
+	a.Code, a.Change = clipCode(a.Code, a.ID), clipCode(a.Change, a.ID)
 	a.Skills = slices.Clone(a.Skills)
 	for i, s := range a.Skills {
-		a.Skills[i].Code = clipped(s.Code, a.ID)
+		a.Skills[i].Code = clipCode(s.Code, a.ID)
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: a.Text(), RequestedSchema: schema}
+	return &mcp.ElicitParams{Mode: "form", Message: a.RenderText(), RequestedSchema: schema}
 }
 
 // maxCode sets how much of a program, or of a changed definition, a form shows. Arguments are always whole.
 const maxCode = 8 << 10
 
-func clipped(code, id string) string {
+func clipCode(code, id string) string {
 	if len(code) <= maxCode {
 		return code
 	}
@@ -229,19 +229,19 @@ func clipped(code, id string) string {
 }
 
 // answerOf reads a form that came back. Whatever is no clear yes is a no.
-func answerOf(a core.Approval, r *mcp.ElicitResult) core.Answer {
+func answerOf(a core.Approval, r *mcp.ElicitResult) core.ApprovalAnswer {
 	decision, _ := r.Content["decision"].(string)
 	note, _ := r.Content["note"].(string)
 	scope, err := core.ParseScope(decision)
 	switch {
 	case r.Action == "cancel":
-		return core.Answer{Note: "the question was dismissed", By: "client"}
+		return core.ApprovalAnswer{Note: "the question was dismissed", By: "client"}
 	case r.Action == "accept" && a.Login != "":
-		return core.Answer{Approve: true, By: "client"} // the page is open
+		return core.ApprovalAnswer{Approve: true, By: "client"} // the page is open
 	case r.Action != "accept" || decision == "" || err != nil:
-		return core.Answer{Note: note, By: "client"}
-	case !a.Scoped():
+		return core.ApprovalAnswer{Note: note, By: "client"}
+	case !a.HasScopes():
 		scope = core.ScopeOnce
 	}
-	return core.Answer{Approve: true, Scope: scope, By: "client"}
+	return core.ApprovalAnswer{Approve: true, Scope: scope, By: "client"}
 }

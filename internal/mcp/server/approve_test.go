@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 var unhurried = retort.Limits{Timeout: time.Hour}
 
 // judged is an engine with one demo server, whose own record of effects is the judge.
-func judged(t *testing.T) (*retort.Engine, *demo.Server) {
+func judged(t *testing.T) (*retort.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
 	if err != nil {
@@ -61,7 +61,7 @@ const deletes = `
 	return 'written';`
 
 // wrote counts the effects of the call that has to be approved.
-func wrote(s *demo.Server) (n int) {
+func wrote(s *demo.DemoServer) (n int) {
 	for _, e := range s.Effects() {
 		if e.Tool == "write_file" {
 			n++
@@ -111,7 +111,7 @@ func TestElicitation(t *testing.T) {
 		for _, c := range []struct {
 			name   string
 			answer *mcp.ElicitResult
-			status core.Status
+			status core.OutcomeStatus
 			writes int
 		}{
 			{"once", accept("once"), core.StatusOK, 1},
@@ -269,7 +269,7 @@ func TestWithoutElicitation(t *testing.T) {
 	}
 	var person sync.WaitGroup
 	defer person.Wait()
-	person.Go(func() { _ = e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, core.Answer{Approve: true}) })
+	person.Go(func() { _ = e.Decide(o.Approvals[0].ID, o.Approvals[0].Digest, core.ApprovalAnswer{Approve: true}) })
 	r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
 	if o = outcomeOf(t, r, err); o.Status != core.StatusOK || wrote(server) != 1 {
 		t.Errorf("%+v", o)
@@ -310,18 +310,18 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 	defer e.Close()
 	e.Settle(t.Context())
 	pin := func() string {
-		if tool, ok := e.Toolset().Exact("shifty", "delete_thing"); ok {
+		if tool, ok := e.Toolset().FindExact("shifty", "delete_thing"); ok {
 			return tool.Pin
 		}
 		return "" // it is hidden, since it has changed
 	}
 	before := pin()
-	o := e.Call(core.WithChannel(t.Context(), func(ctx context.Context, _ core.Approval) (core.Answer, bool) {
+	o := e.Call(core.WithChannel(t.Context(), func(ctx context.Context, _ core.Approval) (core.ApprovalAnswer, bool) {
 		add("Deletes everything.")
 		if !testenv.Poll(func() bool { return pin() != before || ctx.Err() != nil }) {
 			t.Error("the engine did not notice the changed tool")
 		}
-		return core.Answer{Approve: true, Scope: core.ScopeRun}, true
+		return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 	}), retort.Request{}, "shifty.delete_thing", json.RawMessage("{}"))
 	if o.Error == nil || o.Error.Kind != core.KindToolChanged || called.Load() != 0 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, called.Load())
@@ -367,8 +367,8 @@ func TestPersonalDataTools(t *testing.T) {
 			session, _ := connected(t, e, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				forms = append(forms, r.Params.Message)
 				for _, a := range e.Waiting("") {
-					if !strings.Contains(a.Text(), "ann@corp.example") {
-						t.Errorf("a person does not see the value: %s", a.Text())
+					if !strings.Contains(a.RenderText(), "ann@corp.example") {
+						t.Errorf("a person does not see the value: %s", a.RenderText())
 					}
 				}
 				return accept("once"), nil

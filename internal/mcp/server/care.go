@@ -7,17 +7,17 @@ import (
 	"retort/internal/core"
 )
 
-// care has the arguments of execute_code that ask for more caution than the settings do. The pipeline refuses values
+// careArguments has the arguments of execute_code that ask for more caution than the settings do. The pipeline refuses values
 // that ask for less.
-type care struct {
+type careArguments struct {
 	ForceApproval   bool            `json:"force_approval"`
 	MemoryLimit     json.RawMessage `json:"memory_limit"`
 	AllowNetwork    *bool           `json:"allow_network"`
 	FilesystemScope string          `json:"filesystem_scope"`
 }
 
-// ask copies the arguments into a request.
-func (c care) ask(r *core.Request) error {
+// applyTo copies the arguments into a request.
+func (c careArguments) applyTo(r *core.ExecutionRequest) error {
 	r.ForceApproval, r.AllowNetwork, r.FilesystemScope = c.ForceApproval, c.AllowNetwork, c.FilesystemScope
 	if len(c.MemoryLimit) == 0 || string(c.MemoryLimit) == "null" {
 		return nil

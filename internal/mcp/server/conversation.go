@@ -33,44 +33,44 @@ type conversation struct {
 	id string
 
 	mu        sync.Mutex
-	turn      *turn
+	turn      *requestTurn
 	method    string
-	req       mcp.Request // the last one
-	told      *core.Peer  // its client
+	req       mcp.Request      // the last one
+	told      *core.ClientPeer // its client
 	round     int
 	next      int
-	questions map[string]*question
+	questions map[string]*serverQuestion
 	news      chan struct{} // holds one item when there are new questions
 	parked    *time.Timer
 }
 
-// turn represents one handling of a request. It outlives the request if servers ask questions.
-type turn struct {
+// requestTurn represents one handling of a request. It outlives the request if servers ask questions.
+type requestTurn struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
 	result mcp.Result
 	err    error
 }
 
-// question represents a question of a server.
-type question struct {
+// serverQuestion represents a question of a server.
+type serverQuestion struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // holds one
 }
 
-// conversations holds the open conversations of a Server.
-type conversations struct {
+// openConversations holds the open conversations of a Server.
+type openConversations struct {
 	mu  sync.Mutex
 	all map[string]*conversation
 }
 
-func (c *conversations) get(id string) *conversation {
+func (c *openConversations) get(id string) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.all[id]
 }
 
-func (c *conversations) add(v *conversation) {
+func (c *openConversations) add(v *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -79,13 +79,13 @@ func (c *conversations) add(v *conversation) {
 	c.all[v.id] = v
 }
 
-// full reports whether no more of them may wait for their clients.
-func (c *conversations) full() bool {
+// isFull reports whether no more of them may wait for their clients.
+func (c *openConversations) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
 	for _, v := range c.all {
-		if v.waits() {
+		if v.isWaiting() {
 			n++
 		}
 	}
@@ -93,8 +93,8 @@ func (c *conversations) full() bool {
 }
 
 // remove ends a conversation and cancels its turn.
-func (c *conversations) remove(v *conversation) {
-	if t := v.current(); t != nil {
+func (c *openConversations) remove(v *conversation) {
+	if t := v.currentTurn(); t != nil {
 		t.cancel()
 	}
 	c.mu.Lock()
@@ -102,9 +102,9 @@ func (c *conversations) remove(v *conversation) {
 	delete(c.all, v.id)
 }
 
-// reach lets the servers that a request calls reach its client: with progress, log lines and
+// withConversation lets the servers that a request calls reach its client: with progress, log lines and
 // questions.
-func (s *Server) reach(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case "logging/setLevel":
@@ -120,12 +120,12 @@ func (s *Server) reach(next mcp.MethodHandler) mcp.MethodHandler {
 		if level, ok := req.GetParams().GetMeta()[mcp.MetaKeyLogLevel].(string); ok {
 			s.wantsLog(level)
 		}
-		if modern(req) {
-			return s.converse(ctx, next, method, req)
+		if isModern(req) {
+			return s.continueConversation(ctx, next, method, req)
 		}
-		told, stop := telling(ctx, req)
+		told, stop := progressPeer(ctx, req)
 		defer stop()
-		told.Ask, told.Samples = asksOver(req), samples(capabilitiesOf(req))
+		told.Ask, told.Samples = asksOver(req), canSample(capabilitiesOf(req))
 		return next(core.WithPeer(ctx, told), method, req)
 	}
 }
@@ -136,52 +136,52 @@ func (s *Server) wantsLog(level string) {
 	}
 }
 
-// converse handles a request that brings answers to an earlier one.
-func (s *Server) converse(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+// continueConversation handles a request that brings answers to an earlier one.
+func (s *Server) continueConversation(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	given, responses := broughtBy(req)
 	var state requestState
 	if given != "" {
 		var refused *core.Error
-		if state, refused = s.rounds.take(given, s.principal, digestOf(method, req), time.Now()); refused != nil {
-			return nil, failure(core.Outcome{Error: refused})
+		if state, refused = s.rounds.takeState(given, s.principal, digestOf(method, req), time.Now()); refused != nil {
+			return nil, requestError(core.Outcome{Error: refused})
 		}
-		ctx = context.WithValue(ctx, round{}, state)
+		ctx = context.WithValue(ctx, roundKey{}, state)
 	}
 	c := s.talks.get(state.Conversation)
 	switch {
 	case c == nil && state.Conversation != "" && state.Execution == "":
-		return nil, failed(core.KindInvalidArguments, "the requestState is not one that is waited for any more; make the request again")
+		return nil, peerError(core.KindInvalidArguments, "the requestState is not one that is waited for any more; make the request again")
 	case c == nil:
-		c = &conversation{id: rand.Text(), questions: map[string]*question{}, news: make(chan struct{}, 1)}
+		c = &conversation{id: rand.Text(), questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
 		s.talks.add(c)
 	}
-	stop := c.follow(ctx, method, req, state.Round)
+	stop := c.followRequest(ctx, method, req, state.Round)
 	defer stop()
-	c.answered(responses)
-	t := c.current()
+	c.deliverAnswers(responses)
+	t := c.currentTurn()
 	if t == nil || state.Execution != "" {
-		t = c.begin(ctx, next, method, req)
+		t = c.beginTurn(ctx, next, method, req)
 	}
-	return s.await(ctx, c, t)
+	return s.awaitTurn(ctx, c, t)
 }
 
-func failed(kind core.Kind, message string) error {
-	return failure(core.Outcome{Error: core.Errorf(kind, "mcpserver", "%s", message)})
+func peerError(kind core.Kind, message string) error {
+	return requestError(core.Outcome{Error: core.Errorf(kind, "mcpserver", "%s", message)})
 }
 
-func (c *conversation) current() *turn {
+func (c *conversation) currentTurn() *requestTurn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.turn
 }
 
-// begin handles the request on a context that outlives it.
-func (c *conversation) begin(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) *turn {
+// beginTurn handles the request on a context that outlives it.
+func (c *conversation) beginTurn(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) *requestTurn {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t := &turn{cancel: cancel, done: make(chan struct{})}
+	t := &requestTurn{cancel: cancel, done: make(chan struct{})}
 	c.mu.Lock()
 	c.turn = t
-	own = core.WithPeer(own, c.peer())
+	own = core.WithPeer(own, c.clientPeer())
 	c.mu.Unlock()
 	go func() {
 		defer close(t.done)
@@ -191,14 +191,14 @@ func (c *conversation) begin(ctx context.Context, next mcp.MethodHandler, method
 	return t
 }
 
-// peer returns the client of whatever request is the last one. The caller holds mu.
-func (c *conversation) peer() *core.Peer {
-	now := func() *core.Peer {
+// clientPeer returns the client of whatever request is the last one. The caller holds mu.
+func (c *conversation) clientPeer() *core.ClientPeer {
+	now := func() *core.ClientPeer {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.told
 	}
-	p := &core.Peer{ID: c.told.ID, Forms: c.told.Forms, Pages: c.told.Pages, Samples: c.told.Samples, Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.ask}
+	p := &core.ClientPeer{ID: c.told.ID, Forms: c.told.Forms, Pages: c.told.Pages, Samples: c.told.Samples, Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.askClient}
 	if c.told.Progress != nil {
 		p.Progress = func(params json.RawMessage) {
 			if tell := now().Progress; tell != nil {
@@ -209,8 +209,8 @@ func (c *conversation) peer() *core.Peer {
 	return p
 }
 
-// await returns the result of the request, or the questions that came up.
-func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Result, error) {
+// awaitTurn returns the result of the request, or the questions that came up.
+func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn) (mcp.Result, error) {
 	for done := false; !done; {
 		select {
 		case <-t.done:
@@ -220,8 +220,8 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 			<-t.done
 			return t.result, t.err
 		case <-c.news:
-			if c.gather(t) {
-				return s.asks(c, nil, "")
+			if c.gatherQuestions(t) {
+				return s.answerWithQuestions(c, nil, "")
 			}
 		}
 	}
@@ -230,21 +230,21 @@ func (s *Server) await(ctx context.Context, c *conversation, t *turn) (mcp.Resul
 		s.talks.remove(c)
 		return t.result, t.err
 	}
-	return s.asks(c, asked.InputRequests, asked.RequestState)
+	return s.answerWithQuestions(c, asked.InputRequests, asked.RequestState)
 }
 
-// asks answers the request with questions. The conversation then waits for its client.
-func (s *Server) asks(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
-	if s.talks.full() {
+// answerWithQuestions answers the request with questions. The conversation then waits for its client.
+func (s *Server) answerWithQuestions(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
+	if s.talks.isFull() {
 		s.talks.remove(c)
-		return nil, failed(core.KindLimit, "too many requests wait for a person")
+		return nil, peerError(core.KindLimit, "too many requests wait for a person")
 	}
-	c.park(func() { s.talks.remove(c) })
-	return s.asking(c, more, approvals)
+	c.parkConversation(func() { s.talks.remove(c) })
+	return s.questionsResult(c, more, approvals)
 }
 
-// gather waits for questions that come at the same time, and reports whether there are any.
-func (c *conversation) gather(t *turn) bool {
+// gatherQuestions waits for questions that come at the same time, and reports whether there are any.
+func (c *conversation) gatherQuestions(t *requestTurn) bool {
 	pause := time.NewTimer(gathering)
 	defer pause.Stop()
 	select {
@@ -257,22 +257,22 @@ func (c *conversation) gather(t *turn) bool {
 	return len(c.questions) > 0
 }
 
-// park ends the conversation after a timeout, unless the client continues it.
-func (c *conversation) park(end func()) {
+// parkConversation ends the conversation after a timeout, unless the client continues it.
+func (c *conversation) parkConversation(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.parked = time.AfterFunc(askPatience, end)
 }
 
-// waits reports whether the conversation waits for its client.
-func (c *conversation) waits() bool {
+// isWaiting reports whether the conversation waits for its client.
+func (c *conversation) isWaiting() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.parked != nil
 }
 
-// asking returns the result with all open questions and approvals.
-func (s *Server) asking(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
+// questionsResult returns the result with all open questions and approvals.
+func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var state requestState
@@ -291,20 +291,20 @@ func (s *Server) asking(c *conversation, more mcp.InputRequestMap, approvals str
 	for id, q := range c.questions {
 		requests[id] = q.request
 	}
-	text, err := s.rounds.issue(state)
+	text, err := s.rounds.issueState(state)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": text})
+	raw, err := marshalPlain(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": text})
 	if err != nil {
 		return nil, err
 	}
-	return &exact{raw: raw}, nil
+	return &exactResult{raw: raw}, nil
 }
 
-// follow makes req the request by which the client is reached, until stop.
-func (c *conversation) follow(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
-	told, stop := telling(ctx, req)
+// followRequest makes req the request by which the client is reached, until stop.
+func (c *conversation) followRequest(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
+	told, stop := progressPeer(ctx, req)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parked != nil {
@@ -315,12 +315,12 @@ func (c *conversation) follow(ctx context.Context, method string, req mcp.Reques
 	return stop
 }
 
-// answered delivers the person's answers. Questions that stay open are asked again, up to a limit.
-func (c *conversation) answered(responses mcp.InputResponseMap) {
+// deliverAnswers delivers the person's answers. Questions that stay open are asked again, up to a limit.
+func (c *conversation) deliverAnswers(responses mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, q := range c.questions {
-		text, err := marshal(responses[id])
+		text, err := marshalPlain(responses[id])
 		if responses[id] == nil && c.round < maxRounds || err != nil {
 			continue
 		}
@@ -328,22 +328,22 @@ func (c *conversation) answered(responses mcp.InputResponseMap) {
 		q.answer <- text // null is no answer
 	}
 	if len(c.questions) > 0 {
-		c.tell()
+		c.wakeRequest()
 	}
 }
 
-// tell wakes the request, which then answers with the open questions.
-func (c *conversation) tell() {
+// wakeRequest wakes the request, which then answers with the open questions.
+func (c *conversation) wakeRequest() {
 	select {
 	case c.news <- struct{}{}:
 	default:
 	}
 }
 
-// ask adds a question to the next result, and waits for the client's answer.
-func (c *conversation) ask(ctx context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+// askClient adds a question to the next result, and waits for the client's answer.
+func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	c.mu.Lock()
-	q := &question{answer: make(chan json.RawMessage, 1)}
+	q := &serverQuestion{answer: make(chan json.RawMessage, 1)}
 	var refused *core.Error
 	if q.request, refused = questionOf(a, capabilitiesOf(c.req)); refused == nil && c.round >= maxRounds {
 		refused = core.Errorf(core.KindLimit, "mcpserver", "the client was asked %d times in one request", c.round)
@@ -356,12 +356,12 @@ func (c *conversation) ask(ctx context.Context, a core.Asked) (json.RawMessage, 
 	id := fmt.Sprintf("ask-%d", c.next)
 	c.questions[id] = q
 	c.mu.Unlock()
-	c.tell()
+	c.wakeRequest()
 	timer := time.NewTimer(askPatience)
 	defer timer.Stop()
 	select {
 	case answer := <-q.answer:
-		return checked(a, answer)
+		return checkAnswer(a, answer)
 	case <-ctx.Done():
 		refused = core.Errorf(core.KindCancelled, "mcpserver", "the call was cancelled while the client was asked")
 	case <-timer.C:
@@ -374,12 +374,12 @@ func (c *conversation) ask(ctx context.Context, a core.Asked) (json.RawMessage, 
 }
 
 // asksOver asks a client of a protocol version in which servers make requests.
-func asksOver(req mcp.Request) func(context.Context, core.Asked) (json.RawMessage, *core.Error) {
+func asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
 		return nil
 	}
-	return func(ctx context.Context, a core.Asked) (json.RawMessage, *core.Error) {
+	return func(ctx context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 		request, refused := questionOf(a, capabilitiesOf(req))
 		if refused != nil {
 			return nil, refused
@@ -400,11 +400,11 @@ func asksOver(req mcp.Request) func(context.Context, core.Asked) (json.RawMessag
 		if err != nil {
 			return nil, core.Errorf(core.KindToolError, "mcpserver", "the client did not answer: %w", err)
 		}
-		text, err := marshal(result)
+		text, err := marshalPlain(result)
 		if err != nil {
 			return nil, core.AsError(err)
 		}
-		return checked(a, text)
+		return checkAnswer(a, text)
 	}
 }
 
@@ -423,19 +423,19 @@ const (
 	maxForm     = 64 << 10
 )
 
-func elicits(c *mcp.ClientCapabilities) bool {
+func canElicit(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-func samples(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
+func canSample(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
 
 // questionOf returns what a client is asked for a server: with the name of the server, and as far as the client
 // offers it.
-func questionOf(a core.Asked, caps *mcp.ClientCapabilities) (mcp.InputRequest, *core.Error) {
+func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRequest, *core.Error) {
 	switch {
 	case caps == nil,
-		a.Method == core.MethodElicit && !showing(caps, a),
-		a.Method == core.MethodSample && !samples(caps):
+		a.Method == core.MethodElicit && !canShowQuestion(caps, a),
+		a.Method == core.MethodSample && !canSample(caps):
 		return nil, core.Errorf(core.KindPolicy, "mcpserver", "nobody can be asked: the client does not offer %s", a.Method)
 	case len(a.Params) > maxForm && a.Method == core.MethodElicit:
 		return nil, core.Errorf(core.KindLimit, "mcpserver", "the form has %d bytes, more than %d", len(a.Params), maxForm)
@@ -458,10 +458,10 @@ func questionOf(a core.Asked, caps *mcp.ClientCapabilities) (mcp.InputRequest, *
 		return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the form can't be read: %v", err)
 	}
 	text := fmt.Sprintf("The server %q asks this in the midst of its tool %s; it is not Retort that asks. Give it no passwords or keys.\n\n%s",
-		a.Server, core.Legible(a.Tool), core.Legible(clippedTo(form.Message, maxQuestion)))
+		a.Server, core.EscapeIllegible(a.Tool), core.EscapeIllegible(clippedTo(form.Message, maxQuestion)))
 	p := &mcp.ElicitParams{Mode: "form", Message: text}
 	if len(form.Schema) > 0 {
-		if err := flat(form.Schema); err != nil {
+		if err := checkFlatForm(form.Schema); err != nil {
 			return nil, err
 		}
 		p.RequestedSchema = form.Schema
@@ -476,8 +476,8 @@ func clippedTo(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("… (%d bytes in all)", len(text))
 }
 
-// flat refuses schemas that are not forms: MCP allows only fields of primitive types.
-func flat(schema json.RawMessage) *core.Error {
+// checkFlatForm refuses schemas that are not forms: MCP allows only fields of primitive types.
+func checkFlatForm(schema json.RawMessage) *core.Error {
 	var s struct {
 		Type       string `json:"type"`
 		Properties map[string]struct {
@@ -495,8 +495,8 @@ func flat(schema json.RawMessage) *core.Error {
 	return nil
 }
 
-// checked returns what a client has answered, if it is an answer to that.
-func checked(a core.Asked, answer json.RawMessage) (json.RawMessage, *core.Error) {
+// checkAnswer returns what a client has answered, if it is an answer to that.
+func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage, *core.Error) {
 	var r struct {
 		Action string          `json:"action"`
 		Role   json.RawMessage `json:"role"`
@@ -507,9 +507,9 @@ func checked(a core.Asked, answer json.RawMessage) (json.RawMessage, *core.Error
 	return answer, nil
 }
 
-// telling returns a peer that forwards progress and log messages until stop is called. Progress is forwarded for a
+// progressPeer returns a peer that forwards progress and log messages until stop is called. Progress is forwarded for a
 // single call; Retort reports the progress of a program itself.
-func telling(ctx context.Context, req mcp.Request) (p *core.Peer, stop func()) {
+func progressPeer(ctx context.Context, req mcp.Request) (p *core.ClientPeer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
 		return shownBy(req), func() {}
@@ -535,7 +535,7 @@ func telling(ctx context.Context, req mcp.Request) (p *core.Peer, stop func()) {
 		}
 	}
 	p = shownBy(req)
-	p.ID, p.Samples = fmt.Sprintf("%p", session), samples(capabilitiesOf(req))
+	p.ID, p.Samples = fmt.Sprintf("%p", session), canSample(capabilitiesOf(req))
 	p.Log = func(params json.RawMessage) { put(func() { tellLog(ctx, session, params) }) }
 	if token := progressToken(req); token != nil && !isProgram(req) {
 		p.Progress = func(params json.RawMessage) { put(func() { tellProgress(ctx, session, token, params) }) }

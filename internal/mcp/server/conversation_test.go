@@ -7,19 +7,19 @@ import (
 
 // However many requests are under way, only those that wait for their clients are bounded.
 func TestParkedConversationsAreBounded(t *testing.T) {
-	var all conversations
+	var all openConversations
 	for i := range 4 * maxParked {
 		v := &conversation{id: strconv.Itoa(i)}
 		all.add(v)
 		if i < maxParked-1 {
-			v.park(func() {})
+			v.parkConversation(func() {})
 		}
 	}
-	if all.full() {
+	if all.isFull() {
 		t.Error("requests that nobody waits for count")
 	}
-	all.get(strconv.Itoa(maxParked)).park(func() {})
-	if !all.full() {
+	all.get(strconv.Itoa(maxParked)).parkConversation(func() {})
+	if !all.isFull() {
 		t.Errorf("%d of %d wait, and there is room", maxParked, maxParked)
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Passer is an Engine that exposes servers to clients unchanged, next to Retort's own tools.
-type Passer interface {
+// Passthrough is an Engine that exposes servers to clients unchanged, next to Retort's own tools.
+type Passthrough interface {
 	// Exposed names these servers, sorted.
 	Exposed() []string
 	// Awaited waits until they have said what they have, at most for patience.
@@ -26,9 +26,9 @@ type Passer interface {
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
 	Offer(t *core.Tool) json.RawMessage
 	// Listed returns the items of a kind that the servers list.
-	Listed(ctx context.Context, k Kind) []Listed
+	Listed(ctx context.Context, k Kind) []ListedItem
 	// Pass makes a request. The Outcome's result is MCP's.
-	Pass(ctx context.Context, r core.Request, what core.Passed) core.Outcome
+	Pass(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
 	// Subscribed subscribes to changes of a resource, or ends the subscription.
 	Subscribed(ctx context.Context, server, uri string, wanted bool) error
 	// Watch reports changes by the method of MCP's notification.
@@ -44,46 +44,46 @@ const ToolsChanged = "notifications/tools/list_changed"
 // awaited sets how long the first list of tools waits for servers that are starting.
 const awaited = 10 * time.Second
 
-// direct describes what a Server has of servers that clients see as they are.
-type direct struct {
-	passer Passer
+// exposedServers describes what a Server has of servers that clients see as they are.
+type exposedServers struct {
+	passer Passthrough
 	server *Server
 	stop   func()
 
-	subscribed subscriptions
+	subscribed resourceSubscriptions
 
 	mu     sync.Mutex
-	tools  []named          // in their order
-	byName map[string]named // by the name towards clients
+	tools  []exposedTool          // in their order
+	byName map[string]exposedTool // by the name towards clients
 }
 
-// named represents a tool under its name towards clients.
-type named struct {
+// exposedTool represents a tool under its name towards clients.
+type exposedTool struct {
 	name       string
 	tool       *core.Tool
 	definition json.RawMessage
 	bound      []headers.Binding // arguments that headers repeat
 }
 
-// passes makes a server pass on what exposed servers have, if there are any.
-func (s *Server) passes() {
-	p, ok := s.engine.(Passer)
+// setUpPassthrough makes a server pass on what exposed servers have, if there are any.
+func (s *Server) setUpPassthrough() {
+	p, ok := s.engine.(Passthrough)
 	if !ok || len(p.Exposed()) == 0 {
 		return
 	}
-	s.direct = &direct{passer: p, server: s, byName: map[string]named{}}
-	s.direct.sync()
-	s.direct.stop = p.Watch(s.direct.changed)
-	s.mcp.AddReceivingMiddleware(s.direct.lists, s.direct.requests)
+	s.direct = &exposedServers{passer: p, server: s, byName: map[string]exposedTool{}}
+	s.direct.syncTools()
+	s.direct.stop = p.Watch(s.direct.notifyChange)
+	s.mcp.AddReceivingMiddleware(s.direct.answerLists, s.direct.answerRequests)
 }
 
-// capabilities returns what a server says it has. Prompts and resources are there with servers that are exposed.
-func capabilities(e Engine, o Options) *mcp.ServerCapabilities {
+// serverCapabilities returns what a server says it has. Prompts and resources are there with servers that are exposed.
+func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}} // see offerResume
 	if _, ok := e.(LogWanter); ok {
 		c.Logging = &mcp.LoggingCapabilities{}
 	}
-	if p, ok := e.(Passer); ok && len(p.Exposed()) > 0 {
+	if p, ok := e.(Passthrough); ok && len(p.Exposed()) > 0 {
 		c.Tools.ListChanged = true
 		c.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
 		c.Prompts = &mcp.PromptCapabilities{ListChanged: true}
@@ -100,13 +100,13 @@ func (s *Server) Close() {
 	}
 }
 
-// changed passes on that something is not as it was. The SDK tells clients when its own
+// notifyChange passes on that something is not as it was. The SDK tells clients when its own
 // features change.
-func (d *direct) changed(server, method string, params json.RawMessage) {
+func (d *exposedServers) notifyChange(server, method string, params json.RawMessage) {
 	const odd = "retort-changed"
 	switch m := d.server.mcp; method {
 	case ToolsChanged:
-		d.sync()
+		d.syncTools()
 	case "notifications/prompts/list_changed":
 		m.AddPrompt(&mcp.Prompt{Name: odd}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
 		m.RemovePrompts(odd)
@@ -114,21 +114,21 @@ func (d *direct) changed(server, method string, params json.RawMessage) {
 		m.AddResource(&mcp.Resource{Name: odd, URI: "retort:" + odd}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil })
 		m.RemoveResources("retort:" + odd)
 	case "notifications/resources/updated":
-		d.updated(server, params)
+		d.notifyUpdated(server, params)
 	}
 }
 
-// sync reads the current tools of exposed servers. The SDK has a stub of each, so that it dispatches calls and
+// syncTools reads the current tools of exposed servers. The SDK has a stub of each, so that it dispatches calls and
 // notifies clients of changes. Lists contain the definitions themselves.
-func (d *direct) sync() {
+func (d *exposedServers) syncTools() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.offered()
-	byName := map[string]named{}
+	now := d.offeredTools()
+	byName := map[string]exposedTool{}
 	for _, n := range now {
 		byName[n.name] = n
 		if was, ok := d.byName[n.name]; !ok || !bytes.Equal(was.definition, n.definition) || was.tool.Server != n.tool.Server {
-			d.server.mcp.AddTool(&mcp.Tool{Name: n.name, InputSchema: json.RawMessage(`{"type":"object"}`)}, d.server.serve(d.call(n.name)))
+			d.server.mcp.AddTool(&mcp.Tool{Name: n.name, InputSchema: json.RawMessage(`{"type":"object"}`)}, d.server.serveTool(d.callHandler(n.name)))
 		}
 	}
 	for name := range d.byName {
@@ -139,8 +139,8 @@ func (d *direct) sync() {
 	d.tools, d.byName = now, byName
 }
 
-// offered returns the tools of exposed servers, each under its own name if nothing else has it, else as server__tool.
-func (d *direct) offered() (all []named) {
+// offeredTools returns the tools of exposed servers, each under its own name if nothing else has it, else as server__tool.
+func (d *exposedServers) offeredTools() (all []exposedTool) {
 	exposed, tools := d.passer.Exposed(), d.passer.Toolset()
 	count := map[string]int{}
 	for _, s := range tools.Servers {
@@ -149,7 +149,7 @@ func (d *direct) offered() (all []named) {
 		}
 		for _, t := range s.Tools {
 			if definition := d.passer.Offer(t); definition != nil {
-				all = append(all, named{t.Name, t, definition, boundOf(definition)})
+				all = append(all, exposedTool{t.Name, t, definition, boundOf(definition)})
 				count[t.Name]++
 			}
 		}
@@ -182,17 +182,17 @@ func boundOf(definition json.RawMessage) []headers.Binding {
 	return bound
 }
 
-func (d *direct) known(name string) (named, bool) {
+func (d *exposedServers) lookupTool(name string) (exposedTool, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, ok := d.byName[name]
 	return n, ok
 }
 
-// call returns the handler of a tool of an exposed server.
-func (d *direct) call(name string) handler {
+// callHandler returns the handler of a tool of an exposed server.
+func (d *exposedServers) callHandler(name string) toolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
-		n, ok := d.known(name)
+		n, ok := d.lookupTool(name)
 		if !ok {
 			return nil, core.Errorf(core.KindToolNotFound, "mcpserver", "there is no tool %q any more", name)
 		}
@@ -201,22 +201,22 @@ func (d *direct) call(name string) handler {
 			arguments = json.RawMessage("{}")
 		}
 		if req.Params.RequestState != "" {
-			answer, err := d.server.answered(ctx, req)
-			return passed(ctx, answer), err
+			answer, err := d.server.resumeAnswered(ctx, req)
+			return serverResult(ctx, answer), err
 		}
-		what := core.Passed{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments}
-		o := d.passer.Pass(asking(ctx, req), core.Request{Client: client(req)}, what)
-		if lacks := missing(req, o); lacks != nil {
+		what := core.PassthroughRequest{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments}
+		o := d.passer.Pass(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, what)
+		if lacks := missingCapability(req, o); lacks != nil {
 			return lacks, nil
 		}
-		return passed(ctx, d.server.outcome(req, o, 0)), nil
+		return serverResult(ctx, d.server.answerOutcome(req, o, 0)), nil
 	}
 }
 
-// passed puts the result of a server in the place of the Outcome that has it.
-func passed(ctx context.Context, answer any) any {
+// serverResult puts the result of a server in the place of the Outcome that has it.
+func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
-	place, has := ctx.Value(exactKey{}).(*exact)
+	place, has := ctx.Value(exactKey{}).(*exactResult)
 	if !ok || !has {
 		return answer
 	}
@@ -234,7 +234,7 @@ func passed(ctx context.Context, answer any) any {
 // notYet returns the answer to a call that waits for an approval. It is an error, because a client may check other
 // results against the tool's output schema.
 func notYet(o core.Outcome) any {
-	text, err := marshal(o)
+	text, err := marshalPlain(o)
 	if err != nil {
 		return o
 	}
@@ -243,24 +243,24 @@ func notYet(o core.Outcome) any {
 
 type exactKey struct{}
 
-// lists answers the lists that have what exposed servers have.
-func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
+// answerLists answers the lists that have what exposed servers have.
+func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case "tools/list":
 			d.passer.Awaited(ctx, awaited)
-			d.sync()
+			d.syncTools()
 			result, err := next(ctx, method, req)
 			own, ok := result.(*mcp.ListToolsResult)
 			if err != nil || !ok {
 				return result, err
 			}
-			return d.listed(own, modern(req))
+			return d.mergeTools(own, isModern(req))
 		case "tools/call":
 			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
-				d.await(ctx, p.Name)
+				d.awaitTool(ctx, p.Name)
 			}
-			place := &exact{modern: modern(req)}
+			place := &exactResult{modern: isModern(req)}
 			result, err := next(context.WithValue(ctx, exactKey{}, place), method, req)
 			if err == nil && place.raw != nil {
 				return place, nil
@@ -271,16 +271,16 @@ func (d *direct) lists(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// await waits for servers that are starting if no server has the named tool yet.
-func (d *direct) await(ctx context.Context, name string) {
-	if _, known := d.known(name); !known && !isModelTool(name) {
+// awaitTool waits for servers that are starting if no server has the named tool yet.
+func (d *exposedServers) awaitTool(ctx context.Context, name string) {
+	if _, known := d.lookupTool(name); !known && !isModelTool(name) {
 		d.passer.Awaited(ctx, awaited)
-		d.sync()
+		d.syncTools()
 	}
 }
 
-// listed returns the list of Retort's own tools, and on its last page those of exposed servers.
-func (d *direct) listed(own *mcp.ListToolsResult, modern bool) (mcp.Result, error) {
+// mergeTools returns the list of Retort's own tools, and on its last page those of exposed servers.
+func (d *exposedServers) mergeTools(own *mcp.ListToolsResult, modern bool) (mcp.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own.Tools = slices.DeleteFunc(slices.Clone(own.Tools), func(t *mcp.Tool) bool { _, theirs := d.byName[t.Name]; return theirs })
@@ -299,9 +299,9 @@ func (d *direct) listed(own *mcp.ListToolsResult, modern bool) (mcp.Result, erro
 	for _, n := range d.tools {
 		definitions = append(definitions, n.definition)
 	}
-	all, err := marshal(definitions)
+	all, err := marshalPlain(definitions)
 	if err != nil {
 		return nil, err
 	}
-	return &exact{raw: withMember(text, "tools", all), modern: modern}, nil
+	return &exactResult{raw: withMember(text, "tools", all), modern: modern}, nil
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exact represents a result that is sent unchanged: with its order of keys, digits of numbers, and kinds of content
+// exactResult represents a result that is sent unchanged: with its order of keys, digits of numbers, and kinds of content
 // that the SDK does not know.
-type exact struct {
+type exactResult struct {
 	mcp.ResultBase
 	raw    json.RawMessage
 	modern bool // it says that it is complete
 }
 
 // MarshalJSON returns the result, with what every result says since 2026-07-28 if it does not say so itself.
-func (e *exact) MarshalJSON() ([]byte, error) {
+func (e *exactResult) MarshalJSON() ([]byte, error) {
 	raw := e.raw
 	if e.modern {
 		raw = orMember(raw, "resultType", "complete")
@@ -27,13 +27,13 @@ func (e *exact) MarshalJSON() ([]byte, error) {
 	return raw, nil
 }
 
-func modern(req mcp.Request) bool {
+func isModern(req mcp.Request) bool {
 	r, ok := req.(interface{ ProtocolVersion() string })
 	return ok && r.ProtocolVersion() >= multiRoundTrip
 }
 
-// member returns where the value of an object's member begins and ends, or 0 if the object has no such member.
-func member(object []byte, name string) (from, to int) {
+// findMember returns where the value of an object's member begins and ends, or 0 if the object has no such member.
+func findMember(object []byte, name string) (from, to int) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return 0, 0
@@ -57,11 +57,11 @@ func member(object []byte, name string) (from, to int) {
 
 // withMember returns an object with another value of a member.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
-	text, err := marshal(value)
+	text, err := marshalPlain(value)
 	if err != nil {
 		return object
 	}
-	from, to := member(object, name)
+	from, to := findMember(object, name)
 	if to == 0 {
 		return orMember(object, name, value)
 	}
@@ -71,9 +71,9 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 
 // orMember returns an object that has a member, before all others if it had it not.
 func orMember(object json.RawMessage, name string, value any) json.RawMessage {
-	text, err := marshal(map[string]any{name: value})
+	text, err := marshalPlain(map[string]any{name: value})
 	rest := bytes.TrimSpace(object)
-	if _, to := member(object, name); to != 0 || err != nil || len(rest) == 0 {
+	if _, to := findMember(object, name); to != 0 || err != nil || len(rest) == 0 {
 		return object
 	}
 	rest = bytes.TrimSpace(rest[1:]) // past the brace

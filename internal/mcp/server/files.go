@@ -14,10 +14,10 @@ func (s *Server) writeFile(_ context.Context, req *mcp.CallToolRequest) (any, er
 		Append   bool   `json:"append"`
 		Session  string `json:"session"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	if err := required("path", a.Path); err != nil {
+	if err := checkRequired("path", a.Path); err != nil {
 		return nil, err
 	}
 	return s.engine.WriteFile(a.Session, a.Path, a.Content, a.Encoding, a.Append)
@@ -31,17 +31,17 @@ func (s *Server) readFile(_ context.Context, req *mcp.CallToolRequest) (any, err
 		Encoding string `json:"encoding"`
 		Session  string `json:"session"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	if err := required("path", a.Path); err != nil {
+	if err := checkRequired("path", a.Path); err != nil {
 		return nil, err
 	}
 	part, err := s.engine.ReadFile(a.Session, a.Path, a.Offset, a.Limit, a.Encoding)
 	if err != nil || part.Image == nil {
 		return part, err
 	}
-	about, err := marshal(map[string]any{"path": part.Path, "bytes": part.Bytes, "mimeType": part.MIMEType})
+	about, err := marshalPlain(map[string]any{"path": part.Path, "bytes": part.Bytes, "mimeType": part.MIMEType})
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Server) listFiles(_ context.Context, req *mcp.CallToolRequest) (any, er
 		Glob    string `json:"glob"`
 		Session string `json:"session"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
 	return s.engine.ListFiles(a.Session, a.Path, a.Glob)

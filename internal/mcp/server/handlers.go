@@ -16,9 +16,9 @@ import (
 	"retort/internal/core"
 )
 
-// arguments decodes the arguments of a call into a struct. An argument that the struct has no field for is an error
+// decodeArguments decodes the arguments of a call into a struct. An argument that the struct has no field for is an error
 // that says which one was probably meant.
-func arguments(req *mcp.CallToolRequest, into any) error {
+func decodeArguments(req *mcp.CallToolRequest, into any) error {
 	raw := req.Params.Arguments
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = json.RawMessage("{}")
@@ -59,7 +59,7 @@ func checkName(name string, known []string) error {
 		}
 	}
 	e := core.Errorf(core.KindInvalidArguments, "mcpserver", "there is no argument %q", name)
-	if near := core.Nearest(name, known, 1); len(near) > 0 {
+	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return e.WithHint("did you mean %q?", near[0])
 	}
 	return e.WithHint("arguments: %v", known)
@@ -86,35 +86,35 @@ func jsonName(kind string) string {
 	return kind
 }
 
-func required(name, value string) error {
+func checkRequired(name, value string) error {
 	if value == "" {
 		return core.Errorf(core.KindInvalidArguments, "mcpserver", "missing %q", name)
 	}
 	return nil
 }
 
-func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) searchTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
-		Query    string      `json:"query"`
-		Detail   core.Detail `json:"detail_level"`
-		Server   string      `json:"server"`
-		Category string      `json:"category"`
-		Limit    int         `json:"limit"`
+		Query    string            `json:"query"`
+		Detail   core.SearchDetail `json:"detail_level"`
+		Server   string            `json:"server"`
+		Category string            `json:"category"`
+		Limit    int               `json:"limit"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	return s.engine.Search(ctx, core.Query{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
+	return s.engine.Search(ctx, core.ToolQuery{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit})
 }
 
-func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) describeTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Name     string        `json:"name"`
 		Names    []string      `json:"names"`
 		Category string        `json:"category"`
 		Language core.Language `json:"language"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
 	names := a.Names
@@ -128,22 +128,22 @@ func (s *Server) describe(ctx context.Context, req *mcp.CallToolRequest) (any, e
 	return map[string]any{"definitions": definitions}, nil
 }
 
-func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
-	request, err := program(req)
+	request, err := programRequest(req)
 	if err != nil {
 		return nil, err
 	}
 	progress, stop := reportProgress(ctx, req)
 	defer stop()
 	request.Progress = progress
-	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
+	return s.answerOutcome(req, s.engine.Execute(withApprovalChannel(ctx, req), request), 0), nil
 }
 
-// program returns the request of a call of execute_code.
-func program(req *mcp.CallToolRequest) (r core.Request, err error) {
+// programRequest returns the request of a call of execute_code.
+func programRequest(req *mcp.CallToolRequest) (r core.ExecutionRequest, err error) {
 	var a struct {
 		Code      string        `json:"code"`
 		Language  core.Language `json:"language"`
@@ -151,72 +151,72 @@ func program(req *mcp.CallToolRequest) (r core.Request, err error) {
 		Sandbox   string        `json:"sandbox"`
 		Session   string        `json:"session"`
 		DryRun    bool          `json:"dry_run"`
-		care
+		careArguments
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return r, err
 	}
-	if err := required("code", a.Code); err != nil {
+	if err := checkRequired("code", a.Code); err != nil {
 		return r, err
 	}
 	if a.TimeoutMS < 0 || a.TimeoutMS > int64(24*time.Hour/time.Millisecond) {
 		return r, core.Errorf(core.KindInvalidArguments, "mcpserver", "argument \"timeout_ms\": %d is not between 0 and a day", a.TimeoutMS)
 	}
 	model, version := modelOf(req)
-	r = core.Request{
+	r = core.ExecutionRequest{
 		Model: model, ModelVersion: version,
-		Session: a.Session, Client: client(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
+		Session: a.Session, Client: clientName(req), Language: a.Language, Code: a.Code, Sandbox: a.Sandbox, DryRun: a.DryRun,
 		Limits: core.Limits{Timeout: time.Duration(a.TimeoutMS) * time.Millisecond},
 	}
-	return r, a.ask(&r)
+	return r, a.applyTo(&r)
 }
 
-func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	if err := required("name", a.Name); err != nil {
+	if err := checkRequired("name", a.Name); err != nil {
 		return nil, err
 	}
 	model, version := modelOf(req)
-	return s.outcome(req, s.engine.Call(asking(ctx, req), core.Request{Client: client(req), Model: model, ModelVersion: version}, a.Name, a.Arguments), 0), nil
+	return s.answerOutcome(req, s.engine.Call(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req), Model: model, ModelVersion: version}, a.Name, a.Arguments), 0), nil
 }
 
-func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		ID string `json:"execution_id"`
 	}
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	if err := required("execution_id", a.ID); err != nil {
+	if err := checkRequired("execution_id", a.ID); err != nil {
 		return nil, err
 	}
-	return s.outcome(req, s.engine.Resume(asking(ctx, req), a.ID, patience(req)), 0), nil
+	return s.answerOutcome(req, s.engine.Resume(withApprovalChannel(ctx, req), a.ID, approvalTimeout(req)), 0), nil
 }
 
-func (s *Server) stats(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) executionStats(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Session string `json:"session"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
 	return s.engine.Stats(ctx, a.Session), nil
 }
 
-func (s *Server) sanitize(_ context.Context, req *mcp.CallToolRequest) (any, error) {
-	text, err := text(req)
+func (s *Server) sanitizeText(_ context.Context, req *mcp.CallToolRequest) (any, error) {
+	text, err := textArgument(req)
 	if err != nil {
 		return nil, err
 	}
@@ -227,29 +227,29 @@ func (s *Server) sanitize(_ context.Context, req *mcp.CallToolRequest) (any, err
 	return map[string]any{"text": clean, "found": found}, nil
 }
 
-func (s *Server) restore(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+func (s *Server) restoreText(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
-	text, err := text(req)
+	text, err := textArgument(req)
 	if err != nil {
 		return nil, err
 	}
-	return s.outcome(req, s.engine.Restore(asking(ctx, req), core.Request{Client: client(req)}, text), 0), nil
+	return s.answerOutcome(req, s.engine.Restore(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, text), 0), nil
 }
 
-// text returns the one argument of tools that take a text.
-func text(req *mcp.CallToolRequest) (string, error) {
+// textArgument returns the one argument of tools that take a text.
+func textArgument(req *mcp.CallToolRequest) (string, error) {
 	var a struct {
 		Text string `json:"text"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return "", err
 	}
-	return a.Text, required("text", a.Text)
+	return a.Text, checkRequired("text", a.Text)
 }
 
-func client(req *mcp.CallToolRequest) string {
+func clientName(req *mcp.CallToolRequest) string {
 	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
 		return p.ClientInfo.Name + " " + p.ClientInfo.Version
 	}
@@ -281,8 +281,8 @@ const (
 // every is the shortest interval between progress notifications.
 const every = 200 * time.Millisecond
 
-// notice describes how far a request is.
-type notice struct {
+// progressNotice describes how far a request is.
+type progressNotice struct {
 	n    int
 	text string
 }
@@ -290,32 +290,32 @@ type notice struct {
 // reportProgress sends the number of tool calls made so far, if the client asked for progress. The returned function
 // never blocks. stop waits for the last notification.
 func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
-	tell, stop := notices(ctx, req)
+	tell, stop := sendNotices(ctx, req)
 	if tell == nil {
 		return nil, stop
 	}
-	return func(n int) { tell(notice{n, fmt.Sprintf("%d tool calls", n)}) }, stop
+	return func(n int) { tell(progressNotice{n, fmt.Sprintf("%d tool calls", n)}) }, stop
 }
 
 // reportSteps sends the steps of a task, if the client asked for progress. Steps between two notifications are left
 // out.
 func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(core.TaskStep), stop func()) {
-	tell, stop := notices(ctx, req)
+	tell, stop := sendNotices(ctx, req)
 	if tell == nil {
 		return nil, stop
 	}
 	var n atomic.Int64
-	return func(s core.TaskStep) { tell(notice{int(n.Add(1)), string(s.Phase) + ": " + s.Text}) }, stop
+	return func(s core.TaskStep) { tell(progressNotice{int(n.Add(1)), string(s.Phase) + ": " + s.Text}) }, stop
 }
 
-// notices returns a function that sends notifications, or nil if the client did not ask for progress.
-func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), stop func()) {
+// sendNotices returns a function that sends notifications, or nil if the client did not ask for progress.
+func sendNotices(ctx context.Context, req *mcp.CallToolRequest) (tell func(progressNotice), stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil, func() {}
 	}
-	latest, done := make(chan notice, 1), make(chan struct{})
-	say := func(one notice) {
+	latest, done := make(chan progressNotice, 1), make(chan struct{})
+	say := func(one progressNotice) {
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: float64(one.n), Message: one.text,
 		})
@@ -341,13 +341,13 @@ func notices(ctx context.Context, req *mcp.CallToolRequest) (tell func(notice), 
 		default:
 		}
 	})
-	return newest(latest), func() { close(done); telling.Wait() }
+	return keepNewest(latest), func() { close(done); telling.Wait() }
 }
 
-// newest keeps the notification with the largest number until it is sent.
-func newest(latest chan notice) func(notice) {
+// keepNewest keeps the notification with the largest number until it is sent.
+func keepNewest(latest chan progressNotice) func(progressNotice) {
 	var mu sync.Mutex
-	return func(n notice) {
+	return func(n progressNotice) {
 		mu.Lock()
 		defer mu.Unlock()
 		select {
@@ -361,8 +361,8 @@ func newest(latest chan notice) func(notice) {
 	}
 }
 
-// marshal encodes v as JSON without the escapes for HTML, which cost tokens and readability.
-func marshal(v any) (json.RawMessage, error) {
+// marshalPlain encodes v as JSON without the escapes for HTML, which cost tokens and readability.
+func marshalPlain(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -35,14 +35,14 @@ func (s *Server) HTTP() *HTTP {
 	events.SetMaxBytes(maxEvents)
 	return &HTTP{
 		server:    s,
-		Stateless: s.mirrored(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
-		Sessions:  lifting(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{EventStore: events, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
+		Stateless: s.checkMirrored(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
+		Sessions:  liftTasks(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{EventStore: events, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
 		Events:    mcp.NewSSEHandler(served, &mcp.SSEOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
 	}
 }
 
-// lifting returns a handler that sees what clients say of tasks; see liftTask.
-func lifting(h http.Handler) http.Handler {
+// liftTasks returns a handler that sees what clients say of tasks; see liftTask.
+func liftTasks(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Body != nil {
 			body, err := io.ReadAll(r.Body)

@@ -29,7 +29,7 @@ type lineTransport struct{ conn *lineConn }
 
 func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
 	return &lineTransport{&lineConn{
-		in: in, out: out, lines: make(chan line), closed: make(chan struct{}), drained: make(chan struct{}), calls: map[jsonrpc.ID]*inCall{},
+		in: in, out: out, lines: make(chan readLine), closed: make(chan struct{}), drained: make(chan struct{}), calls: map[jsonrpc.ID]*inCall{},
 	}}
 }
 
@@ -39,9 +39,9 @@ func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
 	return t.conn, nil
 }
 
-// line describes what was read up to a newline. It is not whole if it was too long, and has no text then, nor if err
+// readLine describes what was read up to a newline. It is not whole if it was too long, and has no text then, nor if err
 // is set.
-type line struct {
+type readLine struct {
 	text  []byte
 	whole bool
 	err   error
@@ -51,7 +51,7 @@ type line struct {
 type lineConn struct {
 	in     io.ReadCloser
 	out    io.WriteCloser
-	lines  chan line
+	lines  chan readLine
 	queue  []jsonrpc.Message // read and not yet returned
 	begun  bool              // initialize has come: requests need not say their version
 	once   sync.Once
@@ -68,12 +68,12 @@ type lineConn struct {
 // inCall represents a request of the client that has no answer yet.
 type inCall struct {
 	initialize, cancelled bool
-	lasts                 bool   // until its stream ends: nobody waits for its answer
-	batch                 *batch // that it came in; nil: in none
+	lasts                 bool          // until its stream ends: nobody waits for its answer
+	batch                 *batchAnswers // that it came in; nil: in none
 }
 
-// batch collects the answers to the requests of a batch.
-type batch struct {
+// batchAnswers collects the answers to the requests of a batch.
+type batchAnswers struct {
 	open    int // requests without an answer
 	answers []json.RawMessage
 }
@@ -97,19 +97,19 @@ func (c *lineConn) readLines() {
 	for {
 		text, whole, err := nextLine(in)
 		if len(text) > 0 || !whole {
-			if !c.hand(line{text: text, whole: whole}) {
+			if !c.handLine(readLine{text: text, whole: whole}) {
 				return
 			}
 		}
 		if err != nil {
-			c.hand(line{err: err})
+			c.handLine(readLine{err: err})
 			return
 		}
 	}
 }
 
-// hand reports whether the connection is still open.
-func (c *lineConn) hand(l line) bool {
+// handLine reports whether the connection is still open.
+func (c *lineConn) handLine(l readLine) bool {
 	select {
 	case c.lines <- l:
 		return true
@@ -139,13 +139,13 @@ func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	}
 }
 
-// drain refuses new requests, and ends the connection when the pending ones are answered or the time is over. The
+// drainRequests refuses new requests, and ends the connection when the pending ones are answered or the time is over. The
 // SDK's connection would wait for them without sending their answers.
-func (c *lineConn) drain(patience time.Duration) {
+func (c *lineConn) drainRequests(patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drains = true
-	c.settle()
+	c.closeIfDrained()
 	time.AfterFunc(patience, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -153,8 +153,8 @@ func (c *lineConn) drain(patience time.Duration) {
 	})
 }
 
-// settle ends a connection that drains once no request is without an answer. The caller holds mu.
-func (c *lineConn) settle() {
+// closeIfDrained ends a connection that drains once no request is without an answer. The caller holds mu.
+func (c *lineConn) closeIfDrained() {
 	for _, call := range c.calls {
 		if !call.lasts {
 			return
@@ -188,7 +188,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			if l.err != nil {
 				return nil, l.err
 			}
-			if err := c.receive(l); err != nil {
+			if err := c.receiveLine(l); err != nil {
 				return nil, err
 			}
 		}
@@ -198,15 +198,15 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return next, nil
 }
 
-// receive puts the messages of a line into the queue, or answers them. The error is one of
+// receiveLine puts the messages of a line into the queue, or answers them. The error is one of
 // writing.
-func (c *lineConn) receive(l line) error {
+func (c *lineConn) receiveLine(l readLine) error {
 	if !l.whole {
-		return c.send(refuse(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).Text())
+		return c.writeMessage(refuse(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).Text())
 	}
 	if !isBatch(l.text) {
-		if refused := c.take(l.text, nil); refused != nil {
-			return c.send(refused.Text())
+		if refused := c.queueMessage(l.text, nil); refused != nil {
+			return c.writeMessage(refused.Text())
 		}
 		return nil
 	}
@@ -215,7 +215,7 @@ func (c *lineConn) receive(l line) error {
 		refused = refuse(nil, jsonrpc.CodeInvalidRequest, "a batch is for versions of the protocol before %s, after initialize", noBatches)
 	}
 	if refused != nil {
-		return c.send(refused.Text())
+		return c.writeMessage(refused.Text())
 	}
 	return c.receiveBatch(messages)
 }
@@ -229,17 +229,17 @@ func (c *lineConn) hasBatches() bool {
 // receiveBatch takes the messages of a batch. The answer is sent when the last of its requests
 // has one; a batch without requests has none.
 func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
-	b := &batch{open: 1} // until all are taken
+	b := &batchAnswers{open: 1} // until all are taken
 	for _, text := range messages {
-		if refused := c.take(text, b); refused != nil {
+		if refused := c.queueMessage(text, b); refused != nil {
 			b.answers = append(b.answers, refused.Text())
 		}
 	}
-	return c.finish(b, nil)
+	return c.finishBatch(b, nil)
 }
 
-// take puts a message into the queue, or says why it is refused. Some messages are ignored.
-func (c *lineConn) take(text []byte, b *batch) *Refusal {
+// queueMessage puts a message into the queue, or says why it is refused. Some messages are ignored.
+func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *Refusal {
 	msg, refused := ParseMessage(liftTask(text))
 	if refused != nil || msg == nil {
 		return refused
@@ -247,10 +247,10 @@ func (c *lineConn) take(text []byte, b *batch) *Refusal {
 	if r, ok := msg.(*jsonrpc.Request); ok {
 		switch {
 		case r.IsCall():
-			if refused := c.begin(r, b); refused != nil {
+			if refused := c.beginRequest(r, b); refused != nil {
 				return refused
 			}
-		case r.Method == "notifications/cancelled" && !c.cancel(r.Params):
+		case r.Method == "notifications/cancelled" && !c.cancelRequest(r.Params):
 			return nil
 		}
 	}
@@ -258,8 +258,8 @@ func (c *lineConn) take(text []byte, b *batch) *Refusal {
 	return nil
 }
 
-// begin takes up a request, or says why it is refused.
-func (c *lineConn) begin(r *jsonrpc.Request, b *batch) *Refusal {
+// beginRequest takes up a request, or says why it is refused.
+func (c *lineConn) beginRequest(r *jsonrpc.Request, b *batchAnswers) *Refusal {
 	id, _ := json.Marshal(r.ID.Raw()) // a string or an integer
 	if err := c.checkVersion(r); err != nil {
 		return &Refusal{ID: id, Error: err}
@@ -322,9 +322,9 @@ func invalidParams(format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// cancel records that a request was cancelled, and reports whether the server must be told. It ignores requests that
+// cancelRequest records that a request was cancelled, and reports whether the server must be told. It ignores requests that
 // have not arrived yet, that were answered or cancelled before, and initialize, which cannot be cancelled.
-func (c *lineConn) cancel(params json.RawMessage) bool {
+func (c *lineConn) cancelRequest(params json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(params, &members) != nil {
 		return false
@@ -354,7 +354,7 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		if err != nil {
 			return fmt.Errorf("a message cannot be encoded: %w", err)
 		}
-		return c.send(text)
+		return c.writeMessage(text)
 	}
 	text, err := jsonrpc.EncodeMessage(r)
 	if err != nil { // the client waits for an answer
@@ -363,15 +363,15 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(r, text)
+	return c.sendAnswer(r, text)
 }
 
-// answer sends the answer to a request, or adds it to that of its batch.
-func (c *lineConn) answer(r *jsonrpc.Response, text []byte) error {
+// sendAnswer sends the answer to a request, or adds it to that of its batch.
+func (c *lineConn) sendAnswer(r *jsonrpc.Response, text []byte) error {
 	c.mu.Lock()
 	call := c.calls[r.ID]
 	delete(c.calls, r.ID)
-	c.settle()
+	c.closeIfDrained()
 	if call != nil && call.initialize {
 		var chosen struct {
 			Version string `json:"protocolVersion"`
@@ -382,22 +382,22 @@ func (c *lineConn) answer(r *jsonrpc.Response, text []byte) error {
 	c.mu.Unlock()
 	switch {
 	case call == nil:
-		return c.send(text)
+		return c.writeMessage(text)
 	case call.cancelled:
 		text = nil
 	}
 	switch {
 	case call.batch != nil:
-		return c.finish(call.batch, text)
+		return c.finishBatch(call.batch, text)
 	case text == nil:
 		return nil
 	}
-	return c.send(text)
+	return c.writeMessage(text)
 }
 
-// finish adds an answer to a batch, and sends the batch if it is complete. text is nil for a request without an
+// finishBatch adds an answer to a batch, and sends the batch if it is complete. text is nil for a request without an
 // answer.
-func (c *lineConn) finish(b *batch, text []byte) error {
+func (c *lineConn) finishBatch(b *batchAnswers, text []byte) error {
 	c.mu.Lock()
 	if b.open--; text != nil {
 		b.answers = append(b.answers, text)
@@ -411,11 +411,11 @@ func (c *lineConn) finish(b *batch, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.send(all)
+	return c.writeMessage(all)
 }
 
-// send writes a message whole.
-func (c *lineConn) send(text []byte) error {
+// writeMessage writes a message whole.
+func (c *lineConn) writeMessage(text []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, err := c.out.Write(append(text, '\n'))

@@ -25,7 +25,7 @@ type brisk struct {
 	began chan struct{}
 }
 
-func (b brisk) Execute(ctx context.Context, r core.Request) core.Outcome {
+func (b brisk) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
 	if r.Code == "wait" {
 		b.began <- struct{}{}
 		<-ctx.Done()
@@ -34,7 +34,7 @@ func (b brisk) Execute(ctx context.Context, r core.Request) core.Outcome {
 	return core.Outcome{ExecutionID: "x1", Status: core.StatusOK, Result: json.RawMessage(`1`)}
 }
 
-func (b brisk) Decide(string, string, core.Answer) error { return nil }
+func (b brisk) Decide(string, string, core.ApprovalAnswer) error { return nil }
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
@@ -233,7 +233,7 @@ func TestCancelInitialize(t *testing.T) {
 	c := &lineConn{calls: nil}
 	c.calls = map[jsonrpc.ID]*inCall{idOf(t, "1"): {initialize: true}, idOf(t, "2"): {}}
 	for id, want := range map[string]bool{"1": false, "2": true, "3": false} {
-		if got := c.cancel(json.RawMessage(`{"requestId":` + id + `}`)); got != want {
+		if got := c.cancelRequest(json.RawMessage(`{"requestId":` + id + `}`)); got != want {
 			t.Errorf("request %s: cancelled %v, want %v", id, got, want)
 		}
 	}
@@ -302,7 +302,7 @@ func FuzzClientLines(f *testing.F) {
 		}
 		eras := []string{"2025-11-25", multiRoundTrip, "2025-03-26"}
 		c := speak(t, eras[int(era)%len(eras)])
-		for line := range strings.Lines(testenv.Messages(choices) + "\n" + string(raw) + "\n") {
+		for line := range strings.Lines(testenv.MakeMessages(choices) + "\n" + string(raw) + "\n") {
 			c.write(line)
 		}
 		if strings.Contains(string(raw), "sync") && strings.Contains(string(raw), `"id"`) {

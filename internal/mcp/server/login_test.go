@@ -89,7 +89,7 @@ func TestLoginInTheMiddle(t *testing.T) {
 		for name, c := range map[string]struct {
 			action string
 			logs   string // "": nobody; "here": at the address; "elsewhere": at the command line
-			status core.Status
+			status core.OutcomeStatus
 		}{
 			"logs in":                     {"accept", "here", core.StatusOK},
 			"logs in at the command line": {"accept", "elsewhere", core.StatusOK},
@@ -140,7 +140,7 @@ func TestLoginStopsTheClock(t *testing.T) {
 	})
 	var person sync.WaitGroup
 	defer person.Wait()
-	ctx = core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.Answer, bool) {
+	ctx = core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		person.Go(func() {
 			if pauses.Load() == 0 {
 				t.Error("the clock is not paused while the person logs in")
@@ -149,7 +149,7 @@ func TestLoginStopsTheClock(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return core.Answer{Approve: true, Scope: core.ScopeRun}, true
+		return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 	})
 	if o := e.Execute(ctx, retort.Request{Code: "return await vault.hello({})"}); o.Status != core.StatusOK || server.Count("call hello") != 1 {
 		t.Errorf("%s %+v, %d calls", o.Status, o.Error, server.Count("call hello"))

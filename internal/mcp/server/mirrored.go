@@ -17,9 +17,9 @@ import (
 
 const nameHeader = "Mcp-Name"
 
-// mirrored compares the headers of a request with its body where the SDK does not: proxies between a client and
+// checkMirrored compares the headers of a request with its body where the SDK does not: proxies between a client and
 // Retort decide by headers, and Retort by the body. next gets decoded names and compares them byte for byte.
-func (s *Server) mirrored(next http.Handler) http.Handler {
+func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {
 			next.ServeHTTP(w, r)
@@ -27,21 +27,21 @@ func (s *Server) mirrored(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			mismatch(w, nil, errors.New("the request did not arrive whole"))
+			writeMismatch(w, nil, errors.New("the request did not arrive whole"))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if id, err := s.mirrors(r.Context(), r.Header, body); err != nil {
-			mismatch(w, id, err)
+		if id, err := s.compareHeaders(r.Context(), r.Header, body); err != nil {
+			writeMismatch(w, id, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// mirrors returns the difference between headers and body, and the id of the request. The SDK refuses bodies that are
+// compareHeaders returns the difference between headers and body, and the id of the request. The SDK refuses bodies that are
 // not requests.
-func (s *Server) mirrors(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
+func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
 	var message, params map[string]json.RawMessage // keys count as they are spelled
 	var method, tool string
 	if json.Unmarshal(body, &message) != nil || json.Unmarshal(message["method"], &method) != nil {
@@ -58,16 +58,16 @@ func (s *Server) mirrors(ctx context.Context, header http.Header, body []byte) (
 	if method != "tools/call" || s.direct == nil || json.Unmarshal(message["params"], &params) != nil || json.Unmarshal(params["name"], &tool) != nil {
 		return id, nil
 	}
-	s.direct.await(ctx, tool)
-	n, ok := s.direct.known(tool)
+	s.direct.awaitTool(ctx, tool)
+	n, ok := s.direct.lookupTool(tool)
 	if !ok {
 		return id, nil
 	}
 	return id, headers.Check(header, n.bound, params["arguments"])
 }
 
-// mismatch answers a request whose headers contradict its body.
-func mismatch(w http.ResponseWriter, id json.RawMessage, why error) {
+// writeMismatch answers a request whose headers contradict its body.
+func writeMismatch(w http.ResponseWriter, id json.RawMessage, why error) {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}

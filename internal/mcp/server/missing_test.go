@@ -38,12 +38,12 @@ func TestMissingCapability(t *testing.T) {
 		client               *mcp.ClientOptions
 		want                 string // data of the error of the protocol; "": another error
 	}{
-		"modern":             {eras[1], direct, elicitation, nil, `{"requiredCapabilities":{"elicitation":{}}}`},
+		"modern":             {eras[1], exposedServers, elicitation, nil, `{"requiredCapabilities":{"elicitation":{}}}`},
 		"both":               {eras[1], "servers: {up: {expose: direct, sampling: allow}}", elicitation, nil, `{"requiredCapabilities":{"elicitation":{},"sampling":{}}}`},
 		"withheld":           {eras[1], "servers: {up: {expose: direct, elicitation: deny}}", elicitation, nil, ""},
-		"rubbish":            {eras[1], direct, `{"requiredCapabilities":["elicitation"]}`, nil, ""},
-		"legacy":             {eras[0], direct, elicitation, nil, ""},
-		"offered, of no use": {eras[1], direct, elicitation, &mcp.ClientOptions{ElicitationHandler: person}, ""},
+		"rubbish":            {eras[1], exposedServers, `{"requiredCapabilities":["elicitation"]}`, nil, ""},
+		"legacy":             {eras[0], exposedServers, elicitation, nil, ""},
+		"offered, of no use": {eras[1], exposedServers, elicitation, &mcp.ClientOptions{ElicitationHandler: person}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := connect(t, c.settings, c.era, c.client, upstream("up", needy(c.needs)))
@@ -58,7 +58,7 @@ func TestMissingCapability(t *testing.T) {
 		})
 	}
 	// A server that asks by what it answers needs it as well.
-	s := connect(t, direct, eras[1], nil, upstream("up", asking(eras[1])))
+	s := connect(t, exposedServers, eras[1], nil, upstream("up", withApprovalChannel(eras[1])))
 	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_colour"})
 	told(t, err, `{"requiredCapabilities":{"elicitation":{}}}`)
 }

@@ -13,16 +13,16 @@ import (
 )
 
 // shownBy returns a peer that says what the client of a request shows to a person.
-func shownBy(req mcp.Request) *core.Peer {
+func shownBy(req mcp.Request) *core.ClientPeer {
 	caps := capabilitiesOf(req)
 	if caps == nil || caps.Elicitation == nil {
-		return &core.Peer{}
+		return &core.ClientPeer{}
 	}
-	return &core.Peer{Forms: showing(caps, core.Asked{}), Pages: showing(caps, core.Asked{Page: "any"})}
+	return &core.ClientPeer{Forms: canShowQuestion(caps, core.ServerRequest{}), Pages: canShowQuestion(caps, core.ServerRequest{Page: "any"})}
 }
 
-// showing reports whether a client with caps can show a question to a person.
-func showing(caps *mcp.ClientCapabilities, a core.Asked) bool {
+// canShowQuestion reports whether a client with caps can show a question to a person.
+func canShowQuestion(caps *mcp.ClientCapabilities, a core.ServerRequest) bool {
 	switch e := caps.Elicitation; {
 	case e == nil:
 		return false
@@ -35,14 +35,14 @@ func showing(caps *mcp.ClientCapabilities, a core.Asked) bool {
 
 // pageOf returns the question whether a person opens a server's page. The client gets an id of Retort's, because
 // servers do not know each other's ids.
-func pageOf(a core.Asked) *mcp.ElicitParams {
+func pageOf(a core.ServerRequest) *mcp.ElicitParams {
 	var p struct {
 		Message string `json:"message"`
 		Origin  string `json:"url"`
 	}
 	_ = json.Unmarshal(a.Params, &p) // what is no text is not shown
 	text := fmt.Sprintf("The server %q wants you to open a page at %s for its tool %s; it is not Retort that asks. Look at the address before you give that page anything.\n\n%s",
-		a.Server, core.Legible(p.Origin), core.Legible(a.Tool), core.Legible(clippedTo(p.Message, maxQuestion)))
+		a.Server, core.EscapeIllegible(p.Origin), core.EscapeIllegible(a.Tool), core.EscapeIllegible(clippedTo(p.Message, maxQuestion)))
 	return &mcp.ElicitParams{Mode: "url", Message: text, URL: a.Page, ElicitationID: rand.Text()}
 }
 

@@ -15,19 +15,19 @@ import (
 
 const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=geheim"
 
-// pages is a server with tools that want a page opened first: get_first refuses calls until
+// openedPages is a server with tools that want a page opened first: get_first refuses calls until
 // then, get_midst asks in the midst of a call.
-type pages struct {
-	mu     sync.Mutex
-	url    string
-	quiet  bool // tells nobody when the person is done
-	opened bool
-	ids    []string
-	done   func()
-	calls  int
+type openedPages struct {
+	mu        sync.Mutex
+	url       string
+	quiet     bool // tells nobody when the person is done
+	opened    bool
+	ids       []string
+	closePage func()
+	calls     int
 }
 
-func (p *pages) server(protocols ...string) *mcp.Server {
+func (p *openedPages) server(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "pages", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: protocols})
 	tool := func(name string, h mcp.ToolHandler) {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)
@@ -43,7 +43,7 @@ func (p *pages) server(protocols ...string) *mcp.Server {
 		}
 		ask := p.asks()
 		if !p.quiet {
-			p.done = func() {
+			p.closePage = func() {
 				_ = req.Session.NotifyElicitationComplete(context.WithoutCancel(ctx), &mcp.ElicitationCompleteParams{ElicitationID: ask.ElicitationID})
 			}
 		}
@@ -70,13 +70,13 @@ func (p *pages) server(protocols ...string) *mcp.Server {
 }
 
 // asks is the question. The caller holds mu.
-func (p *pages) asks() *mcp.ElicitParams {
+func (p *openedPages) asks() *mcp.ElicitParams {
 	p.ids = append(p.ids, fmt.Sprintf("id-%d", len(p.ids)))
 	return &mcp.ElicitParams{Mode: "url", URL: p.url, ElicitationID: p.ids[len(p.ids)-1], Message: "Connect ada@example.com"}
 }
 
 // reader is a client whose person does what action says with pages.
-func (p *pages) reader(t *testing.T, action string, asked, completed *[]string) *mcp.ClientOptions {
+func (p *openedPages) reader(t *testing.T, action string, asked, completed *[]string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}, Form: &mcp.FormElicitationCapabilities{}}},
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -86,8 +86,8 @@ func (p *pages) reader(t *testing.T, action string, asked, completed *[]string) 
 			if strings.HasPrefix(req.Params.ElicitationID, "id-") {
 				t.Errorf("the id %q is the server's own", req.Params.ElicitationID)
 			}
-			if p.opened = action == "accept"; p.opened && p.done != nil {
-				go p.done()
+			if p.opened = action == "accept"; p.opened && p.closePage != nil {
+				go p.closePage()
 			}
 			return &mcp.ElicitResult{Action: action}, nil
 		},
@@ -122,9 +122,9 @@ func TestPagesToOpen(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(era, " to ", theirs, " quiet ", quiet), func(t *testing.T) {
 			t.Parallel()
-			p := &pages{url: secretPage, quiet: quiet}
+			p := &openedPages{url: secretPage, quiet: quiet}
 			var asked, completed []string
-			s := connect(t, direct, era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs)))
+			s := connect(t, exposedServers, era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs)))
 			for way, call := range waysTo(t, s) {
 				p.mu.Lock()
 				p.opened, p.calls = false, 0
@@ -170,13 +170,13 @@ func TestPagesThatNobodyOpens(t *testing.T) {
 			if era == theirs && !testenv.Full() {
 				continue // TestPagesToOpen tests every pair of eras
 			}
-			p := &pages{url: secretPage}
+			p := &openedPages{url: secretPage}
 			var asked, completed []string
 			for name, s := range map[string]*mcp.ClientSession{
-				"shows forms only": connect(t, direct, era, forms, upstream("up", p.server(theirs))),
-				"shows nothing":    connect(t, direct, era, nil, upstream("up", p.server(theirs))),
+				"shows forms only": connect(t, exposedServers, era, forms, upstream("up", p.server(theirs))),
+				"shows nothing":    connect(t, exposedServers, era, nil, upstream("up", p.server(theirs))),
 				"may not be asked": connect(t, "servers: {up: {expose: direct, elicitation: deny}}", era, p.reader(t, "accept", &asked, &completed), upstream("up", p.server(theirs))),
-				"declines":         connect(t, direct, era, p.reader(t, "decline", &asked, &completed), upstream("up", p.server(theirs))),
+				"declines":         connect(t, exposedServers, era, p.reader(t, "decline", &asked, &completed), upstream("up", p.server(theirs))),
 			} {
 				for way, call := range waysTo(t, s) {
 					for _, tool := range []string{"get_first", "get_midst"} {
@@ -211,9 +211,9 @@ func TestPagesThatAreRefused(t *testing.T) {
 		"no host": "https:///x", "hidden": "https://a.example/\u202egnp", "long": "https://a.example/" + strings.Repeat("x", 9000), "letters": "https://b\u0430nk.example/",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pages{url: address}
+			p := &openedPages{url: address}
 			var asked, completed []string
-			s := connect(t, direct, eras[0], p.reader(t, "accept", &asked, &completed), upstream("up", p.server()))
+			s := connect(t, exposedServers, eras[0], p.reader(t, "accept", &asked, &completed), upstream("up", p.server()))
 			for _, tool := range []string{"get_first", "get_midst"} {
 				if got := waysTo(t, s)["program"](tool); strings.Contains(got, "let in") || !strings.Contains(got, `"status":"error"`) {
 					t.Error(got)

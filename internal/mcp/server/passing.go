@@ -31,23 +31,23 @@ var (
 	Prompts   = Kind{"prompts/list", "prompts", "name", "get_prompt"}
 )
 
-// Listed represents one thing of a server, as it was received.
-type Listed struct {
+// ListedItem represents one thing of a server, as it was received.
+type ListedItem struct {
 	Server string
 	Item   json.RawMessage
 }
 
-// thing represents an item of an exposed server, under the name that clients know.
-type thing struct {
+// exposedItem represents an item of an exposed server, under the name that clients know.
+type exposedItem struct {
 	server, own, name string
 	item              json.RawMessage
 }
 
-// things returns all items of a kind. An item whose name several servers use gets a name with its server:
+// listItems returns all items of a kind. An item whose name several servers use gets a name with its server:
 // retort://SERVER/URI for resources, server__name for prompts.
-func (d *direct) things(ctx context.Context, k Kind) []thing {
+func (d *exposedServers) listItems(ctx context.Context, k Kind) []exposedItem {
 	count := map[string]int{}
-	var all []thing
+	var all []exposedItem
 	for _, l := range d.passer.Listed(ctx, k) {
 		var members map[string]json.RawMessage
 		var own string
@@ -55,11 +55,11 @@ func (d *direct) things(ctx context.Context, k Kind) []thing {
 			continue
 		}
 		count[own]++
-		all = append(all, thing{l.Server, own, own, l.Item})
+		all = append(all, exposedItem{l.Server, own, own, l.Item})
 	}
 	for i, t := range all {
 		if count[t.own] > 1 {
-			all[i].name = k.prefixed(t)
+			all[i].name = k.prefixedName(t)
 			all[i].item = withMember(t.item, k.Key, all[i].name)
 		}
 	}
@@ -68,64 +68,64 @@ func (d *direct) things(ctx context.Context, k Kind) []thing {
 
 const ownScheme = "retort://"
 
-func (k Kind) prefixed(t thing) string {
+func (k Kind) prefixedName(t exposedItem) string {
 	if k == Prompts {
 		return t.server + "__" + t.own
 	}
 	return ownScheme + url.PathEscape(t.server) + "/" + t.own
 }
 
-// requests answers the requests of clients to exposed servers that do not concern tools.
-func (d *direct) requests(next mcp.MethodHandler) mcp.MethodHandler {
+// answerRequests answers the requests of clients to exposed servers that do not concern tools.
+func (d *exposedServers) answerRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		for _, k := range []Kind{Resources, Templates, Prompts} {
 			if k.Method == method {
-				return d.list(ctx, k, req)
+				return d.listResult(ctx, k, req)
 			}
 		}
 		switch params := req.GetParams().(type) {
 		case *mcp.ReadResourceParams:
-			return d.read(ctx, req, params.URI)
+			return d.readResource(ctx, req, params.URI)
 		case *mcp.GetPromptParams:
-			return d.prompt(ctx, req, params)
+			return d.getPrompt(ctx, req, params)
 		case *mcp.CompleteParams:
-			return d.complete(ctx, req, params)
+			return d.completeArgument(ctx, req, params)
 		}
 		return next(ctx, method, req)
 	}
 }
 
-func (d *direct) list(ctx context.Context, k Kind, req mcp.Request) (mcp.Result, error) {
+func (d *exposedServers) listResult(ctx context.Context, k Kind, req mcp.Request) (mcp.Result, error) {
 	items := []json.RawMessage{}
-	for _, t := range d.things(ctx, k) {
+	for _, t := range d.listItems(ctx, k) {
 		items = append(items, t.item)
 	}
-	return answer(req, map[string]any{k.Member: items})
+	return ownResult(req, map[string]any{k.Member: items})
 }
 
-// answer returns a result of Retort's own.
-func answer(req mcp.Request, members map[string]any) (mcp.Result, error) {
-	if modern(req) {
+// ownResult returns a result of Retort's own.
+func ownResult(req mcp.Request, members map[string]any) (mcp.Result, error) {
+	if isModern(req) {
 		members["ttlMs"], members["cacheScope"] = 0, "private"
 	}
-	raw, err := marshal(members)
+	raw, err := marshalPlain(members)
 	if err != nil {
 		return nil, err
 	}
-	return &exact{raw: raw, modern: modern(req)}, nil
+	return &exactResult{raw: raw, modern: isModern(req)}, nil
 }
 
-func (d *direct) read(ctx context.Context, req mcp.Request, uri string) (mcp.Result, error) {
-	server, own, ok := d.resource(ctx, uri)
+func (d *exposedServers) readResource(ctx context.Context, req mcp.Request, uri string) (mcp.Result, error) {
+	server, own, ok := d.findResource(ctx, uri)
 	if !ok {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	return d.pass(ctx, req, core.Passed{Server: server, Method: "resources/read", Tool: Resources.Tool}, map[string]any{"uri": own})
+	return d.passRequest(ctx, req, core.PassthroughRequest{Server: server, Method: "resources/read", Tool: Resources.Tool}, map[string]any{"uri": own})
 }
 
-// resource finds the server that has a resource: by the name of the server in the URI, by its
+// findResource finds the server that has a resource: by the name of the server in the URI, by its
 // lists, by its templates; or the only one there is.
-func (d *direct) resource(ctx context.Context, uri string) (server, own string, ok bool) {
+func (d *exposedServers) findResource(ctx context.Context, uri string) (server, own string, ok bool) {
 	exposed := d.passer.Exposed()
 	if rest, prefixed := strings.CutPrefix(uri, ownScheme); prefixed {
 		name, own, _ := strings.Cut(rest, "/")
@@ -135,13 +135,13 @@ func (d *direct) resource(ctx context.Context, uri string) (server, own string, 
 			}
 		}
 	}
-	for _, t := range d.things(ctx, Resources) {
+	for _, t := range d.listItems(ctx, Resources) {
 		if t.name == uri {
 			return t.server, t.own, true
 		}
 	}
-	for _, t := range d.things(ctx, Templates) {
-		if fits(t.own, uri) {
+	for _, t := range d.listItems(ctx, Templates) {
+		if matchesTemplate(t.own, uri) {
 			return t.server, uri, true
 		}
 	}
@@ -153,8 +153,8 @@ func (d *direct) resource(ctx context.Context, uri string) (server, own string, 
 
 var expression = regexp.MustCompile(`\\\{[^{}]*\\\}`)
 
-// fits reports whether a URI can be made of a template.
-func fits(template, uri string) bool {
+// matchesTemplate reports whether a URI can be made of a template.
+func matchesTemplate(template, uri string) bool {
 	if len(template) > 2048 || len(uri) > 8192 {
 		return false
 	}
@@ -162,7 +162,7 @@ func fits(template, uri string) bool {
 	return err == nil && pattern.MatchString(uri)
 }
 
-func (d *direct) prompt(ctx context.Context, req mcp.Request, params *mcp.GetPromptParams) (mcp.Result, error) {
+func (d *exposedServers) getPrompt(ctx context.Context, req mcp.Request, params *mcp.GetPromptParams) (mcp.Result, error) {
 	t, ok := d.promptOf(ctx, params.Name)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown prompt " + params.Name}
@@ -171,37 +171,37 @@ func (d *direct) prompt(ctx context.Context, req mcp.Request, params *mcp.GetPro
 	if params.Arguments != nil {
 		own["arguments"] = params.Arguments
 	}
-	return d.pass(ctx, req, core.Passed{Server: t.server, Method: "prompts/get", Tool: Prompts.Tool}, own)
+	return d.passRequest(ctx, req, core.PassthroughRequest{Server: t.server, Method: "prompts/get", Tool: Prompts.Tool}, own)
 }
 
 // promptOf finds the server that has a prompt: by the lists, by the name of the server before it,
 // or the only one there is. A server that wants a login first lists nothing.
-func (d *direct) promptOf(ctx context.Context, name string) (thing, bool) {
-	if t, ok := d.find(ctx, Prompts, name); ok {
+func (d *exposedServers) promptOf(ctx context.Context, name string) (exposedItem, bool) {
+	if t, ok := d.findItem(ctx, Prompts, name); ok {
 		return t, true
 	}
 	exposed := d.passer.Exposed()
 	for _, s := range exposed {
 		if own, prefixed := strings.CutPrefix(name, s+"__"); prefixed {
-			return thing{server: s, own: own}, true
+			return exposedItem{server: s, own: own}, true
 		}
 	}
 	if len(exposed) == 1 {
-		return thing{server: exposed[0], own: name}, true
+		return exposedItem{server: exposed[0], own: name}, true
 	}
-	return thing{}, false
+	return exposedItem{}, false
 }
 
-func (d *direct) find(ctx context.Context, k Kind, name string) (thing, bool) {
-	for _, t := range d.things(ctx, k) {
+func (d *exposedServers) findItem(ctx context.Context, k Kind, name string) (exposedItem, bool) {
+	for _, t := range d.listItems(ctx, k) {
 		if t.name == name {
 			return t, true
 		}
 	}
-	return thing{}, false
+	return exposedItem{}, false
 }
 
-func (d *direct) complete(ctx context.Context, req mcp.Request, params *mcp.CompleteParams) (mcp.Result, error) {
+func (d *exposedServers) completeArgument(ctx context.Context, req mcp.Request, params *mcp.CompleteParams) (mcp.Result, error) {
 	if params.Ref == nil || params.Argument.Name == "" {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref and argument.name are needed"}
 	}
@@ -209,69 +209,69 @@ func (d *direct) complete(ctx context.Context, req mcp.Request, params *mcp.Comp
 	if params.Ref.Type == "ref/resource" {
 		kind, name = Templates, params.Ref.URI
 	}
-	t, ok := d.find(ctx, kind, name)
+	t, ok := d.findItem(ctx, kind, name)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no " + name}
 	}
-	ref := map[string]any{"type": params.Ref.Type, kind.reference(): t.own}
+	ref := map[string]any{"type": params.Ref.Type, kind.referenceType(): t.own}
 	own := map[string]any{"ref": ref, "argument": params.Argument}
 	if params.Context != nil {
 		own["context"] = params.Context
 	}
-	return d.pass(ctx, req, core.Passed{Server: t.server, Method: "completion/complete", Tool: kind.Tool}, own)
+	return d.passRequest(ctx, req, core.PassthroughRequest{Server: t.server, Method: "completion/complete", Tool: kind.Tool}, own)
 }
 
-func (k Kind) reference() string {
+func (k Kind) referenceType() string {
 	if k == Prompts {
 		return "name"
 	}
 	return "uri"
 }
 
-// pass makes a request to a server.
-func (d *direct) pass(ctx context.Context, req mcp.Request, what core.Passed, params map[string]any) (mcp.Result, error) {
-	arguments, err := marshal(params)
+// passRequest makes a request to a server.
+func (d *exposedServers) passRequest(ctx context.Context, req mcp.Request, what core.PassthroughRequest, params map[string]any) (mcp.Result, error) {
+	arguments, err := marshalPlain(params)
 	if err != nil {
 		return nil, err
 	}
 	what.Arguments = arguments
-	o, asked, err := d.passed(ctx, req, what)
+	o, asked, err := d.passOnce(ctx, req, what)
 	if err != nil || asked != nil {
 		return asked, err
 	}
 	if o.Status == core.StatusOK {
 		result := o.Result
-		if modern(req) && what.Method == "resources/read" {
+		if isModern(req) && what.Method == "resources/read" {
 			result = orMember(orMember(result, "ttlMs", 0), "cacheScope", "private")
 		}
-		return &exact{raw: result, modern: modern(req)}, nil
+		return &exactResult{raw: result, modern: isModern(req)}, nil
 	}
-	return nil, failure(o)
+	return nil, requestError(o)
 }
 
-// passed returns the outcome of a request to a server, or the questions that wait for the person at the client.
-func (d *direct) passed(ctx context.Context, req mcp.Request, what core.Passed) (o core.Outcome, asked mcp.Result, err error) {
+// passOnce returns the outcome of a request to a server, or the questions that wait for the person at the client.
+func (d *exposedServers) passOnce(ctx context.Context, req mcp.Request, what core.PassthroughRequest) (o core.Outcome, asked mcp.Result, err error) {
 	var answer any
 	if state, again := roundOf(ctx); again && state.Execution != "" {
-		answer, err = d.server.answered(ctx, req)
+		answer, err = d.server.resumeAnswered(ctx, req)
 	} else {
-		answer = d.server.outcome(req, d.passer.Pass(asking(ctx, req), core.Request{Client: clientOf(req)}, what), 0)
+		answer = d.server.answerOutcome(req, d.passer.Pass(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientOf(req)}, what), 0)
 	}
 	if err != nil {
-		return o, nil, failure(core.Outcome{Error: core.AsError(err)})
+		return o, nil, requestError(core.Outcome{Error: core.AsError(err)})
 	}
 	if questions, ok := answer.(*mcp.CallToolResult); ok {
 		return o, questions, nil
 	}
 	o, _ = answer.(core.Outcome)
-	return o, nil, missing(req, o)
+	return o, nil, missingCapability(req, o)
 }
 
-// missing returns the error of 2026-07-28 for a request that failed because the client did not declare a capability
+// missingCapability returns the error of 2026-07-28 for a request that failed because the client did not declare a capability
 // that the server needs, or nil if it failed for another reason.
-func missing(req mcp.Request, o core.Outcome) error {
-	var lacks *core.Missing
-	if !modern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {
+func missingCapability(req mcp.Request, o core.Outcome) error {
+	var lacks *core.MissingCapability
+	if !isModern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {
 		return nil
 	}
 	needs := *lacks
@@ -283,18 +283,18 @@ func missing(req mcp.Request, o core.Outcome) error {
 			needs.Sampling = nil
 		}
 	}
-	if needs == (core.Missing{}) {
+	if needs == (core.MissingCapability{}) {
 		return nil // the settings withhold it from the server
 	}
-	data, err := marshal(map[string]any{"requiredCapabilities": needs})
+	data, err := marshalPlain(map[string]any{"requiredCapabilities": needs})
 	if err != nil {
 		return nil
 	}
 	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: o.Error.Message, Data: data}
 }
 
-// failure returns the error of a request other than tools/call.
-func failure(o core.Outcome) error {
+// requestError returns the error of a request other than tools/call.
+func requestError(o core.Outcome) error {
 	e := o.Error
 	if e == nil && o.Status == core.StatusPendingApproval {
 		e = core.Errorf(core.KindPolicy, "mcpserver", "it waits for a person, whom this client can't ask").WithHint("resume_execution with the execution_id %s gives what it answers", o.ExecutionID)
@@ -306,7 +306,7 @@ func failure(o core.Outcome) error {
 	if e.Kind == core.KindInvalidArguments || e.Kind == core.KindToolNotFound {
 		code = jsonrpc.CodeInvalidParams
 	}
-	data, err := marshal(map[string]any{"error": e})
+	data, err := marshalPlain(map[string]any{"error": e})
 	if err != nil {
 		data = nil
 	}

@@ -127,14 +127,14 @@ func show(v any) string {
 	return string(text)
 }
 
-const direct = "servers: {up: {expose: direct}}"
+const exposedServers = "servers: {up: {expose: direct}}"
 
 func TestExposedToolsAreAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		for _, theirs := range [][]string{nil, eras[:1]} {
 			t.Run(fmt.Sprint(era, theirs), func(t *testing.T) {
-				s := connect(t, direct, era, nil, upstream("up", everything(theirs...)))
+				s := connect(t, exposedServers, era, nil, upstream("up", everything(theirs...)))
 				tools, err := s.ListTools(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -196,7 +196,7 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
-			s := connect(t, direct, era, nil, upstream("up", everything()))
+			s := connect(t, exposedServers, era, nil, upstream("up", everything()))
 			var got []string
 			note := func(v any, err error) {
 				if err != nil {
@@ -233,9 +233,9 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 	}
 }
 
-// asking is a server that asks in the midst of calls: by requests where the client has the
+// withApprovalChannel is a server that asks in the midst of calls: by requests where the client has the
 // handshake, by what it answers where it has not.
-func asking(protocols ...string) *mcp.Server {
+func withApprovalChannel(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: protocols})
 	form := &mcp.ElicitParams{Message: "Which colour?\u202e", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}`)}
 	sample := &mcp.CreateMessageParams{MaxTokens: 10, IncludeContext: "allServers", Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "Say hi to ada@example.com"}}}}
@@ -335,8 +335,10 @@ func (p *person) options() *mcp.ClientOptions {
 func TestQuestionsCrossEras(t *testing.T) {
 	t.Parallel()
 	wires := map[string]func(theirs string) retort.Server{
-		"pipe": func(theirs string) retort.Server { return upstream("up", asking(theirs)) },
-		"http": func(theirs string) retort.Server { return overHTTP(t, "up", asking(theirs), theirs == eras[1]) },
+		"pipe": func(theirs string) retort.Server { return upstream("up", withApprovalChannel(theirs)) },
+		"http": func(theirs string) retort.Server {
+			return overHTTP(t, "up", withApprovalChannel(theirs), theirs == eras[1])
+		},
 	}
 	for i := range 8 {
 		era, theirs, wire := eras[i&1], eras[i>>1&1], []string{"pipe", "http"}[i>>2]
@@ -389,8 +391,8 @@ func TestNobodyToAsk(t *testing.T) {
 			}
 			p := &person{}
 			some := p.options()
-			none := connect(t, direct, era, nil, upstream("up", asking(theirs)))
-			with := connect(t, direct, era, some, upstream("up", asking(theirs)))
+			none := connect(t, exposedServers, era, nil, upstream("up", withApprovalChannel(theirs)))
+			with := connect(t, exposedServers, era, some, upstream("up", withApprovalChannel(theirs)))
 			for want, got := range map[string]string{
 				"nobody can be asked":    saidOf(t, none, "get_colour"),
 				"not offered":            saidOf(t, with, "get_said"),
@@ -412,7 +414,7 @@ func TestServersTellHowFarTheyAre(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
 			p := &person{}
-			s := connect(t, direct, era, p.options(), upstream("up", asking("2025-11-25")))
+			s := connect(t, exposedServers, era, p.options(), upstream("up", withApprovalChannel("2025-11-25")))
 			params := &mcp.CallToolParams{Name: "get_told", Meta: mcp.Meta{"progressToken": "mine"}}
 			if era == eras[0] {
 				if err := s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
@@ -452,7 +454,7 @@ func TestExposedCallsAreApproved(t *testing.T) {
 				}
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": said}}, nil
 			}}
-			s := connect(t, direct, era, o, upstream("up", everything()))
+			s := connect(t, exposedServers, era, o, upstream("up", everything()))
 			if got := callOf(t, s, "delete_all", nil); !strings.Contains(got, `"text":"gone"`) || strings.Contains(got, "execution_id") {
 				t.Error(got)
 			}
@@ -460,7 +462,7 @@ func TestExposedCallsAreApproved(t *testing.T) {
 			if got := callOf(t, s, "delete_all", nil); strings.Contains(got, "gone") || !strings.Contains(got, `"isError":true`) {
 				t.Error(got)
 			}
-			nobody := connect(t, direct, era, nil, upstream("up", everything()))
+			nobody := connect(t, exposedServers, era, nil, upstream("up", everything()))
 			if got := callOf(t, nobody, "delete_all", nil); !strings.Contains(got, "pending_approval") || !strings.Contains(got, `"isError":true`) {
 				t.Error(got)
 			}

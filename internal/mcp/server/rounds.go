@@ -18,20 +18,20 @@ import (
 	"retort/internal/core"
 )
 
-// Rounds signs what clients keep between a question and its answer, and takes each back
+// RequestStates signs what clients keep between a question and its answer, and takes each back
 // once. The key is that of the process: what waits ends with it. Servers that clients
 // may take for one share it. It is safe for concurrent use.
-type Rounds struct {
+type RequestStates struct {
 	key   []byte
 	mu    sync.Mutex
 	spent map[string]time.Time // nonces that came back, until they would have run out
 }
 
-// NewRounds makes a key.
-func NewRounds() *Rounds {
+// NewRequestStates makes a key.
+func NewRequestStates() *RequestStates {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // does not fail
-	return &Rounds{key: key, spent: map[string]time.Time{}}
+	return &RequestStates{key: key, spent: map[string]time.Time{}}
 }
 
 // requestState is the state that the client brings back with answers.
@@ -46,28 +46,28 @@ type requestState struct {
 	Expires      time.Time         `json:"expires"`
 }
 
-// issue returns a state as the client keeps it.
-func (r *Rounds) issue(s requestState) (string, error) {
+// issueState returns a state as the client keeps it.
+func (r *RequestStates) issueState(s requestState) (string, error) {
 	s.Nonce = rand.Text()
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", err
 	}
-	return encode(text) + "." + encode(r.sign(text)), nil
+	return encodeBase64(text) + "." + encodeBase64(r.signText(text)), nil
 }
 
-func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+func encodeBase64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-func (r *Rounds) sign(text []byte) []byte {
+func (r *RequestStates) signText(text []byte) []byte {
 	mac := hmac.New(sha256.New, r.key)
 	mac.Write(text)
 	return mac.Sum(nil)
 }
 
-// take reads a state that a principal brings back for a call. A state is valid once, for the call that it was issued
+// takeState reads a state that a principal brings back for a call. A state is valid once, for the call that it was issued
 // for, until it expires.
-func (r *Rounds) take(state, principal, call string, now time.Time) (requestState, *core.Error) {
-	s, ok := r.open(state)
+func (r *RequestStates) takeState(state, principal, call string, now time.Time) (requestState, *core.Error) {
+	s, ok := r.openState(state)
 	switch {
 	case !ok:
 		return s, errNoRound()
@@ -85,31 +85,31 @@ func errNoRound() *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran").WithHint("call the tool without requestState")
 }
 
-// round represents the key of the state that a client has brought, in a context.
-type round struct{}
+// roundKey represents the key of the state that a client has brought, in a context.
+type roundKey struct{}
 
 // roundOf returns the state that the client of ctx has brought, which was issued for its call.
 func roundOf(ctx context.Context) (s requestState, ok bool) {
-	s, ok = ctx.Value(round{}).(requestState)
+	s, ok = ctx.Value(roundKey{}).(requestState)
 	return s, ok
 }
 
-// open returns a state that was signed here.
-func (r *Rounds) open(state string) (s requestState, ok bool) {
+// openState returns a state that was signed here.
+func (r *RequestStates) openState(state string) (s requestState, ok bool) {
 	body, mac, _ := strings.Cut(state, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)
 	if err != nil {
 		return s, false
 	}
 	given, err := base64.RawURLEncoding.DecodeString(mac)
-	if err != nil || !hmac.Equal(given, r.sign(text)) {
+	if err != nil || !hmac.Equal(given, r.signText(text)) {
 		return s, false
 	}
 	return s, json.Unmarshal(text, &s) == nil
 }
 
 // spend reports whether a state has not been used yet, and uses it.
-func (r *Rounds) spend(s requestState, now time.Time) bool {
+func (r *RequestStates) spend(s requestState, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for nonce, until := range r.spent {

@@ -20,20 +20,20 @@ import (
 
 // Engine does what the tools offer.
 type Engine interface {
-	Search(ctx context.Context, q core.Query) (core.Found, error)
+	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
 	// DescribeIn defines tools of a category; of all if it is empty.
-	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.Definition, error)
-	Execute(ctx context.Context, req core.Request) core.Outcome
+	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.ToolDefinition, error)
+	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
 	// ExecuteTask does a task; its Outcome is resumed as that of Execute is.
-	ExecuteTask(ctx context.Context, t core.Task) core.Outcome
-	Call(ctx context.Context, req core.Request, name string, arguments json.RawMessage) core.Outcome
+	ExecuteTask(ctx context.Context, t core.AgentTask) core.Outcome
+	Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome
 	// Resume waits for an execution that was answered as pending: for its Outcome,
 	// or until it has waited for a person as long as patience is.
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 	// Waiting lists what waits for a person, of one execution.
 	Waiting(execution string) []core.Approval
 	// Decide answers what waits. digest is that of what the person has seen.
-	Decide(id, digest string, a core.Answer) error
+	Decide(id, digest string, a core.ApprovalAnswer) error
 	Stats(ctx context.Context, session string) any
 	// Sanitize replaces personal data in a text by tokens, and counts the values of each type.
 	Sanitize(session, text string) (string, map[string]int, error)
@@ -42,12 +42,12 @@ type Engine interface {
 	ReadFile(session, name string, offset, limit int64, encoding string) (core.FilePart, error)
 	ListFiles(session, below, glob string) (core.FileList, error)
 	// Restore shows a person the values behind the tokens in a text.
-	Restore(ctx context.Context, req core.Request, text string) core.Outcome
+	Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome
 	// SaveSkill saves a skill. The result of the Outcome is a core.SavedSkill.
-	SaveSkill(ctx context.Context, req core.Request, d core.SkillDraft) core.Outcome
+	SaveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) core.Outcome
 	LoadSkill(name, version string) (core.LoadedSkill, error)
 	// CallOfSkill makes a request for a program that calls a function of a skill.
-	CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (core.Request, error)
+	CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (core.ExecutionRequest, error)
 	ListSkills(query string, tags []string) ([]core.SkillInfo, error)
 }
 
@@ -57,7 +57,7 @@ type Options struct {
 	Lean    bool // only the four tools that everything else can be reached with
 	// Principal is the principal of all clients of this server. Rounds are shared by the servers of all principals.
 	Principal string
-	Rounds    *Rounds
+	Rounds    *RequestStates
 	// Grace is how long a call may run before a client that supports tasks gets a task instead of the result. 0 means
 	// 2 s.
 	Grace time.Duration
@@ -69,12 +69,12 @@ type Server struct {
 	mcp       *mcp.Server
 	engine    Engine
 	principal string
-	rounds    *Rounds
+	rounds    *RequestStates
 	log       *slog.Logger
 	// offerResume offers the lean surface's resume_execution, once something waits.
 	offerResume func()
-	direct      *direct // nil: no server is exposed
-	talks       conversations
+	direct      *exposedServers // nil: no server is exposed
+	talks       openConversations
 	ctx         context.Context // until Close
 	stop        context.CancelFunc
 	grace       time.Duration // see patient
@@ -88,10 +88,10 @@ func New(e Engine, o Options) (*Server, error) {
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if s.rounds == nil {
-		s.rounds = NewRounds()
+		s.rounds = NewRequestStates()
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: capabilities(e, o), SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe,
+		Instructions: instructions, Capabilities: serverCapabilities(e, o), SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe,
 		// What is listed is what one principal may see.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
@@ -99,11 +99,11 @@ func New(e Engine, o Options) (*Server, error) {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
-	s.passes()
-	if err := s.queues(); err != nil {
+	s.setUpPassthrough()
+	if err := s.setUpTasks(); err != nil {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
-	s.mcp.AddReceivingMiddleware(s.reach)
+	s.mcp.AddReceivingMiddleware(s.withConversation)
 	s.mcp.AddReceivingMiddleware(s.containPanics) // last, so that it is around all others
 	return s, nil
 }
@@ -116,7 +116,7 @@ func (s *Server) addTools(lean bool) error {
 		if err != nil {
 			return err
 		}
-		add := func() { s.mcp.AddTool(d, s.serve(t.handle)) }
+		add := func() { s.mcp.AddTool(d, s.serveTool(t.handle)) }
 		switch {
 		case !lean || i < leanTools:
 			add()
@@ -138,7 +138,7 @@ const draining = 30 * time.Second
 // cancels the rest. The end of the stream is no error.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	t := newLineTransport(in, out)
-	defer context.AfterFunc(ctx, func() { t.conn.drain(draining) })()
+	defer context.AfterFunc(ctx, func() { t.conn.drainRequests(draining) })()
 	err := s.mcp.Run(context.WithoutCancel(ctx), t)
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil
@@ -146,14 +146,14 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return err
 }
 
-// handler answers one tool. What it returns becomes the structured content and
+// toolHandler answers one tool. What it returns becomes the structured content and
 // the same JSON as text. A *core.Error becomes an answer marked as an error. An error in the place of
 // what it returns is one of the protocol.
-type handler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
+type toolHandler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
 
-func (s *Server) serve(h handler) mcp.ToolHandler {
+func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		answer, err := h(traced(ctx, req), req)
+		answer, err := h(withTrace(ctx, req), req)
 		if result, ok := answer.(*mcp.CallToolResult); ok && err == nil {
 			return result, nil
 		}
@@ -165,7 +165,7 @@ func (s *Server) serve(h handler) mcp.ToolHandler {
 			answer = map[string]any{"error": core.AsError(err)}
 		}
 		if o, ok := answer.(core.Outcome); ok {
-			failed = o.Status != core.StatusOK && o.Status != core.StatusPendingApproval && o.Pack == nil
+			failed = o.Status != core.StatusOK && o.Status != core.StatusPendingApproval && o.TaskContext == nil
 		}
 		return resultOf(answer, failed)
 	}
@@ -173,7 +173,7 @@ func (s *Server) serve(h handler) mcp.ToolHandler {
 
 // resultOf returns an answer as structured content, and the same JSON as text.
 func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
-	text, err := marshal(answer)
+	text, err := marshalPlain(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// traced makes what a call does part of the trace that the client says it belongs to.
-func traced(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+// withTrace makes what a call does part of the trace that the client says it belongs to.
+func withTrace(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 	parent, _ := req.Params.Meta["traceparent"].(string)
 	if parent == "" {
 		return ctx

@@ -27,25 +27,25 @@ var update = flag.Bool("update", false, "write what the server answers into test
 // "progress" tells of three calls made; "ask" waits for a person.
 type engine struct {
 	started, cancelled chan struct{}
-	answer             *core.Answer // of the person, to "ask"
+	answer             *core.ApprovalAnswer // of the person, to "ask"
 }
 
 func newEngine() *engine {
 	return &engine{started: make(chan struct{}), cancelled: make(chan struct{})}
 }
 
-func (e *engine) Search(_ context.Context, q core.Query) (core.Found, error) {
+func (e *engine) Search(_ context.Context, q core.ToolQuery) (core.FoundTools, error) {
 	if q.Server == "nowhere" {
-		return core.Found{}, core.Errorf(core.KindInvalidArguments, "test", "there is no server %q", q.Server).WithHint("did you mean github?")
+		return core.FoundTools{}, core.Errorf(core.KindInvalidArguments, "test", "there is no server %q", q.Server).WithHint("did you mean github?")
 	}
-	return core.Found{Tools: []core.FoundTool{{Name: "github.listIssues", Server: "github", Tool: "list_issues", Category: "code", Description: "Lists <issues> & more."}}, Total: 1}, nil
+	return core.FoundTools{Tools: []core.FoundTool{{Name: "github.listIssues", Server: "github", Tool: "list_issues", Category: "code", Description: "Lists <issues> & more."}}, Total: 1}, nil
 }
 
-func (e *engine) DescribeIn(_ context.Context, _ string, names []string, _ core.Language) ([]core.Definition, error) {
-	return []core.Definition{{Name: names[0], Definition: "listIssues(): any"}}, nil
+func (e *engine) DescribeIn(_ context.Context, _ string, names []string, _ core.Language) ([]core.ToolDefinition, error) {
+	return []core.ToolDefinition{{Name: names[0], Definition: "listIssues(): any"}}, nil
 }
 
-func (e *engine) Execute(ctx context.Context, r core.Request) core.Outcome {
+func (e *engine) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
 	switch r.Code {
 	case "wait":
 		close(e.started)
@@ -64,14 +64,14 @@ func (e *engine) Execute(ctx context.Context, r core.Request) core.Outcome {
 	return core.Outcome{ExecutionID: "x1", Status: core.StatusOK, Result: json.RawMessage(`{"big":12345678901234567890,"html":"<b>"}`)}
 }
 
-func (e *engine) ExecuteTask(_ context.Context, t core.Task) core.Outcome {
+func (e *engine) ExecuteTask(_ context.Context, t core.AgentTask) core.Outcome {
 	if t.Description == "none" {
-		return core.Outcome{ExecutionID: "t1", Status: core.StatusRejected, Error: &core.Error{Kind: core.KindInvalidArguments, Message: "no model configured"}, Pack: &core.Pack{Skeleton: "return 1"}}
+		return core.Outcome{ExecutionID: "t1", Status: core.StatusRejected, Error: &core.Error{Kind: core.KindInvalidArguments, Message: "no model configured"}, TaskContext: &core.TaskContext{Skeleton: "return 1"}}
 	}
 	return core.Outcome{ExecutionID: "x4", Status: core.StatusOK, Task: "t1", Program: "return " + string(t.Inputs), Attempts: len(t.RequiredTools)}
 }
 
-func (e *engine) Call(_ context.Context, _ core.Request, name string, arguments json.RawMessage) core.Outcome {
+func (e *engine) Call(_ context.Context, _ core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome {
 	return core.Outcome{ExecutionID: "x2", Status: core.StatusOK, Result: json.RawMessage(`["` + name + `",` + string(arguments) + `]`)}
 }
 
@@ -94,7 +94,7 @@ func (e *engine) Waiting(id string) []core.Approval {
 	return []core.Approval{{ID: "a1", Digest: "d1", Expires: time.Now().Add(time.Hour), Question: core.Question{Code: "ask"}}}
 }
 
-func (e *engine) Decide(id, digest string, a core.Answer) error {
+func (e *engine) Decide(id, digest string, a core.ApprovalAnswer) error {
 	if id != "a1" || digest != "d1" {
 		return core.Errorf(core.KindInvalidArguments, "test", "%s is not what waits", id)
 	}
@@ -102,7 +102,7 @@ func (e *engine) Decide(id, digest string, a core.Answer) error {
 	return nil
 }
 
-func (e *engine) SaveSkill(_ context.Context, _ core.Request, d core.SkillDraft) core.Outcome {
+func (e *engine) SaveSkill(_ context.Context, _ core.ExecutionRequest, d core.SkillDraft) core.Outcome {
 	if d.Code == "bad" {
 		return core.Outcome{ExecutionID: "x3", Status: core.StatusRejected, Error: &core.Error{Kind: core.KindType, Message: "no", Line: 1, Column: 2}}
 	}
@@ -116,8 +116,8 @@ func (e *engine) LoadSkill(name, version string) (core.LoadedSkill, error) {
 	return core.LoadedSkill{Name: name, Version: version, Language: core.TypeScript, Code: "export const f = () => 1", Description: "One.", Usage: "f()"}, nil
 }
 
-func (e *engine) CallOfSkill(_ context.Context, name, _ string, _ map[string]json.RawMessage) (core.Request, error) {
-	return core.Request{Code: name}, nil
+func (e *engine) CallOfSkill(_ context.Context, name, _ string, _ map[string]json.RawMessage) (core.ExecutionRequest, error) {
+	return core.ExecutionRequest{Code: name}, nil
 }
 
 func (e *engine) ListSkills(string, []string) ([]core.SkillInfo, error) {
@@ -288,4 +288,6 @@ func TestLongLine(t *testing.T) {
 
 func (e *engine) Sanitize(string, string) (string, map[string]int, error) { return "", nil, nil }
 
-func (e *engine) Restore(context.Context, core.Request, string) core.Outcome { return core.Outcome{} }
+func (e *engine) Restore(context.Context, core.ExecutionRequest, string) core.Outcome {
+	return core.Outcome{}
+}

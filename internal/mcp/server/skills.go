@@ -19,22 +19,22 @@ func (s *Server) saveSkill(ctx context.Context, req *mcp.CallToolRequest) (any, 
 		Tags        []string      `json:"tags"`
 	}
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
 	for _, given := range [][2]string{{"name", a.Name}, {"code", a.Code}, {"description", a.Description}} {
-		if err := required(given[0], given[1]); err != nil {
+		if err := checkRequired(given[0], given[1]); err != nil {
 			return nil, err
 		}
 	}
 	draft := core.SkillDraft{Name: a.Name, Code: a.Code, Description: a.Description, Language: a.Language, Tags: a.Tags}
-	o := s.engine.SaveSkill(asking(ctx, req), core.Request{Client: client(req)}, draft)
+	o := s.engine.SaveSkill(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, draft)
 	if o.Status == core.StatusOK {
 		return o.Result, nil
 	}
-	return s.outcome(req, o, 0), nil
+	return s.answerOutcome(req, o, 0), nil
 }
 
 func (s *Server) loadSkill(_ context.Context, req *mcp.CallToolRequest) (any, error) {
@@ -42,10 +42,10 @@ func (s *Server) loadSkill(_ context.Context, req *mcp.CallToolRequest) (any, er
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	if err := required("name", a.Name); err != nil {
+	if err := checkRequired("name", a.Name); err != nil {
 		return nil, err
 	}
 	return s.engine.LoadSkill(a.Name, a.Version)
@@ -56,7 +56,7 @@ func (s *Server) listSkills(_ context.Context, req *mcp.CallToolRequest) (any, e
 		Query string   `json:"query"`
 		Tags  []string `json:"tags"`
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
 	list, err := s.engine.ListSkills(a.Query, a.Tags)
@@ -74,22 +74,22 @@ func (s *Server) executeSkill(ctx context.Context, req *mcp.CallToolRequest) (an
 		DryRun    bool                       `json:"dry_run"`
 	}
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
-	if err := arguments(req, &a); err != nil {
+	if err := decodeArguments(req, &a); err != nil {
 		return nil, err
 	}
-	if err := required("name", a.Name); err != nil {
+	if err := checkRequired("name", a.Name); err != nil {
 		return nil, err
 	}
 	request, err := s.engine.CallOfSkill(ctx, a.Name, a.Function, a.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	request.Session, request.Client, request.DryRun = a.Session, client(req), a.DryRun
+	request.Session, request.Client, request.DryRun = a.Session, clientName(req), a.DryRun
 	request.Limits.Timeout = time.Duration(max(a.TimeoutMS, 0)) * time.Millisecond
 	progress, stop := reportProgress(ctx, req)
 	defer stop()
 	request.Progress = progress
-	return s.outcome(req, s.engine.Execute(asking(ctx, req), request), 0), nil
+	return s.answerOutcome(req, s.engine.Execute(withApprovalChannel(ctx, req), request), 0), nil
 }

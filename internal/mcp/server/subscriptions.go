@@ -19,44 +19,44 @@ const (
 	goodbye = 10 * time.Second
 )
 
-// subscriptions holds the resources that clients subscribe to. The server of each resource is subscribed once, and
+// resourceSubscriptions holds the resources that clients subscribe to. The server of each resource is subscribed once, and
 // unsubscribed when the last session unsubscribes or ends.
-type subscriptions struct {
+type resourceSubscriptions struct {
 	asking sync.Mutex // held while a server is asked
 
 	mu       sync.Mutex
-	holders  map[resource]map[*mcp.ServerSession]bool
+	holders  map[resourceKey]map[*mcp.ServerSession]bool
 	sessions map[*mcp.ServerSession]bool // whose end is waited for
-	news     map[resource]bool           // that clients are about to be told
+	news     map[resourceKey]bool        // that clients are about to be told
 }
 
-type resource struct{ server, uri string }
+type resourceKey struct{ server, uri string }
 
 // subscribe and unsubscribe are called by the SDK, which keeps the list of sessions to notify.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if s.direct == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no server is exposed"}
 	}
-	server, own, ok := s.direct.resource(ctx, req.Params.URI)
+	server, own, ok := s.direct.findResource(ctx, req.Params.URI)
 	if !ok {
 		return mcp.ResourceNotFoundError(req.Params.URI)
 	}
-	d, r := s.direct, resource{server, own}
+	d, r := s.direct, resourceKey{server, own}
 	d.subscribed.asking.Lock()
 	defer d.subscribed.asking.Unlock()
-	first, full := d.subscribed.state(r)
+	first, full := d.subscribed.subscriptionState(r)
 	if full {
-		return failed(core.KindLimit, "this client hears of too many resources already")
+		return peerError(core.KindLimit, "this client hears of too many resources already")
 	}
 	if first {
 		if err := d.passer.Subscribed(ctx, r.server, r.uri, true); err != nil {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: core.AsError(err).Message}
 		}
 	}
-	if d.subscribed.hold(r, req.Session) {
+	if d.subscribed.addSession(r, req.Session) {
 		go func() {
 			_ = req.Session.Wait()
-			d.forget(req.Session)
+			d.forgetSession(req.Session)
 		}()
 	}
 	return nil
@@ -68,19 +68,19 @@ func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) e
 		return nil
 	}
 	d := s.direct
-	for _, r := range d.subscribed.of(req.Session) {
-		if r.uri == req.Params.URI || Resources.prefixed(thing{server: r.server, own: r.uri}) == req.Params.URI {
-			d.release(context.WithoutCancel(ctx), r, req.Session)
+	for _, r := range d.subscribed.resourcesOf(req.Session) {
+		if r.uri == req.Params.URI || Resources.prefixedName(exposedItem{server: r.server, own: r.uri}) == req.Params.URI {
+			d.releaseResource(context.WithoutCancel(ctx), r, req.Session)
 		}
 	}
 	return nil
 }
 
-// release ends a session's subscription to a resource.
-func (d *direct) release(ctx context.Context, r resource, session *mcp.ServerSession) {
+// releaseResource ends a session's subscription to a resource.
+func (d *exposedServers) releaseResource(ctx context.Context, r resourceKey, session *mcp.ServerSession) {
 	d.subscribed.asking.Lock()
 	defer d.subscribed.asking.Unlock()
-	if !d.subscribed.drop(r, session) {
+	if !d.subscribed.dropSession(r, session) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, goodbye)
@@ -88,30 +88,30 @@ func (d *direct) release(ctx context.Context, r resource, session *mcp.ServerSes
 	_ = d.passer.Subscribed(ctx, r.server, r.uri, false)
 }
 
-// forget ends the subscriptions of a session that has ended.
-func (d *direct) forget(session *mcp.ServerSession) {
-	for _, r := range d.subscribed.of(session) {
-		d.release(context.Background(), r, session)
+// forgetSession ends the subscriptions of a session that has ended.
+func (d *exposedServers) forgetSession(session *mcp.ServerSession) {
+	for _, r := range d.subscribed.resourcesOf(session) {
+		d.releaseResource(context.Background(), r, session)
 	}
 	d.subscribed.mu.Lock()
 	defer d.subscribed.mu.Unlock()
 	delete(d.subscribed.sessions, session)
 }
 
-// state reports whether a resource has no subscriber yet, and whether there is no room for another resource.
-func (s *subscriptions) state(r resource) (first, full bool) {
+// subscriptionState reports whether a resource has no subscriber yet, and whether there is no room for another resource.
+func (s *resourceSubscriptions) subscriptionState(r resourceKey) (first, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = len(s.holders[r]) == 0
 	return first, first && len(s.holders) >= maxSubscribed
 }
 
-// hold adds a session to the subscribers of a resource. It reports whether the end of the session is not watched yet.
-func (s *subscriptions) hold(r resource, session *mcp.ServerSession) bool {
+// addSession adds a session to the subscribers of a resource. It reports whether the end of the session is not watched yet.
+func (s *resourceSubscriptions) addSession(r resourceKey, session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holders == nil {
-		s.holders, s.sessions = map[resource]map[*mcp.ServerSession]bool{}, map[*mcp.ServerSession]bool{}
+		s.holders, s.sessions = map[resourceKey]map[*mcp.ServerSession]bool{}, map[*mcp.ServerSession]bool{}
 	}
 	if s.holders[r] == nil {
 		s.holders[r] = map[*mcp.ServerSession]bool{}
@@ -122,8 +122,8 @@ func (s *subscriptions) hold(r resource, session *mcp.ServerSession) bool {
 	return !known
 }
 
-// drop reports whether it was the last that heard of the resource.
-func (s *subscriptions) drop(r resource, session *mcp.ServerSession) bool {
+// dropSession reports whether it was the last that heard of the resource.
+func (s *resourceSubscriptions) dropSession(r resourceKey, session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.holders[r][session] {
@@ -137,8 +137,8 @@ func (s *subscriptions) drop(r resource, session *mcp.ServerSession) bool {
 	return true
 }
 
-// of returns the resources that a session subscribes to.
-func (s *subscriptions) of(session *mcp.ServerSession) (all []resource) {
+// resourcesOf returns the resources that a session subscribes to.
+func (s *resourceSubscriptions) resourcesOf(session *mcp.ServerSession) (all []resourceKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for r, holders := range s.holders {
@@ -150,51 +150,51 @@ func (s *subscriptions) of(session *mcp.ServerSession) (all []resource) {
 }
 
 // close ends all subscriptions without waiting for the servers.
-func (d *direct) close() {
+func (d *exposedServers) close() {
 	d.stop()
 	d.subscribed.mu.Lock()
 	defer d.subscribed.mu.Unlock()
 	for session := range d.subscribed.sessions {
-		go d.forget(session)
+		go d.forgetSession(session)
 	}
 }
 
-// announce reports whether clients must be notified of a resource: a session subscribes to it, and no notification is
+// shouldAnnounce reports whether clients must be notified of a resource: a session subscribes to it, and no notification is
 // pending.
-func (s *subscriptions) announce(r resource) bool {
+func (s *resourceSubscriptions) shouldAnnounce(r resourceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.holders[r]) == 0 || s.news[r] {
 		return false
 	}
 	if s.news == nil {
-		s.news = map[resource]bool{}
+		s.news = map[resourceKey]bool{}
 	}
 	s.news[r] = true
 	return true
 }
 
-func (s *subscriptions) announced(r resource) {
+func (s *resourceSubscriptions) noteAnnounced(r resourceKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.news, r)
 }
 
-// updated notifies the subscribers of a resource that it has changed.
-func (d *direct) updated(server string, params json.RawMessage) {
+// notifyUpdated notifies the subscribers of a resource that it has changed.
+func (d *exposedServers) notifyUpdated(server string, params json.RawMessage) {
 	var p struct {
 		URI string `json:"uri"`
 	}
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	r := resource{server, p.URI}
-	if !d.subscribed.announce(r) {
+	r := resourceKey{server, p.URI}
+	if !d.subscribed.shouldAnnounce(r) {
 		return
 	}
-	names := []string{p.URI, Resources.prefixed(thing{server: server, own: p.URI})}
+	names := []string{p.URI, Resources.prefixedName(exposedItem{server: server, own: p.URI})}
 	go func() { // it waits for clients
-		d.subscribed.announced(r)
+		d.subscribed.noteAnnounced(r)
 		for _, uri := range names {
 			_ = d.server.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
 		}

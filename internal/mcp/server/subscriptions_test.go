@@ -60,7 +60,7 @@ func TestSubscriptions(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var news []string
-			s := connect(t, direct, era, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			s := connect(t, exposedServers, era, &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 				mu.Lock()
 				defer mu.Unlock()
 				news = append(news, r.Params.URI)
@@ -104,7 +104,7 @@ func TestSubscriptions(t *testing.T) {
 func TestSubscriptionRefused(t *testing.T) {
 	t.Parallel()
 	for _, theirs := range eras {
-		s := connect(t, direct, eras[0], nil, upstream("up", everythingDeaf(theirs)))
+		s := connect(t, exposedServers, eras[0], nil, upstream("up", everythingDeaf(theirs)))
 		if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err == nil {
 			t.Errorf("%s: subscribed to a server without subscriptions", theirs)
 		}

@@ -23,29 +23,29 @@ var instructions string
 type modelTool struct {
 	name     string
 	readOnly bool
-	handle   handler
+	handle   toolHandler
 }
 
 // modelTools returns every tool in the order in which clients list them, those that every client needs first. The lean
 // surface has the first leanTools of them.
 func (s *Server) modelTools() []modelTool {
 	return []modelTool{
-		{"search_tools", true, s.search},
-		{"get_tool_definition", true, s.describe},
-		{"execute_code", false, s.execute},
-		{"call_tool", false, s.call},
-		{"get_execution_stats", true, s.stats},
+		{"search_tools", true, s.searchTools},
+		{"get_tool_definition", true, s.describeTools},
+		{"execute_code", false, s.executeCode},
+		{"call_tool", false, s.callTool},
+		{"get_execution_stats", true, s.executionStats},
 		{"save_skill", false, s.saveSkill},
 		{"load_skill", true, s.loadSkill},
 		{"list_skills", true, s.listSkills},
 		{"execute_skill", false, s.executeSkill},
-		{"sanitize_pii", false, s.sanitize},
-		{"restore_pii", false, s.restore},
+		{"sanitize_pii", false, s.sanitizeText},
+		{"restore_pii", false, s.restoreText},
 		{"write_workspace_file", false, s.writeFile},
 		{"read_workspace_file", true, s.readFile},
 		{"list_workspace_files", true, s.listFiles},
-		{"execute_task", false, s.task},
-		{"resume_execution", false, s.resume},
+		{"execute_task", false, s.executeTask},
+		{"resume_execution", false, s.resumeExecution},
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"retort/internal/core"
 )
 
-// task runs an agent task.
-func (s *Server) task(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
+// executeTask runs an agent task.
+func (s *Server) executeTask(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	if req.Params.RequestState != "" {
-		return s.answered(ctx, req)
+		return s.resumeAnswered(ctx, req)
 	}
 	t, err := taskAskedFor(req)
 	if err != nil {
@@ -23,12 +23,12 @@ func (s *Server) task(ctx context.Context, req *mcp.CallToolRequest) (any, error
 	progress, stop := reportSteps(ctx, req)
 	defer stop()
 	t.Progress = progress
-	return s.outcome(req, s.engine.ExecuteTask(asking(ctx, req), t), 0), nil
+	return s.answerOutcome(req, s.engine.ExecuteTask(withApprovalChannel(ctx, req), t), 0), nil
 }
 
 // taskAskedFor returns the task of a call. It also takes a task object as other orchestrators have it, with description,
 // requiredTools and status.
-func taskAskedFor(req *mcp.CallToolRequest) (core.Task, error) {
+func taskAskedFor(req *mcp.CallToolRequest) (core.AgentTask, error) {
 	var a struct {
 		Task          string          `json:"task"`
 		Description   string          `json:"description"`
@@ -40,21 +40,21 @@ func taskAskedFor(req *mcp.CallToolRequest) (core.Task, error) {
 		Inputs        json.RawMessage `json:"inputs"`
 		Status        string          `json:"status"`
 	}
-	if err := arguments(req, &a); err != nil {
-		return core.Task{}, err
+	if err := decodeArguments(req, &a); err != nil {
+		return core.AgentTask{}, err
 	}
 	if err := checkTaskObject(a.Task != "" && a.Description != "", a.Tools != nil && a.RequiredTools != nil, a.Status); err != nil {
-		return core.Task{}, err
+		return core.AgentTask{}, err
 	}
-	task := core.Task{ID: a.ID, Description: cmp.Or(a.Task, a.Description), Code: a.Code, Language: a.Language, RequiredTools: slices.Concat(a.Tools, a.RequiredTools), Inputs: a.Inputs, Client: client(req)}
+	task := core.AgentTask{ID: a.ID, Description: cmp.Or(a.Task, a.Description), Code: a.Code, Language: a.Language, RequiredTools: slices.Concat(a.Tools, a.RequiredTools), Inputs: a.Inputs, Client: clientName(req)}
 	if task.Code == "" {
-		if err := required("task", task.Description); err != nil {
-			return core.Task{}, err
+		if err := checkRequired("task", task.Description); err != nil {
+			return core.AgentTask{}, err
 		}
 	}
 	if task.ID != "" {
 		if err := core.CheckTaskID(task.ID); err != nil {
-			return core.Task{}, err
+			return core.AgentTask{}, err
 		}
 	}
 	return task, nil

@@ -61,7 +61,7 @@ func TestTaskBySampling(t *testing.T) {
 	const make1 = "await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });"
 	for name, c := range map[string]struct {
 		lender   *lender
-		status   core.Status
+		status   core.OutcomeStatus
 		attempts int
 		effects  int
 		asked    int
@@ -122,7 +122,7 @@ func TestTaskWithoutSampling(t *testing.T) {
 		s := connect(t, "", era, nil, retort.Server{Name: "crm", Dial: demo.Dial("crm")})
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead", "inputs": map[string]any{"n": json.Number("9007199254740993")}}})
 		o := outcomeOf(t, r, err)
-		if r.IsError || o.Pack == nil || len(o.Tools) == 0 || o.Error.Message != "no model configured" || !strings.Contains(o.Skeleton, "9007199254740993") {
+		if r.IsError || o.TaskContext == nil || len(o.Tools) == 0 || o.Error.Message != "no model configured" || !strings.Contains(o.Skeleton, "9007199254740993") {
 			t.Errorf("%s: %+v %s", era, r.IsError, show(o))
 		}
 	}

@@ -48,8 +48,8 @@ const (
 	taskPage = 100
 )
 
-// tasks handles the tasks of a Server's clients.
-type tasks struct {
+// clientTasks handles the tasks of a Server's clients.
+type clientTasks struct {
 	Tasker
 	server *Server
 
@@ -65,22 +65,22 @@ type taskParams struct {
 	Responses mcp.InputResponseMap `json:"inputResponses"`
 }
 
-// queues makes the server offer tasks, if its engine has a queue.
-func (s *Server) queues() error {
+// setUpTasks makes the server offer tasks, if its engine has a queue.
+func (s *Server) setUpTasks() error {
 	t, ok := s.engine.(Tasker)
 	if !ok {
 		return nil
 	}
-	k := &tasks{Tasker: t, server: s, talks: map[string]*conversation{}}
+	k := &clientTasks{Tasker: t, server: s, talks: map[string]*conversation{}}
 	for _, method := range []string{"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"} {
-		err := mcp.AddReceivingCustomMethod(s.mcp, method, func(context.Context, *mcp.ServerSession, *taskParams) (*exact, error) {
+		err := mcp.AddReceivingCustomMethod(s.mcp, method, func(context.Context, *mcp.ServerSession, *taskParams) (*exactResult, error) {
 			return nil, noMethod(method) // the middleware answers
 		})
 		if err != nil {
 			return err
 		}
 	}
-	s.mcp.AddReceivingMiddleware(k.handle)
+	s.mcp.AddReceivingMiddleware(k.handleMethods)
 	return nil
 }
 
@@ -88,24 +88,24 @@ func noMethod(method string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not a method of this version of the protocol"}
 }
 
-func (k *tasks) handle(next mcp.MethodHandler) mcp.MethodHandler {
+func (k *clientTasks) handleMethods(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case "initialize", "server/discover":
 			result, err := next(ctx, method, req)
 			if err == nil {
-				result = offering(result)
+				result = withTasksOffered(result)
 			}
 			return result, err
 		case "tools/list":
 			result, err := next(ctx, method, req)
 			if err == nil && legacyTasks(req) {
-				result = k.listed(result)
+				result = k.markTaskTools(result)
 			}
 			return result, err
 		case "tools/call":
 			if call, ok := req.(*mcp.CallToolRequest); ok {
-				if result, is, err := k.called(ctx, call); is {
+				if result, is, err := k.answerCall(ctx, call); is {
 					return result, err
 				}
 			}
@@ -114,10 +114,10 @@ func (k *tasks) handle(next mcp.MethodHandler) mcp.MethodHandler {
 		switch {
 		case !ok:
 			return next(ctx, method, req)
-		case modern(req):
-			return k.modern(ctx, method, req, p)
+		case isModern(req):
+			return k.handleModern(ctx, method, req, p)
 		case legacyTasks(req):
-			return k.legacy(ctx, method, req, p)
+			return k.handleLegacy(ctx, method, req, p)
 		}
 		return nil, noMethod(method)
 	}
@@ -138,8 +138,8 @@ func knowsTasks(req mcp.Request) bool {
 	return ok
 }
 
-// offering returns what a server says it has, and tasks.
-func offering(result mcp.Result) mcp.Result {
+// withTasksOffered returns what a server says it has, and tasks.
+func withTasksOffered(result mcp.Result) mcp.Result {
 	switch r := result.(type) {
 	case *mcp.DiscoverResult:
 		if r.Capabilities != nil {
@@ -153,13 +153,13 @@ func offering(result mcp.Result) mcp.Result {
 		}
 		none := map[string]any{}
 		capabilities = orMember(capabilities, "tasks", map[string]any{"list": none, "cancel": none, "requests": map[string]any{"tools": map[string]any{"call": none}}})
-		return &exact{raw: withMember(text, "capabilities", json.RawMessage(capabilities))}
+		return &exactResult{raw: withMember(text, "capabilities", json.RawMessage(capabilities))}
 	}
 	return result
 }
 
-// listed returns a list of tools that says which can be called as tasks.
-func (k *tasks) listed(result mcp.Result) mcp.Result {
+// markTaskTools returns a list of tools that says which can be called as tasks.
+func (k *clientTasks) markTaskTools(result mcp.Result) mcp.Result {
 	text, err := json.Marshal(result)
 	var list struct {
 		Tools []json.RawMessage `json:"tools"`
@@ -171,19 +171,19 @@ func (k *tasks) listed(result mcp.Result) mcp.Result {
 		var t struct {
 			Name string `json:"name"`
 		}
-		if json.Unmarshal(raw, &t) == nil && k.own(t.Name) != nil {
+		if json.Unmarshal(raw, &t) == nil && k.ownToolJob(t.Name) != nil {
 			list.Tools[i] = orMember(raw, "execution", map[string]any{"taskSupport": "optional"})
 		}
 	}
-	return &exact{raw: withMember(text, "tools", list.Tools)}
+	return &exactResult{raw: withMember(text, "tools", list.Tools)}
 }
 
-// own makes a job of a call of one of Retort's own tools; nil if that tool makes none.
-func (k *tasks) own(tool string) func(*mcp.CallToolRequest) (core.Job, error) {
+// ownToolJob makes a job of a call of one of Retort's own tools; nil if that tool makes none.
+func (k *clientTasks) ownToolJob(tool string) func(*mcp.CallToolRequest) (core.Job, error) {
 	switch tool {
 	case "execute_code":
 		return func(req *mcp.CallToolRequest) (core.Job, error) {
-			r, err := program(req)
+			r, err := programRequest(req)
 			if err != nil {
 				return core.Job{}, err
 			}
@@ -201,17 +201,17 @@ func (k *tasks) own(tool string) func(*mcp.CallToolRequest) (core.Job, error) {
 	return nil
 }
 
-// job makes a job of a call, or nothing if it cannot be a task.
-func (k *tasks) job(ctx context.Context, req *mcp.CallToolRequest) (func(*mcp.CallToolRequest) (core.Job, error), bool) {
-	if build := k.own(req.Params.Name); build != nil {
+// jobOfCall makes a job of a call, or nothing if it cannot be a task.
+func (k *clientTasks) jobOfCall(ctx context.Context, req *mcp.CallToolRequest) (func(*mcp.CallToolRequest) (core.Job, error), bool) {
+	if build := k.ownToolJob(req.Params.Name); build != nil {
 		return build, true
 	}
 	d := k.server.direct
 	if d == nil {
 		return nil, false
 	}
-	d.await(ctx, req.Params.Name)
-	n, ok := d.known(req.Params.Name)
+	d.awaitTool(ctx, req.Params.Name)
+	n, ok := d.lookupTool(req.Params.Name)
 	if !ok || !supportsTasks(n.definition) {
 		return nil, false
 	}
@@ -220,7 +220,7 @@ func (k *tasks) job(ctx context.Context, req *mcp.CallToolRequest) (func(*mcp.Ca
 		if len(arguments) == 0 {
 			arguments = json.RawMessage("{}")
 		}
-		return core.PassJob(core.Request{Client: client(req)}, core.Passed{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments})
+		return core.PassJob(core.ExecutionRequest{Client: clientName(req)}, core.PassthroughRequest{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments})
 	}, true
 }
 
@@ -233,16 +233,16 @@ func supportsTasks(definition json.RawMessage) bool {
 	return json.Unmarshal(definition, &d) == nil && (d.Execution.TaskSupport == "optional" || d.Execution.TaskSupport == "required")
 }
 
-// called answers a call with a task, if it is to be one: before 2026-07-28 the client says
+// answerCall answers a call with a task, if it is to be one: before 2026-07-28 the client says
 // so, since then the server does.
-func (k *tasks) called(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
+func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
 	asked, wanted := req.Params.Meta[taskAsked]
 	delete(req.Params.Meta, taskAsked)
 	wanted = wanted && legacyTasks(req)
-	if !wanted && (!modern(req) || !knowsTasks(req) || req.Params.RequestState != "") {
+	if !wanted && (!isModern(req) || !knowsTasks(req) || req.Params.RequestState != "") {
 		return nil, false, nil
 	}
-	build, able := k.job(ctx, req)
+	build, able := k.jobOfCall(ctx, req)
 	switch {
 	case wanted && !able:
 		return nil, true, noMethod("tools/call of " + req.Params.Name + " as a task")
@@ -251,23 +251,23 @@ func (k *tasks) called(ctx context.Context, req *mcp.CallToolRequest) (result mc
 	}
 	j, err := build(req)
 	if err != nil {
-		result, err = refused(err)
+		result, err = refuseTask(err)
 		return result, true, err
 	}
 	j.Keep = timeToLive(asked)
-	ctx, talk := conversing(traced(ctx, req), req)
+	ctx, talk := withOwnConversation(withTrace(ctx, req), req)
 	t, err := k.Submit(ctx, j)
 	if err != nil {
-		result, err = refused(err)
+		result, err = refuseTask(err)
 		return result, true, err
 	}
-	k.remember(t.ID, talk)
-	if modern(req) {
-		result, err = k.patient(ctx, t)
+	k.rememberConversation(t.ID, talk)
+	if isModern(req) {
+		result, err = k.awaitGrace(ctx, t)
 		return result, true, err
 	}
-	k.reports(req, t)
-	return &exact{raw: object("task", taskOf(k.seen(t), true))}, true, nil
+	k.relayProgress(req, t)
+	return &exactResult{raw: jsonObject("task", taskOf(k.clientState(t), true))}, true, nil
 }
 
 // timeToLive returns how long a client wants a task kept; 0 if it does not say so.
@@ -279,29 +279,29 @@ func timeToLive(asked any) time.Duration {
 	return 0
 }
 
-// refused returns the answer to a call that became no task.
-func refused(err error) (mcp.Result, error) {
+// refuseTask returns the answer to a call that became no task.
+func refuseTask(err error) (mcp.Result, error) {
 	return resultOf(map[string]any{"error": core.AsError(err)}, true)
 }
 
-func object(name string, value any) json.RawMessage {
+func jsonObject(name string, value any) json.RawMessage {
 	return orMember(json.RawMessage("{}"), name, value)
 }
 
-// conversing makes questions of servers wait until the client asks for the task.
-func conversing(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
-	talk := &conversation{req: req, told: &core.Peer{}, questions: map[string]*question{}, news: make(chan struct{}, 1)}
+// withOwnConversation makes questions of servers wait until the client asks for the task.
+func withOwnConversation(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
+	talk := &conversation{req: req, told: &core.ClientPeer{}, questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
 	was := core.PeerOf(ctx)
-	return core.WithPeer(ctx, &core.Peer{ID: was.ID, Forms: was.Forms, Pages: was.Pages, Samples: was.Samples, Log: was.Log, Ask: talk.ask}), talk
+	return core.WithPeer(ctx, &core.ClientPeer{ID: was.ID, Forms: was.Forms, Pages: was.Pages, Samples: was.Samples, Log: was.Log, Ask: talk.askClient}), talk
 }
 
-// remember keeps the conversation of a task until the task ends.
-func (k *tasks) remember(id string, talk *conversation) {
+// rememberConversation keeps the conversation of a task until the task ends.
+func (k *clientTasks) rememberConversation(id string, talk *conversation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.talks) >= maxTalks {
 		for old := range k.talks {
-			if t, err := k.Task(old); err != nil || t.Status.Ended() {
+			if t, err := k.Task(old); err != nil || t.Status.HasEnded() {
 				delete(k.talks, old)
 			}
 		}
@@ -311,43 +311,43 @@ func (k *tasks) remember(id string, talk *conversation) {
 	}
 }
 
-func (k *tasks) talk(id string) *conversation {
+func (k *clientTasks) conversationOf(id string) *conversation {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.talks[id]
 }
 
-// open returns the questions of a task that its client can answer: those of servers, and what waits for a person.
-func (k *tasks) open(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
+// openQuestions returns the questions of a task that its client can answer: those of servers, and what waits for a person.
+func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
 	all := mcp.InputRequestMap{}
-	if talk := k.talk(id); talk != nil {
+	if talk := k.conversationOf(id); talk != nil {
 		talk.mu.Lock()
 		for name, q := range talk.questions {
 			all[name] = q.request
 		}
 		talk.mu.Unlock()
 	}
-	waiting := slices.DeleteFunc(k.server.engine.Waiting(id), func(a core.Approval) bool { return !shows(call, a) })
-	for _, a := range core.Grouped(waiting) {
-		all[nameOf(a)] = form(a)
+	waiting := slices.DeleteFunc(k.server.engine.Waiting(id), func(a core.Approval) bool { return !canShow(call, a) })
+	for _, a := range core.GroupEqual(waiting) {
+		all[nameOf(a)] = approvalForm(a)
 	}
 	return all, waiting
 }
 
-// take hands over what a client has answered.
-func (k *tasks) take(id string, call *mcp.CallToolRequest, responses mcp.InputResponseMap) {
-	_, waiting := k.open(id, call)
+// takeAnswers hands over what a client has answered.
+func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, responses mcp.InputResponseMap) {
+	_, waiting := k.openQuestions(id, call)
 	for a, answer := range answersTo(waiting, responses) {
 		_ = k.server.engine.Decide(a.ID, a.Digest, answer) // another answer was faster
 	}
-	talk := k.talk(id)
+	talk := k.conversationOf(id)
 	if talk == nil {
 		return
 	}
 	talk.mu.Lock()
 	defer talk.mu.Unlock()
 	for name, q := range talk.questions {
-		if text, err := marshal(responses[name]); responses[name] != nil && err == nil {
+		if text, err := marshalPlain(responses[name]); responses[name] != nil && err == nil {
 			delete(talk.questions, name)
 			q.answer <- text
 		}
@@ -360,19 +360,19 @@ func asCall(req mcp.Request) *mcp.CallToolRequest {
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
 }
 
-// find returns the task if it belongs to this server's principal. The local user's queue lists the tasks of
+// findTask returns the task if it belongs to this server's principal. The local user's queue lists the tasks of
 // everybody.
-func (k *tasks) find(id string) (core.JobState, error) {
+func (k *clientTasks) findTask(id string) (core.JobState, error) {
 	t, err := k.Task(id)
 	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
 		return t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task of this id; ended ones are kept for a while only"}
 	}
-	return k.seen(t), nil
+	return k.clientState(t), nil
 }
 
-// seen returns the state of a task for its client: it needs input while a server's question is open.
-func (k *tasks) seen(t core.JobState) core.JobState {
-	talk := k.talk(t.ID)
+// clientState returns the state of a task for its client: it needs input while a server's question is open.
+func (k *clientTasks) clientState(t core.JobState) core.JobState {
+	talk := k.conversationOf(t.ID)
 	if talk == nil || t.Status != core.TaskRunning {
 		return t
 	}
@@ -413,7 +413,7 @@ func taskOf(t core.JobState, legacy bool) map[string]any {
 		status, message = "input_required", "waits for a person"
 	case t.Status == core.TaskStatus(core.StatusCancelled):
 		status, message = "cancelled", "was cancelled"
-	case t.Status.Ended():
+	case t.Status.HasEnded():
 		status, message = "completed", ""
 		if _, failed, err := resultOfTask(t); legacy && (failed || err != nil) {
 			status, message = "failed", string(t.Status)
@@ -421,7 +421,7 @@ func taskOf(t core.JobState, legacy bool) map[string]any {
 	case t.Progress != nil:
 		message = t.Progress.Message
 	}
-	m := map[string]any{"taskId": t.ID, "status": status, "createdAt": stamp(t.Submitted), "lastUpdatedAt": stamp(t.Updated())}
+	m := map[string]any{"taskId": t.ID, "status": status, "createdAt": formatTime(t.Submitted), "lastUpdatedAt": formatTime(t.LastUpdate())}
 	if message != "" {
 		m["statusMessage"] = message
 	}
@@ -433,10 +433,10 @@ func taskOf(t core.JobState, legacy bool) map[string]any {
 	return m
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// mine returns the tasks of the server's principal, a page of them.
-func (k *tasks) mine(cursor string) (page []core.JobState, next string, err error) {
+// listTasks returns the tasks of the server's principal, a page of them.
+func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next string, err error) {
 	all, err := k.Tasks()
 	if err != nil {
 		return nil, "", err
@@ -476,7 +476,7 @@ func liftTask(message []byte) []byte {
 		m.Params.Meta = map[string]json.RawMessage{}
 	}
 	m.Params.Meta[taskAsked] = m.Params.Task
-	from, to := member(message, "params")
+	from, to := findMember(message, "params")
 	params := withMember(message[from:to], "_meta", m.Params.Meta)
 	return withMember(message, "params", params)
 }

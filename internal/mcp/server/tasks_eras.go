@@ -13,59 +13,59 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// legacy answers the methods of 2025-11-25.
-func (k *tasks) legacy(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
+// handleLegacy answers the methods of 2025-11-25.
+func (k *clientTasks) handleLegacy(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" {
-		page, next, err := k.mine(p.Cursor)
+		page, next, err := k.listTasks(p.Cursor)
 		if err != nil {
 			return nil, err
 		}
 		list := make([]any, len(page))
 		for i, t := range page {
-			list[i] = taskOf(k.seen(t), true)
+			list[i] = taskOf(k.clientState(t), true)
 		}
-		raw := object("tasks", list)
+		raw := jsonObject("tasks", list)
 		if next != "" {
 			raw = orMember(raw, "nextCursor", next)
 		}
-		return &exact{raw: raw}, nil
+		return &exactResult{raw: raw}, nil
 	}
-	t, err := k.find(p.TaskID)
+	t, err := k.findTask(p.TaskID)
 	if err != nil {
 		return nil, err
 	}
 	switch method {
 	case "tasks/get":
-		return k.answer(taskOf(t, true), false)
+		return k.taskAnswer(taskOf(t, true), false)
 	case "tasks/cancel":
 		if t, err = k.CancelTask(ctx, t.ID); err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: core.AsError(err).Message}
 		}
-		if !t.Status.Ended() {
+		if !t.Status.HasEnded() {
 			t.Status = core.TaskStatus(core.StatusCancelled) // it ends elsewhere
 		}
-		return k.answer(taskOf(t, true), false)
+		return k.taskAnswer(taskOf(t, true), false)
 	case "tasks/result":
-		return k.result(ctx, req, t)
+		return k.awaitResult(ctx, req, t)
 	}
 	return nil, noMethod(method)
 }
 
-func (k *tasks) answer(members map[string]any, modern bool) (mcp.Result, error) {
-	raw, err := marshal(members)
+func (k *clientTasks) taskAnswer(members map[string]any, modern bool) (mcp.Result, error) {
+	raw, err := marshalPlain(members)
 	if err != nil {
 		return nil, err
 	}
-	return &exact{raw: raw, modern: modern}, nil
+	return &exactResult{raw: raw, modern: modern}, nil
 }
 
-// result waits for the end of a task, and asks the client the questions that come up.
-func (k *tasks) result(ctx context.Context, req mcp.Request, t core.JobState) (mcp.Result, error) {
+// awaitResult waits for the end of a task, and asks the client the questions that come up.
+func (k *clientTasks) awaitResult(ctx context.Context, req mcp.Request, t core.JobState) (mcp.Result, error) {
 	asking, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		k.asks(asking, asCall(req), t.ID)
+		k.relayQuestions(asking, asCall(req), t.ID)
 	}()
 	t, err := k.WaitTask(ctx, t.ID)
 	stop()
@@ -77,33 +77,33 @@ func (k *tasks) result(ctx context.Context, req mcp.Request, t core.JobState) (m
 	if err != nil {
 		return nil, err
 	}
-	return &exact{raw: withMeta(raw, relatedTask, map[string]any{"taskId": t.ID})}, nil
+	return &exactResult{raw: withMeta(raw, relatedTask, map[string]any{"taskId": t.ID})}, nil
 }
 
 // withMeta returns a result with one more member of its _meta.
 func withMeta(raw json.RawMessage, name string, value any) json.RawMessage {
 	meta := json.RawMessage("{}")
-	if from, to := member(raw, "_meta"); to > 0 {
+	if from, to := findMember(raw, "_meta"); to > 0 {
 		meta = raw[from:to]
 	}
 	return withMember(raw, "_meta", withMember(meta, name, value))
 }
 
-// asks sends the open questions of a task to the client, each once, until ctx ends.
-func (k *tasks) asks(ctx context.Context, call *mcp.CallToolRequest, id string) {
+// relayQuestions sends the open questions of a task to the client, each once, until ctx ends.
+func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequest, id string) {
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	asked := map[string]bool{}
 	for {
-		requests, _ := k.open(id, call)
+		requests, _ := k.openQuestions(id, call)
 		for name, request := range requests {
 			if asked[name] {
 				continue
 			}
 			asked[name] = true
 			if response := askOver(ctx, call.Session, id, request); response != nil {
-				k.take(id, call, mcp.InputResponseMap{name: response})
+				k.takeAnswers(id, call, mcp.InputResponseMap{name: response})
 			}
 		}
 		select {
@@ -132,8 +132,8 @@ func askOver(ctx context.Context, session *mcp.ServerSession, id string, request
 	return nil
 }
 
-// reports sends the progress of a task to a client that asked for it, until the task ends.
-func (k *tasks) reports(req *mcp.CallToolRequest, t core.JobState) {
+// relayProgress sends the progress of a task to a client that asked for it, until the task ends.
+func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return
@@ -142,7 +142,7 @@ func (k *tasks) reports(req *mcp.CallToolRequest, t core.JobState) {
 	context.AfterFunc(k.server.ctx, stop)
 	go func() {
 		defer stop()
-		for told := -1; !t.Status.Ended() && ctx.Err() == nil; {
+		for told := -1; !t.Status.HasEnded() && ctx.Err() == nil; {
 			if p := t.Progress; p != nil && p.Done > told {
 				told = p.Done
 				params := &mcp.ProgressNotificationParams{Meta: map[string]any{relatedTask: map[string]any{"taskId": t.ID}}, ProgressToken: token, Progress: float64(p.Done), Total: float64(p.Total), Message: p.Message}
@@ -160,9 +160,9 @@ func (k *tasks) reports(req *mcp.CallToolRequest, t core.JobState) {
 	}()
 }
 
-// patient waits a little for the end of a task of a client of 2026-07-28. If the task ends in time, the client gets
+// awaitGrace waits a little for the end of a task of a client of 2026-07-28. If the task ends in time, the client gets
 // its result as that of a call.
-func (k *tasks) patient(ctx context.Context, t core.JobState) (mcp.Result, error) {
+func (k *clientTasks) awaitGrace(ctx context.Context, t core.JobState) (mcp.Result, error) {
 	waiting, done := context.WithTimeout(ctx, k.server.grace)
 	defer done()
 	now, err := k.WaitTask(waiting, t.ID)
@@ -171,7 +171,7 @@ func (k *tasks) patient(ctx context.Context, t core.JobState) (mcp.Result, error
 		if err != nil {
 			return nil, err
 		}
-		return &exact{raw: raw, modern: true}, nil
+		return &exactResult{raw: raw, modern: true}, nil
 	}
 	if ctx.Err() != nil { // nobody will know of it
 		_, _ = k.CancelTask(context.WithoutCancel(ctx), t.ID)
@@ -180,34 +180,34 @@ func (k *tasks) patient(ctx context.Context, t core.JobState) (mcp.Result, error
 	if err == nil {
 		t = now
 	}
-	members := taskOf(k.seen(t), false)
+	members := taskOf(k.clientState(t), false)
 	members["resultType"] = "task"
-	return k.answer(members, true)
+	return k.taskAnswer(members, true)
 }
 
-// modern answers the methods of 2026-07-28.
-func (k *tasks) modern(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
+// handleModern answers the methods of 2026-07-28.
+func (k *clientTasks) handleModern(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" || method == "tasks/result" {
 		return nil, noMethod(method)
 	}
 	if !knowsTasks(req) {
 		return nil, lacksTasks()
 	}
-	t, err := k.find(p.TaskID)
+	t, err := k.findTask(p.TaskID)
 	if err != nil {
 		return nil, err
 	}
 	call := asCall(req)
 	switch method {
 	case "tasks/update":
-		k.take(t.ID, call, p.Responses)
-		return k.answer(map[string]any{}, true)
+		k.takeAnswers(t.ID, call, p.Responses)
+		return k.taskAnswer(map[string]any{}, true)
 	case "tasks/cancel":
 		_, _ = k.CancelTask(ctx, t.ID) // one that has ended stays as it is
-		return k.answer(map[string]any{}, true)
+		return k.taskAnswer(map[string]any{}, true)
 	}
 	members := taskOf(t, false)
-	switch requests, _ := k.open(t.ID, call); {
+	switch requests, _ := k.openQuestions(t.ID, call); {
 	case members["status"] == "input_required" && len(requests) == 0:
 		members["status"], members["statusMessage"] = "working", "waits for a person; retort approvals list shows for what"
 	case members["status"] == "input_required":
@@ -219,7 +219,7 @@ func (k *tasks) modern(ctx context.Context, method string, req mcp.Request, p *t
 		}
 		members["result"] = orMember(raw, "resultType", "complete")
 	}
-	return k.answer(members, true)
+	return k.taskAnswer(members, true)
 }
 
 func lacksTasks() error {

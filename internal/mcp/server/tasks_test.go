@@ -34,7 +34,7 @@ func newTaskEngine() *taskEngine {
 var began = time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 
 func (e *taskEngine) Submit(_ context.Context, j core.Job) (core.JobState, error) {
-	var r core.Request
+	var r core.ExecutionRequest
 	if err := json.Unmarshal(j.Payload, &r); err != nil {
 		return core.JobState{}, err
 	}
@@ -70,7 +70,7 @@ func (e *taskEngine) tell() {
 	e.news = make(chan struct{})
 }
 
-func (e *taskEngine) Decide(id, digest string, a core.Answer) error {
+func (e *taskEngine) Decide(id, digest string, a core.ApprovalAnswer) error {
 	if err := e.engine.Decide(id, digest, a); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (e *taskEngine) CancelTask(_ context.Context, id string) (core.JobState, er
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t, err := e.find(id)
-	if err == nil && t.Status.Ended() {
+	if err == nil && t.Status.HasEnded() {
 		err = core.Errorf(core.KindInvalidArguments, "test", "the task has ended already: %s", t.Status)
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func (e *taskEngine) WatchTask(ctx context.Context, id string, seen core.JobStat
 		e.mu.Lock()
 		news := e.news
 		t, err := e.find(id)
-		if err != nil || t.Status != seen.Status || !t.Updated().Equal(seen.Updated()) {
+		if err != nil || t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate()) {
 			defer e.mu.Unlock()
 			if err != nil {
 				return core.JobState{}, err
@@ -293,7 +293,7 @@ func (e *askingEngine) Submit(ctx context.Context, j core.Job) (core.JobState, e
 	t, err := e.taskEngine.Submit(ctx, j)
 	peer := core.PeerOf(ctx)
 	go func() {
-		answer, refused := peer.Ask(context.Background(), core.Asked{Server: "s", Tool: "t", Method: core.MethodElicit, Params: json.RawMessage(`{"message":"which one","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`)})
+		answer, refused := peer.Ask(context.Background(), core.ServerRequest{Server: "s", Tool: "t", Method: core.MethodElicit, Params: json.RawMessage(`{"message":"which one","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`)})
 		e.said <- fmt.Sprint(string(answer), refused)
 	}()
 	return t, err

@@ -19,23 +19,23 @@ import (
 // Table holds the questions that wait. It is safe for concurrent use.
 type Table struct {
 	timeout  time.Duration
-	rules    Rules
-	recorder core.Recorder // nil: nothing is recorded
-	bounds   Bounds        // complete
+	rules    RuleStore
+	recorder core.EventRecorder // nil: nothing is recorded
+	bounds   QuestionBounds     // complete
 
 	mu        sync.Mutex
-	waiting   map[string]*entry
-	granted   map[grant]bool      // for the rest of a run
-	histories map[string]*history // by execution
-	windows   map[session]*window
+	waiting   map[string]*tableEntry
+	granted   map[runGrant]bool           // for the rest of a run
+	histories map[string]*questionHistory // by execution
+	windows   map[sessionKey]*questionWindow
 	attend    func()
-	also      []core.Channel
+	also      []core.ApprovalChannel
 }
 
-// Rules stores what was approved for always.
-type Rules interface {
-	Allows(Rule) bool
-	Allow(Rule) error
+// RuleStore stores what was approved for always.
+type RuleStore interface {
+	IsAllowed(Rule) bool
+	AllowRule(Rule) error
 }
 
 // Rule identifies a tool with a shape of arguments.
@@ -52,12 +52,12 @@ type Rule struct {
 	Principal string `json:"principal,omitempty"`
 }
 
-// grant holds an approval for the rest of a run.
-type grant struct{ execution, server, tool, pin, policy, crosses, repeats string }
+// runGrant holds an approval for the rest of a run.
+type runGrant struct{ execution, server, tool, pin, policy, crosses, repeats string }
 
-type entry struct {
+type tableEntry struct {
 	core.Approval
-	answer  core.Answer
+	answer  core.ApprovalAnswer
 	decided chan struct{} // closed with the first answer, or when no caller waits any more
 	settled bool
 	expired bool // there was no answer
@@ -65,70 +65,70 @@ type entry struct {
 
 // New returns a table whose questions wait for timeout, or 10 minutes if it is 0. If rules is nil, the scope always
 // lasts as long as the run.
-func New(timeout time.Duration, rules Rules) *Table {
+func New(timeout time.Duration, rules RuleStore) *Table {
 	return &Table{
-		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: Bounds{}.Complete(),
-		waiting: map[string]*entry{}, granted: map[grant]bool{}, histories: map[string]*history{}, windows: map[session]*window{},
+		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
+		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{}, windows: map[sessionKey]*questionWindow{},
 	}
 }
 
-// Record sets the recorder for questions and their results. It must be called before the first question.
-func (t *Table) Record(to core.Recorder) { t.recorder = to }
+// RecordTo sets the recorder for questions and their results. It must be called before the first question.
+func (t *Table) RecordTo(to core.EventRecorder) { t.recorder = to }
 
-// Attend sets a function that is called whenever a question is added. It must not block.
-func (t *Table) Attend(f func()) { t.attend = f }
+// NotifyWaiting sets a function that is called whenever a question is added. It must not block.
+func (t *Table) NotifyWaiting(f func()) { t.attend = f }
 
-// Also adds a channel that every question is asked through. It must be called before the first question.
-func (t *Table) Also(c core.Channel) { t.also = append(t.also, c) }
+// AddChannel adds a channel that every question is asked through. It must be called before the first question.
+func (t *Table) AddChannel(c core.ApprovalChannel) { t.also = append(t.also, c) }
 
 // Ask waits for approval of q. It returns nil if q is approved, also by an earlier approval whose scope covers q.
 // Otherwise it returns an error of kind policy, or cancelled when ctx ends. Beyond the Bounds nothing is asked and
 // the error has kind policy. The caller must check that what it then does is still what was asked.
 func (t *Table) Ask(ctx context.Context, q core.Question) *core.Error {
-	_, _, refused := t.ask(ctx, q)
+	_, _, refused := t.askQuestion(ctx, q)
 	return refused
 }
 
 // AskBy works like Ask and also returns who approved: "client" for a form of an MCP client. It returns "" if an
 // earlier approval covers the question.
 func (t *Table) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
-	answer, _, refused := t.ask(ctx, q)
+	answer, _, refused := t.askQuestion(ctx, q)
 	return answer.By, refused
 }
 
 // Put works like Ask and also reports whether a person was asked. That is not so if an earlier approval covers the
 // question or the Bounds are reached.
 func (t *Table) Put(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
-	_, put, refused := t.ask(ctx, q)
+	_, put, refused := t.askQuestion(ctx, q)
 	return put, refused
 }
 
-// ask works like Put and also returns the answer.
-func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bool, _ *core.Error) {
-	e, refused := t.open(q)
+// askQuestion works like Put and also returns the answer.
+func (t *Table) askQuestion(ctx context.Context, q core.Question) (_ core.ApprovalAnswer, put bool, _ *core.Error) {
+	e, refused := t.openEntry(q)
 	switch {
 	case refused != nil:
-		return core.Answer{}, false, refused
+		return core.ApprovalAnswer{}, false, refused
 	case e == nil:
-		return core.Answer{}, false, t.note(q, core.EventDecision, "covered", nil)
+		return core.ApprovalAnswer{}, false, t.recordEvent(q, core.EventDecision, "covered", nil)
 	}
-	if refused := t.note(q, core.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
-		_ = t.settle(ctx, e)
-		return core.Answer{}, true, refused
+	if refused := t.recordEvent(q, core.EventQuestion, "", map[string]any{"question": e.ID, "digest": e.Digest}); refused != nil {
+		_ = t.finishEntry(ctx, e)
+		return core.ApprovalAnswer{}, true, refused
 	}
 	if t.attend != nil {
 		t.attend()
 	}
 	timer := time.NewTimer(time.Until(e.Expires))
 	defer timer.Stop()
-	resume := core.Pause(ctx)
+	resume := core.PauseClock(ctx)
 	defer resume()
 	if ask := core.ChannelOf(ctx); ask != nil {
-		go t.through(ctx, ask, e)
+		go t.askThrough(ctx, ask, e)
 	}
 	for _, ask := range t.also {
 		if q.Login == "" { // only the person at this machine can log in
-			go t.through(ctx, ask, e)
+			go t.askThrough(ctx, ask, e)
 		}
 	}
 	select {
@@ -136,7 +136,7 @@ func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bo
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	refused = t.settle(ctx, e)
+	refused = t.finishEntry(ctx, e)
 	facts := map[string]any{"question": e.ID}
 	if e.answer.By != "" {
 		facts["by"] = e.answer.By
@@ -144,14 +144,14 @@ func (t *Table) ask(ctx context.Context, q core.Question) (_ core.Answer, put bo
 	if refused == nil && e.answer.Scope != "" {
 		facts["scope"] = e.answer.Scope
 	}
-	if unrecorded := t.note(q, core.EventDecision, e.outcome(ctx), facts); refused == nil {
+	if unrecorded := t.recordEvent(q, core.EventDecision, e.outcomeName(ctx), facts); refused == nil {
 		return e.answer, true, unrecorded
 	}
 	return e.answer, true, refused
 }
 
-// outcome names the result of a question.
-func (e *entry) outcome(ctx context.Context) string {
+// outcomeName names the result of a question.
+func (e *tableEntry) outcomeName(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
 		return "cancelled"
@@ -163,12 +163,12 @@ func (e *entry) outcome(ctx context.Context) string {
 	return "denied"
 }
 
-// note records the result of a question.
-func (t *Table) note(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
+// recordEvent records the result of a question.
+func (t *Table) recordEvent(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
 	if t.recorder == nil {
 		return nil
 	}
-	e := core.Event{Kind: kind, Execution: q.Execution, Session: q.Session, Principal: q.Principal, Client: q.Client, Server: q.Server, Tool: q.Tool, Effect: q.Effect, Status: status, Facts: facts}
+	e := core.AuditEvent{Kind: kind, Execution: q.Execution, Session: q.Session, Principal: q.Principal, Client: q.Client, Server: q.Server, Tool: q.Tool, Effect: q.Effect, Status: status, Facts: facts}
 	if q.Level != "" {
 		e.Risk = &q.Risk
 	}
@@ -181,44 +181,44 @@ func (t *Table) note(q core.Question, kind core.EventKind, status string, facts 
 	return t.recorder.Record(e, false)
 }
 
-// covered reports whether an earlier approval covers q. An approval of usual calls does not cover unusual ones,
+// isCovered reports whether an earlier approval covers q. An approval of usual calls does not cover unusual ones,
 // repetitions or critical calls.
-func (t *Table) covered(q core.Question) bool {
-	if !q.Scoped() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
+func (t *Table) isCovered(q core.Question) bool {
+	if !q.HasScopes() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
 		return false
 	}
-	return t.granted[grantOf(q)] || q.Repeats == "" && t.rules != nil && t.rules.Allows(ruleOf(q))
+	return t.granted[grantOf(q)] || q.Repeats == "" && t.rules != nil && t.rules.IsAllowed(ruleOf(q))
 }
 
-func grantOf(q core.Question) grant {
-	return grant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses, string(q.Repeats)}
+func grantOf(q core.Question) runGrant {
+	return runGrant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses, string(q.Repeats)}
 }
 
 func ruleOf(q core.Question) Rule {
-	return Rule{q.Server, q.Tool, q.Pin, q.Policy, Shape(q.Arguments), q.Crosses, q.Principal}
+	return Rule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal}
 }
 
-// open adds a question to the table. It returns nil if q is already approved, and an error if it must not be asked.
-func (t *Table) open(q core.Question) (*entry, *core.Error) {
+// openEntry adds a question to the table. It returns nil if q is already approved, and an error if it must not be asked.
+func (t *Table) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	now := time.Now()
-	e := &entry{
-		Approval: core.Approval{ID: strings.ToLower(rand.Text()[:10]), Digest: q.Digest(), Created: now, Expires: now.Add(t.timeout), Question: q},
+	e := &tableEntry{
+		Approval: core.Approval{ID: strings.ToLower(rand.Text()[:10]), Digest: q.ApprovalDigest(), Created: now, Expires: now.Add(t.timeout), Question: q},
 		decided:  make(chan struct{}),
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.covered(q) {
+	if t.isCovered(q) {
 		return nil, nil
 	}
-	if refused := t.count(q, e.Digest, now); refused != nil {
+	if refused := t.countQuestion(q, e.Digest, now); refused != nil {
 		return nil, refused
 	}
 	t.waiting[e.ID] = e
 	return e, nil
 }
 
-// through asks through a channel until the question is decided elsewhere.
-func (t *Table) through(ctx context.Context, ask core.Channel, e *entry) {
+// askThrough asks through a channel until the question is decided elsewhere.
+func (t *Table) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -234,80 +234,80 @@ func (t *Table) through(ctx context.Context, ask core.Channel, e *entry) {
 	}
 }
 
-// settle removes a question from the table. From then on no answer counts.
-func (t *Table) settle(ctx context.Context, e *entry) *core.Error {
+// finishEntry removes a question from the table. From then on no answer counts.
+func (t *Table) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.waiting, e.ID)
 	answered := e.settled
 	if !answered {
 		e.expired = true
-		e.settle(core.Answer{})
+		e.setAnswer(core.ApprovalAnswer{})
 	}
 	switch {
 	case ctx.Err() != nil: // also if it was approved: nothing runs after its end
-		return core.Errorf(core.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subject())
+		return core.Errorf(core.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subjectText())
 	case !answered:
-		return refusal(e, "nobody answered within %v", t.timeout)
+		return refusalError(e, "nobody answered within %v", t.timeout)
 	case !e.answer.Approve:
 		if e.answer.Note != "" {
-			return refusal(e, "a person said no: %s", e.answer.Note)
+			return refusalError(e, "a person said no: %s", e.answer.Note)
 		}
-		return refusal(e, "a person said no")
+		return refusalError(e, "a person said no")
 	}
 	return nil
 }
 
-// grant stores an approval with a wider scope than once, and applies it to waiting questions that it covers.
-func (t *Table) grant(e *entry) {
+// grantScope stores an approval with a wider scope than once, and applies it to waiting questions that it covers.
+func (t *Table) grantScope(e *tableEntry) {
 	if e.Unusual != "" {
-		t.relieve(e)
+		t.relieveUnusual(e)
 		return
 	}
-	if !e.Scoped() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {
+	if !e.HasScopes() || !e.answer.Approve || e.answer.Scope == core.ScopeOnce && !e.Spans {
 		return
 	}
 	t.granted[grantOf(e.Question)] = true
 	if e.answer.Scope == core.ScopeAlways && t.rules != nil && e.Repeats == "" {
 		// What could not be stored is asked again next time; this call was approved all the same.
-		_ = t.rules.Allow(ruleOf(e.Question))
+		_ = t.rules.AllowRule(ruleOf(e.Question))
 	}
 	for _, other := range t.waiting {
-		if !other.settled && t.covered(other.Question) && time.Now().Before(other.Expires) {
-			other.settle(core.Answer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
+		if !other.settled && t.isCovered(other.Question) && time.Now().Before(other.Expires) {
+			other.setAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
 		}
 	}
 }
 
-// relieve approves all waiting questions whose only reason is the anomaly that was just approved.
-func (t *Table) relieve(e *entry) {
+// relieveUnusual approves all waiting questions whose only reason is the anomaly that was just approved.
+func (t *Table) relieveUnusual(e *tableEntry) {
 	for _, other := range t.waiting {
 		same := other.Merely && other.Principal == e.Principal && other.Unusual == e.Unusual
 		if e.answer.Approve && same && !other.settled && time.Now().Before(other.Expires) {
-			other.settle(core.Answer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
+			other.setAnswer(core.ApprovalAnswer{Approve: true, Scope: core.ScopeOnce, By: e.answer.By})
 		}
 	}
 }
 
-func (e *entry) settle(a core.Answer) {
+func (e *tableEntry) setAnswer(a core.ApprovalAnswer) {
 	e.answer, e.settled = a, true
 	close(e.decided)
 }
 
-func refusal(e *entry, format string, args ...any) *core.Error {
-	err := core.Errorf(core.KindPolicy, "approval", e.subject()+" was not approved: "+format, args...)
-	return err.WithHint("do not try it again without being asked; tell the person what it is needed for").At(e.Server, e.Tool)
+func refusalError(e *tableEntry, format string, args ...any) *core.Error {
+	err := core.Errorf(core.KindPolicy, "approval", e.subjectText()+" was not approved: "+format, args...)
+	return err.WithHint("do not try it again without being asked; tell the person what it is needed for").AtTool(e.Server, e.Tool)
 }
 
-func (e *entry) subject() string {
+func (e *tableEntry) subjectText() string {
 	if e.IsCall() {
 		return "the call"
 	}
 	return "the program"
 }
 
-// End forgets the questions and approvals of an execution.
-func (t *Table) End(execution string) {
+// EndExecution forgets the questions and approvals of an execution.
+func (t *Table) EndExecution(execution string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.histories, execution)
@@ -318,8 +318,8 @@ func (t *Table) End(execution string) {
 	}
 }
 
-// Waiting lists the questions that wait, oldest first: those of one execution, or all if execution is empty.
-func (t *Table) Waiting(execution string) []core.Approval {
+// ListWaiting lists the questions that wait, oldest first: those of one execution, or all if execution is empty.
+func (t *Table) ListWaiting(execution string) []core.Approval {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list := []core.Approval{}
@@ -334,24 +334,24 @@ func (t *Table) Waiting(execution string) []core.Approval {
 	return list
 }
 
-// Waits reports whether an answer to the question would still count.
-func (t *Table) Waits(id string) bool {
+// IsWaiting reports whether an answer to the question would still count.
+func (t *Table) IsWaiting(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.waiting[id]
 	return ok && !e.settled
 }
 
-// Group returns the waiting question with this id, together with the equal waiting questions of its execution. It
+// FindGroup returns the waiting question with this id, together with the equal waiting questions of its execution. It
 // returns false if the question no longer waits.
-func (t *Table) Group(id string) (core.Approval, bool) {
+func (t *Table) FindGroup(id string) (core.Approval, bool) {
 	t.mu.Lock()
 	e, ok := t.waiting[id]
 	t.mu.Unlock()
 	if !ok {
 		return core.Approval{}, false
 	}
-	for _, a := range core.Grouped(t.Waiting(e.Execution)) {
+	for _, a := range core.GroupEqual(t.ListWaiting(e.Execution)) {
 		if a.ID == id || slices.Contains(a.Same, id) {
 			return a, true
 		}
@@ -361,7 +361,7 @@ func (t *Table) Group(id string) (core.Approval, bool) {
 
 // Decide answers a question and the equal ones that the answer names. digest must be that of the question. An error
 // means that the answer does not count: there is no such question, it was already answered, or it is too late.
-func (t *Table) Decide(id, digest string, a core.Answer) *core.Error {
+func (t *Table) Decide(id, digest string, a core.ApprovalAnswer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
 	if err != nil {
 		return err
@@ -380,16 +380,16 @@ func (t *Table) Decide(id, digest string, a core.Answer) *core.Error {
 	case !time.Now().Before(e.Expires):
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s has run out", id)
 	}
-	e.settle(a)
-	t.judged(e)
-	t.grant(e)
+	e.setAnswer(a)
+	t.noteDecision(e)
+	t.grantScope(e)
 	t.answerAlso(e)
 	return nil
 }
 
 // answerAlso answers the questions that were shown together with e. A wider scope applies to the execution of e only.
 // The caller holds mu.
-func (t *Table) answerAlso(e *entry) {
+func (t *Table) answerAlso(e *tableEntry) {
 	for _, id := range e.answer.Also {
 		other, ok := t.waiting[id]
 		if !ok || other.settled || !other.Equals(e.Question) || !time.Now().Before(other.Expires) {
@@ -397,9 +397,9 @@ func (t *Table) answerAlso(e *entry) {
 		}
 		a := e.answer
 		a.Scope, a.Also = core.ScopeOnce, nil
-		other.settle(a)
+		other.setAnswer(a)
 		if other.Execution != e.Execution { // else it is one answer to one program
-			t.judged(other)
+			t.noteDecision(other)
 		}
 	}
 }

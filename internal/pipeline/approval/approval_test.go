@@ -25,7 +25,7 @@ func asked(t *testing.T, ctx context.Context, table *Table, q core.Question) (co
 	ended := make(chan *core.Error, 1)
 	go func() { ended <- table.Ask(ctx, q) }()
 	synctest.Wait()
-	waiting := table.Waiting("")
+	waiting := table.ListWaiting("")
 	if len(waiting) == 0 {
 		t.Fatal("nothing waits")
 	}
@@ -46,16 +46,16 @@ func TestAnswers(t *testing.T) {
 		want   string // how Ask ends
 	}{
 		{"yes", func(table *Table, r core.Approval, _ func()) *core.Error {
-			return table.Decide(r.ID, r.Digest, core.Answer{Approve: true})
+			return table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
 		}, "ok"},
 		{"no", func(table *Table, r core.Approval, _ func()) *core.Error {
-			return table.Decide(r.ID, r.Digest, core.Answer{Note: "too many"})
+			return table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Note: "too many"})
 		}, "policy"},
 		{"nobody", func(*Table, core.Approval, func()) *core.Error { return nil }, "policy"},
 		{"cancelled", func(_ *Table, _ core.Approval, cancel func()) *core.Error { cancel(); return nil }, "cancelled"},
 		{"yes, then cancelled before it is noticed", func(table *Table, r core.Approval, cancel func()) *core.Error {
 			defer cancel()
-			return table.Decide(r.ID, r.Digest, core.Answer{Approve: true})
+			return table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
 		}, "cancelled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,10 +70,10 @@ func TestAnswers(t *testing.T) {
 				if err := <-ended; kindOf(err) != c.want {
 					t.Errorf("ended with %v, want %s", err, c.want)
 				}
-				if len(table.Waiting("")) != 0 {
+				if len(table.ListWaiting("")) != 0 {
 					t.Error("it still waits")
 				}
-				if err := table.Decide(r.ID, r.Digest, core.Answer{Approve: true}); err == nil {
+				if err := table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
 					t.Error("an answer counts afterwards")
 				}
 			})
@@ -87,19 +87,19 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		r, ended := asked(t, t.Context(), table, call("x", `{"id":1}`))
 		other := call("x", `{"id":2}`)
 		for name, err := range map[string]*core.Error{
-			"another id":     table.Decide("nothing", r.Digest, core.Answer{Approve: true}),
-			"other contents": table.Decide(r.ID, other.Digest(), core.Answer{Approve: true}),
-			"no digest":      table.Decide(r.ID, "", core.Answer{Approve: true}),
-			"strange scope":  table.Decide(r.ID, r.Digest, core.Answer{Approve: true, Scope: "all"}),
+			"another id":     table.Decide("nothing", r.Digest, core.ApprovalAnswer{Approve: true}),
+			"other contents": table.Decide(r.ID, other.ApprovalDigest(), core.ApprovalAnswer{Approve: true}),
+			"no digest":      table.Decide(r.ID, "", core.ApprovalAnswer{Approve: true}),
+			"strange scope":  table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true, Scope: "all"}),
 		} {
 			if err == nil {
 				t.Errorf("%s: the answer counts", name)
 			}
 		}
-		if err := table.Decide(r.ID, r.Digest, core.Answer{}); err != nil {
+		if err := table.Decide(r.ID, r.Digest, core.ApprovalAnswer{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := table.Decide(r.ID, r.Digest, core.Answer{Approve: true}); err == nil {
+		if err := table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
 			t.Error("a second answer counts")
 		}
 		if err := <-ended; kindOf(err) != "policy" {
@@ -111,8 +111,8 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 // memory are Rules that are forgotten with the test.
 type memory map[Rule]bool
 
-func (m memory) Allows(r Rule) bool { return m[r] }
-func (m memory) Allow(r Rule) error { m[r] = true; return nil }
+func (m memory) IsAllowed(r Rule) bool  { return m[r] }
+func (m memory) AllowRule(r Rule) error { m[r] = true; return nil }
 
 func TestScopes(t *testing.T) {
 	same, shape, other := call("x", `{"id":1}`), call("x", `{"id":2}`), call("x", `{"id":"1"}`)
@@ -121,7 +121,7 @@ func TestScopes(t *testing.T) {
 	loose := call("x", `{"id":1}`)
 	loose.Policy = "2"
 	for _, c := range []struct {
-		scope core.Scope
+		scope core.ApprovalScope
 		asks  []bool // for same, shape, other, later, changed, loose
 	}{
 		{"", []bool{true, true, true, true, true, true}},
@@ -133,14 +133,14 @@ func TestScopes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := New(time.Minute, memory{})
 				r, ended := asked(t, t.Context(), table, same)
-				_ = table.Decide(r.ID, r.Digest, core.Answer{Approve: true, Scope: c.scope})
+				_ = table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true, Scope: c.scope})
 				<-ended
 				for i, q := range []core.Question{same, shape, other, later, changed, loose} {
 					if asks := table.Ask(t.Context(), q) != nil; asks != c.asks[i] {
 						t.Errorf("question %d: asks again is %t", i, asks)
 					}
 				}
-				table.End("x")
+				table.EndExecution("x")
 				if c.scope == core.ScopeRun && table.Ask(t.Context(), same) == nil {
 					t.Error("the yes for the run outlives it")
 				}
@@ -152,8 +152,8 @@ func TestScopes(t *testing.T) {
 func TestChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)
-		yes := core.WithChannel(t.Context(), func(_ context.Context, r core.Approval) (core.Answer, bool) {
-			return core.Answer{Approve: string(r.Arguments) == `{"id":1}`}, true
+		yes := core.WithChannel(t.Context(), func(_ context.Context, r core.Approval) (core.ApprovalAnswer, bool) {
+			return core.ApprovalAnswer{Approve: string(r.Arguments) == `{"id":1}`}, true
 		})
 		if err := table.Ask(yes, call("x", `{"id":1}`)); err != nil {
 			t.Error(err)
@@ -162,13 +162,13 @@ func TestChannels(t *testing.T) {
 			t.Error(err)
 		}
 		over := make(chan bool, 1)
-		slow := core.WithChannel(t.Context(), func(ctx context.Context, _ core.Approval) (core.Answer, bool) {
+		slow := core.WithChannel(t.Context(), func(ctx context.Context, _ core.Approval) (core.ApprovalAnswer, bool) {
 			<-ctx.Done()
 			over <- true
-			return core.Answer{Approve: true}, true
+			return core.ApprovalAnswer{Approve: true}, true
 		})
 		r, ended := asked(t, slow, table, call("x", `{"id":3}`))
-		_ = table.Decide(r.ID, r.Digest, core.Answer{})
+		_ = table.Decide(r.ID, r.Digest, core.ApprovalAnswer{})
 		if err := <-ended; kindOf(err) != "policy" {
 			t.Error("the channel has answered after the decision")
 		}
@@ -187,7 +187,7 @@ func TestHumanTime(t *testing.T) {
 		table := New(time.Minute, nil)
 		r, ended := asked(t, ctx, table, call("x", "{}"))
 		time.Sleep(40 * time.Second)
-		_ = table.Decide(r.ID, r.Digest, core.Answer{Approve: true})
+		_ = table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
 		<-ended
 		if stood != 40*time.Second {
 			t.Errorf("the clock stood for %v", stood)
@@ -234,12 +234,12 @@ func TestAnySequence(t *testing.T) {
 // decideAll decides all calls that wait for an approval, and returns how many it approved. If stale,
 // it decides with a wrong digest, which must have no effect.
 func decideAll(t *testing.T, table *Table, approve, stale bool) (yes int64) {
-	for _, r := range table.Waiting("") {
+	for _, r := range table.ListWaiting("") {
 		digest := r.Digest
 		if stale {
 			digest = strings.Repeat("0", 64)
 		}
-		if table.Decide(r.ID, digest, core.Answer{Approve: approve}) != nil {
+		if table.Decide(r.ID, digest, core.ApprovalAnswer{Approve: approve}) != nil {
 			continue
 		}
 		if stale {
@@ -257,14 +257,14 @@ func TestShape(t *testing.T) {
 		{`{"id":1,"tags":["a"]}`, `{"tags":["b","c"],"id":-2.5e9}`},
 		{`{}`, ` { } `},
 	} {
-		if Shape(json.RawMessage(c.a)) != Shape(json.RawMessage(c.b)) {
+		if ArgumentShape(json.RawMessage(c.a)) != ArgumentShape(json.RawMessage(c.b)) {
 			t.Errorf("%s and %s have other shapes", c.a, c.b)
 		}
 	}
 	for _, c := range []struct{ a, b string }{
 		{`{"id":1}`, `{"id":"1"}`}, {`{"id":1}`, `{"id":1,"force":true}`}, {`{"a":[1]}`, `{"a":["x"]}`}, {`{"a":[]}`, `{"a":[1]}`}, {`{"a":null}`, `{}`},
 	} {
-		if Shape(json.RawMessage(c.a)) == Shape(json.RawMessage(c.b)) {
+		if ArgumentShape(json.RawMessage(c.a)) == ArgumentShape(json.RawMessage(c.b)) {
 			t.Errorf("%s and %s have the same shape", c.a, c.b)
 		}
 	}
@@ -274,12 +274,12 @@ func TestShape(t *testing.T) {
 func TestJournalsOfOtherNames(t *testing.T) {
 	j := NewJournals(t.TempDir())
 	for _, name := range []string{"", "../a", "a/b", "a.b", "a\x00", "a\n", "ä", strings.Repeat("a", 65)} {
-		if path := j.path(name); path != "" {
+		if path := j.filePath(name); path != "" {
 			t.Errorf("%q has the file %s", name, path)
 		}
 	}
 	for _, name := range []string{"a", "Z9", strings.Repeat("a", 64)} {
-		if j.path(name) == "" {
+		if j.filePath(name) == "" {
 			t.Errorf("%q has no file", name)
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds limits how often a person is asked. The zero value stands for small defaults.
-type Bounds struct {
+// QuestionBounds limits how often a person is asked. The zero value stands for small defaults.
+type QuestionBounds struct {
 	Questions int // of one execution; 50 if 0
 	Declined  int // denied questions of one execution in a row, after which it may not ask again; 5 if 0
 }
 
-// Complete returns b with defaults for its zero fields.
-func (b Bounds) Complete() Bounds {
-	return Bounds{cmp.Or(b.Questions, 50), cmp.Or(b.Declined, 5)}
+// WithDefaults returns b with defaults for its zero fields.
+func (b QuestionBounds) WithDefaults() QuestionBounds {
+	return QuestionBounds{cmp.Or(b.Questions, 50), cmp.Or(b.Declined, 5)}
 }
 
 // A session may ask sessionShare times as many questions within an hour as one execution may. A principal may ask twice
@@ -28,47 +28,47 @@ const (
 	maxSessions   = 10_000 // whose questions are counted at the same time
 )
 
-// Bound sets the bounds on questions. It must be called before the first question.
-func (t *Table) Bound(b Bounds) { t.bounds = b.Complete() }
+// SetBounds sets the bounds on questions. It must be called before the first question.
+func (t *Table) SetBounds(b QuestionBounds) { t.bounds = b.WithDefaults() }
 
-// history counts the questions of one execution.
-type history struct {
+// questionHistory counts the questions of one execution.
+type questionHistory struct {
 	asked    int
 	declined int             // in a row
 	denied   map[string]bool // by the digest of the question
 }
 
-// window counts a session's questions since a time.
-type window struct {
+// questionWindow counts a session's questions since a time.
+type questionWindow struct {
 	since time.Time
 	asked int
 }
 
-// session identifies the session whose questions are counted together.
-type session struct {
+// sessionKey identifies the session whose questions are counted together.
+type sessionKey struct {
 	principal, name string
 	all             bool // all sessions of the principal
 }
 
-// count counts a question that is about to be asked, or returns why it must not be asked. The caller holds mu.
-func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error {
+// countQuestion counts a question that is about to be asked, or returns why it must not be asked. The caller holds mu.
+func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
 	h := t.histories[q.Execution]
 	if h == nil {
-		h = &history{denied: map[string]bool{}}
+		h = &questionHistory{denied: map[string]bool{}}
 		t.histories[q.Execution] = h
 	}
-	owner, w := t.windowOf(session{principal: q.Principal, all: true}, now), t.windowOf(session{principal: q.Principal, name: q.Session}, now)
+	owner, w := t.windowOf(sessionKey{principal: q.Principal, all: true}, now), t.windowOf(sessionKey{principal: q.Principal, name: q.Session}, now)
 	switch {
 	case h.denied[digest]:
-		return unasked(q, "a person has said no to exactly this before")
+		return unaskedError(q, "a person has said no to exactly this before")
 	case h.declined >= t.bounds.Declined:
-		return unasked(q, "a person has said no %d times in a row, and is not asked about this program any more", h.declined)
+		return unaskedError(q, "a person has said no %d times in a row, and is not asked about this program any more", h.declined)
 	case h.asked >= t.bounds.Questions:
-		return unasked(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
+		return unaskedError(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:
-		return unasked(q, "a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)", w.asked)
+		return unaskedError(q, "a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)", w.asked)
 	case owner.asked >= ownerShare*t.bounds.Questions:
-		return unasked(q, "a person was asked %d times within an hour about sessions of the same user, and is not asked more often (twenty times approval.questions)", owner.asked)
+		return unaskedError(q, "a person was asked %d times within an hour about sessions of the same user, and is not asked more often (twenty times approval.questions)", owner.asked)
 	}
 	h.asked++
 	w.asked++
@@ -77,7 +77,7 @@ func (t *Table) count(q core.Question, digest string, now time.Time) *core.Error
 }
 
 // windowOf returns the counts of a session. The caller holds mu.
-func (t *Table) windowOf(s session, now time.Time) *window {
+func (t *Table) windowOf(s sessionKey, now time.Time) *questionWindow {
 	w := t.windows[s]
 	if w != nil && now.Sub(w.since) < sessionWindow {
 		return w
@@ -89,19 +89,19 @@ func (t *Table) windowOf(s session, now time.Time) *window {
 			}
 		}
 	}
-	w = &window{since: now}
+	w = &questionWindow{since: now}
 	t.windows[s] = w
 	return w
 }
 
-func unasked(q core.Question, format string, args ...any) *core.Error {
-	e := entry{Approval: core.Approval{Question: q}}
-	return refusal(&e, "%s", fmt.Sprintf(format, args...))
+func unaskedError(q core.Question, format string, args ...any) *core.Error {
+	e := tableEntry{Approval: core.Approval{Question: q}}
+	return refusalError(&e, "%s", fmt.Sprintf(format, args...))
 }
 
-// judged notes a person's decision. A denial also denies all equal questions of the execution that wait. After
+// noteDecision notes a person's decision. A denial also denies all equal questions of the execution that wait. After
 // several denials in a row, everything that waits is denied. The caller holds mu.
-func (t *Table) judged(e *entry) {
+func (t *Table) noteDecision(e *tableEntry) {
 	h := t.histories[e.Execution]
 	if h == nil {
 		return
@@ -115,7 +115,7 @@ func (t *Table) judged(e *entry) {
 	enough := h.declined >= t.bounds.Declined
 	for _, other := range t.waiting {
 		if other.Execution == e.Execution && !other.settled && (enough || other.Digest == e.Digest) {
-			other.settle(core.Answer{Note: e.answer.Note, By: e.answer.By})
+			other.setAnswer(core.ApprovalAnswer{Note: e.answer.Note, By: e.answer.By})
 		}
 	}
 }

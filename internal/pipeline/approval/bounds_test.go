@@ -11,8 +11,8 @@ import (
 )
 
 // decide answers everything that waits, one after the other, and returns how many answers counted.
-func decide(table *Table, a core.Answer) (n int) {
-	for waiting := table.Waiting(""); len(waiting) > 0; waiting = table.Waiting("") {
+func decide(table *Table, a core.ApprovalAnswer) (n int) {
+	for waiting := table.ListWaiting(""); len(waiting) > 0; waiting = table.ListWaiting("") {
 		if table.Decide(waiting[0].ID, waiting[0].Digest, a) == nil {
 			n++
 		}
@@ -26,15 +26,15 @@ func TestQuestionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		questions, asked int
 		equal, atOnce    bool
-		answer           core.Answer
+		answer           core.ApprovalAnswer
 		approved         int
 	}{
-		"noes one by one":        {500, 5, false, false, core.Answer{}, 0},
-		"noes at once":           {500, 5, false, true, core.Answer{}, 0},
-		"equal ones, one by one": {500, 1, true, false, core.Answer{}, 0},
-		"equal ones at once":     {500, 1, true, true, core.Answer{}, 0},
-		"yeses one by one":       {60, 50, false, false, core.Answer{Approve: true}, 50},
-		"yeses at once":          {60, 50, false, true, core.Answer{Approve: true}, 50},
+		"noes one by one":        {500, 5, false, false, core.ApprovalAnswer{}, 0},
+		"noes at once":           {500, 5, false, true, core.ApprovalAnswer{}, 0},
+		"equal ones, one by one": {500, 1, true, false, core.ApprovalAnswer{}, 0},
+		"equal ones at once":     {500, 1, true, true, core.ApprovalAnswer{}, 0},
+		"yeses one by one":       {60, 50, false, false, core.ApprovalAnswer{Approve: true}, 50},
+		"yeses at once":          {60, 50, false, true, core.ApprovalAnswer{Approve: true}, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 				}
 				go func() { ended <- table.Ask(t.Context(), call("another", `{"id":0}`)) }()
 				synctest.Wait()
-				if n := decide(table, core.Answer{Approve: true}); n != 1 {
+				if n := decide(table, core.ApprovalAnswer{Approve: true}); n != 1 {
 					t.Errorf("another program was asked about %d times", n)
 				}
 			})
@@ -78,11 +78,11 @@ func TestQuestionsAreBounded(t *testing.T) {
 func TestBoundsOfSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)
-		table.Bound(Bounds{Questions: 3, Declined: 2})
+		table.SetBounds(QuestionBounds{Questions: 3, Declined: 2})
 		ask := func(execution string, arguments int, approve bool) (asked int) {
 			go func() { _ = table.Ask(t.Context(), call(execution, fmt.Sprintf(`{"id":%d}`, arguments))) }()
 			synctest.Wait()
-			return decide(table, core.Answer{Approve: approve})
+			return decide(table, core.ApprovalAnswer{Approve: approve})
 		}
 		if n := ask("x", 1, false) + ask("x", 2, true) + ask("x", 3, false) + ask("x", 4, true); n != 3 {
 			t.Errorf("asked %d times", n)
@@ -98,7 +98,7 @@ func TestBoundsOfSessions(t *testing.T) {
 		if ask("later", 1, false) != 1 {
 			t.Error("nobody is asked after an hour")
 		}
-		table.End("x")
+		table.EndExecution("x")
 		if _, kept := table.histories["x"]; kept {
 			t.Error("what an execution has asked is kept after its end")
 		}
@@ -109,14 +109,14 @@ func TestBoundsOfSessions(t *testing.T) {
 func TestBoundOfUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)
-		table.Bound(Bounds{Questions: 3, Declined: 2})
+		table.SetBounds(QuestionBounds{Questions: 3, Declined: 2})
 		asked := 0
 		for i := range 100 {
 			c := call(fmt.Sprint(i), `{"id":1}`)
 			c.Session = fmt.Sprint("session ", i)
 			go func() { _ = table.Ask(t.Context(), c) }()
 			synctest.Wait()
-			asked += decide(table, core.Answer{Approve: true})
+			asked += decide(table, core.ApprovalAnswer{Approve: true})
 		}
 		if asked != 60 {
 			t.Errorf("asked %d times within an hour, want 60", asked)
@@ -125,7 +125,7 @@ func TestBoundOfUser(t *testing.T) {
 		other.Principal = "another"
 		go func() { _ = table.Ask(t.Context(), other) }()
 		synctest.Wait()
-		if decide(table, core.Answer{Approve: true}) != 1 {
+		if decide(table, core.ApprovalAnswer{Approve: true}) != 1 {
 			t.Error("nobody is asked about another user")
 		}
 	})
@@ -134,7 +134,7 @@ func TestBoundOfUser(t *testing.T) {
 // One answer is for all equal questions that were shown with it, and for nothing else: neither for
 // what came while the person looked at it, nor for what an answer only names.
 func TestEqualQuestions(t *testing.T) {
-	for name, a := range map[string]core.Answer{"once": {Approve: true}, "run": {Approve: true, Scope: core.ScopeRun}, "no": {Note: "not today"}} {
+	for name, a := range map[string]core.ApprovalAnswer{"once": {Approve: true}, "run": {Approve: true, Scope: core.ScopeRun}, "no": {Note: "not today"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { answerEqual(t, a, func() { time.Sleep(time.Millisecond) }) })
 		})
@@ -143,7 +143,7 @@ func TestEqualQuestions(t *testing.T) {
 
 // answerEqual gives an answer. pause is called between questions, so that each is younger than the one
 // before.
-func answerEqual(t *testing.T, a core.Answer, pause func()) {
+func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 	table := New(time.Minute, nil)
 	ended := map[string]<-chan *core.Error{}
 	ask := func(name string, q core.Question) string {
@@ -159,12 +159,12 @@ func answerEqual(t *testing.T, a core.Answer, pause func()) {
 	stranger := call("z", `{"id":1}`)
 	stranger.Principal = "eve"
 	theirs := ask("other principal", stranger)
-	shown := core.Grouped(table.Waiting(""))[0]
+	shown := core.GroupEqual(table.ListWaiting(""))[0]
 	if shown.ID != first || shown.Count != 3 || shown.Same[0] != second {
 		t.Fatalf("shown as one: %+v", shown)
 	}
 	ask("unseen", call("y", `{"id":1}`))
-	if group, ok := table.Group(second); !ok || group.ID != first || group.Count != 2 {
+	if group, ok := table.FindGroup(second); !ok || group.ID != first || group.Count != 2 {
 		t.Errorf("the group of one execution: %+v", group)
 	}
 	a.Also = append(shown.Same, different, theirs, "nothing", first)
@@ -183,7 +183,7 @@ func answerEqual(t *testing.T, a core.Answer, pause func()) {
 		}
 	}
 	left := map[string]bool{}
-	for _, one := range table.Waiting("") {
+	for _, one := range table.ListWaiting("") {
 		left[string(one.Arguments)+one.Principal+one.Execution] = true
 	}
 	want := map[string]bool{`{"id":2}x`: true, `{"id":1}evez`: true, `{"id":1}y`: true}

@@ -21,13 +21,13 @@ import (
 // connection is one question and one answer, a line of JSON each.
 
 type deskRequest struct {
-	Decide *decision `json:"decide,omitempty"` // nil lists what waits
+	Decide *deskDecision `json:"decide,omitempty"` // nil lists what waits
 }
 
-type decision struct {
-	ID     string      `json:"id"`
-	Digest string      `json:"digest"`
-	Answer core.Answer `json:"answer"`
+type deskDecision struct {
+	ID     string              `json:"id"`
+	Digest string              `json:"digest"`
+	Answer core.ApprovalAnswer `json:"answer"`
 }
 
 type deskAnswer struct {
@@ -43,9 +43,9 @@ const (
 	maxVisitors  = 16
 )
 
-type desk struct {
+type approvalSocket struct {
 	listener *net.UnixListener
-	place    *place
+	place    *socketPlace
 	table    *Table
 	seats    chan struct{}
 	visitors sync.WaitGroup
@@ -64,35 +64,35 @@ func Listen(dir string, t *Table) (io.Closer, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, err
 	}
-	Sweep(dir)
+	RemoveStaleSockets(dir)
 	at, err := placeIn(dir, fmt.Sprintf("%d-%s.sock", os.Getpid(), strings.ToLower(rand.Text()[:6])))
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: at.address(), Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: at.socketAddress(), Net: "unix"})
 	if err != nil {
 		at.close()
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	d := &desk{listener: l, place: at, table: t, seats: make(chan struct{}, maxVisitors)}
+	d := &approvalSocket{listener: l, place: at, table: t, seats: make(chan struct{}, maxVisitors)}
 	if err := os.Chmod(at.path, 0o600); err != nil {
 		_ = d.Close()
 		return nil, err
 	}
-	d.visitors.Go(d.serve)
+	d.visitors.Go(d.serveConnections)
 	return d, nil
 }
 
 // Close stops serving and removes the socket.
-func (d *desk) Close() error {
+func (d *approvalSocket) Close() error {
 	err := errors.Join(d.listener.Close(), os.Remove(d.place.path))
 	d.visitors.Wait()
 	d.place.close()
 	return err
 }
 
-func (d *desk) serve() {
+func (d *approvalSocket) serveConnections() {
 	for {
 		c, err := d.listener.AcceptUnix()
 		if err != nil {
@@ -102,12 +102,12 @@ func (d *desk) serve() {
 		d.visitors.Go(func() {
 			defer func() { <-d.seats }()
 			defer c.Close()
-			d.visit(c)
+			d.handleConnection(c)
 		})
 	}
 }
 
-func (d *desk) visit(c *net.UnixConn) {
+func (d *approvalSocket) handleConnection(c *net.UnixConn) {
 	_ = c.SetDeadline(time.Now().Add(deskPatience))
 	who, refused := askerAt(c)
 	if refused == nil {
@@ -123,16 +123,16 @@ func (d *desk) visit(c *net.UnixConn) {
 	case err != nil || json.Unmarshal(line, &asked) != nil:
 		answer.Error = core.Errorf(core.KindInvalidArguments, "approval.desk", "the request cannot be read")
 	default:
-		answer = d.answer(who, asked)
+		answer = d.answerRequest(who, asked)
 	}
 	_ = json.NewEncoder(c).Encode(answer)
 }
 
-// answer handles one request. It accepts an approval only from a terminal: the command checks this too, but another
+// answerRequest handles one request. It accepts an approval only from a terminal: the command checks this too, but another
 // program may have connected.
-func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
+func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) deskAnswer {
 	if asked.Decide == nil {
-		return deskAnswer{Waiting: core.Grouped(d.table.Waiting(""))}
+		return deskAnswer{Waiting: core.GroupEqual(d.table.ListWaiting(""))}
 	}
 	if asked.Decide.Answer.Approve {
 		if err := who.CheckTerminal(); err != nil {
@@ -144,12 +144,12 @@ func (d *desk) answer(who asker, asked deskRequest) deskAnswer {
 	return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 }
 
-// Sweep removes the sockets that no engine listens on any more, and returns their number.
-func Sweep(dir string) (removed int) {
-	for _, name := range sockets(dir) {
-		if c, err := dial(dir, name); err == nil {
+// RemoveStaleSockets removes the sockets that no engine listens on any more, and returns their number.
+func RemoveStaleSockets(dir string) (removed int) {
+	for _, name := range listSockets(dir) {
+		if c, err := dialSocket(dir, name); err == nil {
 			_ = c.Close()
-		} else if refused(err) {
+		} else if isRefused(err) {
 			if os.Remove(filepath.Join(dir, name)) == nil {
 				removed++
 			}
@@ -158,7 +158,7 @@ func Sweep(dir string) (removed int) {
 	return removed
 }
 
-func sockets(dir string) []string {
+func listSockets(dir string) []string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
 	for i, p := range paths {
 		paths[i] = filepath.Base(p)
@@ -166,49 +166,49 @@ func sockets(dir string) []string {
 	return paths
 }
 
-func dial(dir, name string) (net.Conn, error) {
+func dialSocket(dir, name string) (net.Conn, error) {
 	at, err := placeIn(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer at.close()
-	return net.DialTimeout("unix", at.address(), deskPatience)
+	return net.DialTimeout("unix", at.socketAddress(), deskPatience)
 }
 
-// Found holds a question that waits, and the socket it was found at.
-type Found struct {
+// FoundApproval holds a question that waits, and the socket it was found at.
+type FoundApproval struct {
 	core.Approval
 	dir, name string
 }
 
-// Find lists the questions that wait at the sockets in dir, of all running engines.
-func Find(dir string) ([]Found, error) {
-	found := []Found{}
+// FindWaiting lists the questions that wait at the sockets in dir, of all running engines.
+func FindWaiting(dir string) ([]FoundApproval, error) {
+	found := []FoundApproval{}
 	var errs []error
-	for _, name := range sockets(dir) {
-		answer, err := visit(dir, name, deskRequest{})
+	for _, name := range listSockets(dir) {
+		answer, err := requestSocket(dir, name, deskRequest{})
 		if err != nil {
-			if !refused(err) {
+			if !isRefused(err) {
 				errs = append(errs, err)
 			}
 			continue
 		}
 		for _, a := range answer.Waiting {
-			found = append(found, Found{a, dir, name})
+			found = append(found, FoundApproval{a, dir, name})
 		}
 	}
 	return found, errors.Join(errs...)
 }
 
 // Decide answers the question at the socket where it was found.
-func (f Found) Decide(a core.Answer) error {
+func (f FoundApproval) Decide(a core.ApprovalAnswer) error {
 	a.Also = f.Same
-	_, err := visit(f.dir, f.name, deskRequest{Decide: &decision{f.ID, f.Digest, a}})
+	_, err := requestSocket(f.dir, f.name, deskRequest{Decide: &deskDecision{f.ID, f.Digest, a}})
 	return err
 }
 
-func visit(dir, name string, asked deskRequest) (deskAnswer, error) {
-	c, err := dial(dir, name)
+func requestSocket(dir, name string, asked deskRequest) (deskAnswer, error) {
+	c, err := dialSocket(dir, name)
 	if err != nil {
 		return deskAnswer{}, err
 	}

@@ -14,18 +14,18 @@ import (
 // canTell means that this system identifies the process at the other end of a socket.
 func canTell() error { return nil }
 
-func refused(err error) bool {
+func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 }
 
-// asker identifies the process that connected to the socket.
-type asker struct{ *reaper.Peer }
+// connectedProcess identifies the process that connected to the socket.
+type connectedProcess struct{ *reaper.Peer }
 
 // askerAt identifies the connected process. It returns an error if the process cannot be the person at this machine.
-func askerAt(c *net.UnixConn) (asker, error) {
+func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	p, err := reaper.PeerOf(c)
 	if err != nil {
-		return asker{}, err
+		return connectedProcess{}, err
 	}
 	if p.UID != os.Getuid() {
 		err = errors.New("only the user who runs this engine can answer")
@@ -34,20 +34,20 @@ func askerAt(c *net.UnixConn) (asker, error) {
 	}
 	if err != nil {
 		p.Close()
-		return asker{}, err
+		return connectedProcess{}, err
 	}
-	return asker{p}, nil
+	return connectedProcess{p}, nil
 }
 
-// place locates a socket. Socket addresses are short, so a long path is replaced by its open directory.
-type place struct {
+// socketPlace locates a socket. Socket addresses are short, so a long path is replaced by its open directory.
+type socketPlace struct {
 	path string
 	dir  *os.File
 }
 
-func placeIn(dir, name string) (*place, error) {
+func placeIn(dir, name string) (*socketPlace, error) {
 	const most = 100
-	p := &place{path: filepath.Join(dir, name)}
+	p := &socketPlace{path: filepath.Join(dir, name)}
 	if len(p.path) <= most {
 		return p, nil
 	}
@@ -56,14 +56,14 @@ func placeIn(dir, name string) (*place, error) {
 	return p, err
 }
 
-func (p *place) address() string {
+func (p *socketPlace) socketAddress() string {
 	if p.dir == nil {
 		return p.path
 	}
 	return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir.Fd(), filepath.Base(p.path))
 }
 
-func (p *place) close() {
+func (p *socketPlace) close() {
 	if p.dir != nil {
 		_ = p.dir.Close()
 	}

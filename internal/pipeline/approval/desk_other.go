@@ -12,20 +12,22 @@ var errNoDesk = errors.New("retort approvals needs Linux, which identifies the p
 
 func canTell() error { return errNoDesk }
 
-func refused(error) bool { return false }
+func isRefused(error) bool { return false }
 
-type asker struct{}
+type connectedProcess struct{}
 
-func askerAt(*net.UnixConn) (asker, error) { return asker{}, errNoDesk }
+func askerAt(*net.UnixConn) (connectedProcess, error) { return connectedProcess{}, errNoDesk }
 
-func (asker) CheckTerminal() error { return errNoDesk }
+func (connectedProcess) CheckTerminal() error { return errNoDesk }
 
-func (asker) Close() {}
+func (connectedProcess) Close() {}
 
-type place struct{ path string }
+type socketPlace struct{ path string }
 
-func placeIn(dir, name string) (*place, error) { return &place{filepath.Join(dir, name)}, nil }
+func placeIn(dir, name string) (*socketPlace, error) {
+	return &socketPlace{filepath.Join(dir, name)}, nil
+}
 
-func (p *place) address() string { return p.path }
+func (p *socketPlace) socketAddress() string { return p.path }
 
-func (p *place) close() {}
+func (p *socketPlace) close() {}

@@ -15,13 +15,13 @@ import (
 	"retort/internal/core"
 )
 
-// Journals stores the journals of executions that wait for a person, below one directory. They are read after the
+// JournalStore stores the journals of executions that wait for a person, below one directory. They are read after the
 // engine that wrote them has died.
-type Journals struct{ dir string }
+type JournalStore struct{ dir string }
 
 // NewJournals returns a store of journals in dir, which need not exist. Journals that were not read for a week are
 // removed.
-func NewJournals(dir string) *Journals {
+func NewJournals(dir string) *JournalStore {
 	const old = 7 * 24 * time.Hour
 	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	for _, name := range files {
@@ -29,7 +29,7 @@ func NewJournals(dir string) *Journals {
 			_ = os.Remove(name)
 		}
 	}
-	return &Journals{dir}
+	return &JournalStore{dir}
 }
 
 // Journal stores the calls of one execution. Before Keep it is in memory only. It is safe for concurrent use.
@@ -43,24 +43,26 @@ type Journal struct {
 }
 
 const (
-	alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	longestName  = 64
+	alphanumericLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	longestName         = 64
 )
 
-// plain reports whether an execution's name can be a file name: 1 to longestName letters and digits.
-func plain(execution string) bool {
-	return execution != "" && len(execution) <= longestName && strings.Trim(execution, alphanumeric) == ""
+// isPlainName reports whether an execution's name can be a file name: 1 to longestName letters and digits.
+func isPlainName(execution string) bool {
+	return execution != "" && len(execution) <= longestName && strings.Trim(execution, alphanumericLetters) == ""
 }
 
-func (j *Journals) path(execution string) string {
-	if !plain(execution) {
+func (j *JournalStore) filePath(execution string) string {
+	if !isPlainName(execution) {
 		return ""
 	}
 	return filepath.Join(j.dir, execution+".jsonl")
 }
 
-// Of returns the journal of an execution. It writes nothing yet.
-func (j *Journals) Of(execution string) *Journal { return &Journal{path: j.path(execution)} }
+// NewJournal returns the journal of an execution. It writes nothing yet.
+func (j *JournalStore) NewJournal(execution string) *Journal {
+	return &Journal{path: j.filePath(execution)}
+}
 
 // Add notes a call that is about to be sent. If the journal is stored, the note is durable when Add returns. A call
 // that could not be noted must not be sent.
@@ -75,10 +77,10 @@ func (j *Journal) Add(c core.SentCall) error {
 	if j.file == nil {
 		return nil
 	}
-	return j.write(c)
+	return j.writeCalls(c)
 }
 
-func (j *Journal) write(calls ...core.SentCall) error {
+func (j *Journal) writeCalls(calls ...core.SentCall) error {
 	var lines []byte
 	for _, c := range calls {
 		line, err := json.Marshal(c)
@@ -93,8 +95,8 @@ func (j *Journal) write(calls ...core.SentCall) error {
 	return j.file.Sync()
 }
 
-// Keep makes everything noted so far, and from now on, durable.
-func (j *Journal) Keep() (err error) {
+// MakeDurable makes everything noted so far, and from now on, durable.
+func (j *Journal) MakeDurable() (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {
@@ -116,10 +118,10 @@ func (j *Journal) Keep() (err error) {
 			j.file = nil
 		}
 	}()
-	if err = own(j.file); err != nil {
+	if err = lockJournal(j.file); err != nil {
 		return err
 	}
-	if err = j.write(j.sent...); err != nil {
+	if err = j.writeCalls(j.sent...); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(j.path))
@@ -129,8 +131,8 @@ func syncDir(dir string) error {
 	return seal.SyncDir(dir)
 }
 
-// Leave stops writing and keeps the file for later readers.
-func (j *Journal) Leave() {
+// StopWriting stops writing and keeps the file for later readers.
+func (j *Journal) StopWriting() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {
@@ -146,14 +148,14 @@ func (j *Journal) Remove() {
 	j.mu.Unlock()
 	if kept {
 		_ = os.Remove(j.path)
-		j.Leave()
+		j.StopWriting()
 	}
 }
 
-// Lost returns the calls of an execution whose engine has ended. The error is fs.ErrNotExist if there was no such
+// ReadLost returns the calls of an execution whose engine has ended. The error is fs.ErrNotExist if there was no such
 // execution, and ErrAlive if its engine still runs.
-func (j *Journals) Lost(execution string) ([]core.SentCall, error) {
-	path := j.path(execution)
+func (j *JournalStore) ReadLost(execution string) ([]core.SentCall, error) {
+	path := j.filePath(execution)
 	if path == "" {
 		return nil, fs.ErrNotExist
 	}
@@ -162,7 +164,7 @@ func (j *Journals) Lost(execution string) ([]core.SentCall, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if own(f) != nil {
+	if lockJournal(f) != nil {
 		return nil, ErrAlive
 	}
 	sent := []core.SentCall{}

@@ -4,6 +4,6 @@ package approval
 
 import "os"
 
-// own does nothing on systems without such file locks. There the journal of a running engine looks like that of a
+// lockJournal does nothing on systems without such file locks. There the journal of a running engine looks like that of a
 // dead one.
-func own(*os.File) error { return nil }
+func lockJournal(*os.File) error { return nil }

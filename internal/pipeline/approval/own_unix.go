@@ -7,5 +7,7 @@ import (
 	"syscall"
 )
 
-// own locks the file for this process's lifetime. It fails if another process holds the lock.
-func own(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+// lockJournal locks the file for this process's lifetime. It fails if another process holds the lock.
+func lockJournal(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}

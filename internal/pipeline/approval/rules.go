@@ -11,9 +11,9 @@ import (
 // maxRules bounds the number of stored rules.
 const maxRules = 10_000
 
-// Kept stores Rules in a sealed file. The key is stored elsewhere, so that a server that may write to the file's
+// SealedRules stores Rules in a sealed file. The key is stored elsewhere, so that a server that may write to the file's
 // folder, such as one for project files, cannot approve anything. It is safe for concurrent use.
-type Kept struct {
+type SealedRules struct {
 	path, keyPath string
 
 	mu    sync.Mutex
@@ -28,30 +28,30 @@ type keptFile struct {
 // OpenKept reads the rules that were approved for always. keyPath is the file of the key, which is created when
 // needed. A file with a wrong seal is ignored, and so are rules of another policy version. They are deleted when the
 // next rule is approved.
-func OpenKept(path, keyPath, policy string) *Kept {
-	k := &Kept{path: path, keyPath: keyPath}
+func OpenKept(path, keyPath, policy string) *SealedRules {
+	k := &SealedRules{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)
 	if err != nil {
 		return k // nothing was approved yet, or the file is unreadable
 	}
 	key, err := seal.ReadKey(keyPath)
 	var file keptFile
-	if err == nil && json.Unmarshal(text, &file) == nil && seal.Holds(key, file.Seal, []byte(path), file.Rules) {
+	if err == nil && json.Unmarshal(text, &file) == nil && seal.VerifyMAC(key, file.Seal, []byte(path), file.Rules) {
 		_ = json.Unmarshal(file.Rules, &k.rules)
 	}
 	k.rules = slices.DeleteFunc(k.rules, func(r Rule) bool { return r.Policy != policy })
 	return k
 }
 
-// Allows reports whether r was approved for always.
-func (k *Kept) Allows(r Rule) bool {
+// IsAllowed reports whether r was approved for always.
+func (k *SealedRules) IsAllowed(r Rule) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Contains(k.rules, r)
 }
 
-// Allow stores r. It replaces approvals for other definitions of the tool and for other versions of the policy.
-func (k *Kept) Allow(r Rule) error {
+// AllowRule stores r. It replaces approvals for other definitions of the tool and for other versions of the policy.
+func (k *SealedRules) AllowRule(r Rule) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.rules = slices.DeleteFunc(k.rules, func(o Rule) bool {
@@ -63,11 +63,11 @@ func (k *Kept) Allow(r Rule) error {
 	if err != nil {
 		return err
 	}
-	key, err := seal.Key(k.keyPath)
+	key, err := seal.LoadOrCreateKey(k.keyPath)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(keptFile{rules, seal.Code(key, []byte(k.path), rules)})
+	text, err := json.Marshal(keptFile{rules, seal.ComputeMAC(key, []byte(k.path), rules)})
 	if err != nil {
 		return err
 	}

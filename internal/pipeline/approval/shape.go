@@ -10,9 +10,9 @@ import (
 // maxShape bounds the depth of an argument shape. Deeper values are compared as they are.
 const maxShape = 32
 
-// Shape returns the shape of arguments, which does not depend on their values: equal keys and types give equal
+// ArgumentShape returns the shape of arguments, which does not depend on their values: equal keys and types give equal
 // shapes.
-func Shape(arguments json.RawMessage) string {
+func ArgumentShape(arguments json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.UseNumber()
 	var v any

@@ -44,7 +44,7 @@ type WebhookQuestion struct {
 // WebhookAnswer is the body of a response that decides. Digest must be that of the question.
 type WebhookAnswer struct {
 	Digest string `json:"digest"`
-	core.Answer
+	core.ApprovalAnswer
 }
 
 const (
@@ -60,7 +60,7 @@ func NewWebhook(address, secret string, log *slog.Logger) (*Webhook, *core.Error
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "approval.webhook", "approval.webhook: %w", err)
 	}
-	w := &Webhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks), sleep: sleep}
+	w := &Webhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks), sleep: sleepFor}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w, nil
 }
@@ -74,7 +74,7 @@ func (w *Webhook) Close() error {
 	return nil
 }
 
-func (w *Webhook) begin() bool {
+func (w *Webhook) beginRequest() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
@@ -84,10 +84,10 @@ func (w *Webhook) begin() bool {
 	return true
 }
 
-// Ask implements core.Channel. It asks until there is an answer or ctx ends.
-func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.Answer, bool) {
-	if !w.begin() {
-		return core.Answer{}, false
+// Ask implements core.ApprovalChannel. It asks until there is an answer or ctx ends.
+func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+	if !w.beginRequest() {
+		return core.ApprovalAnswer{}, false
 	}
 	defer w.asking.Done()
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,10 +95,10 @@ func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.Answer, bool) 
 	defer context.AfterFunc(w.ctx, cancel)()
 	pause := firstWebhook
 	for {
-		d, err := w.once(ctx, a)
+		d, err := w.deliverOnce(ctx, a)
 		switch {
 		case ctx.Err() != nil:
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		case err != nil:
 			w.log.Warn("the webhook for approvals failed", "approval", a.ID, "error", err.Error(), "again", d.again > 0)
 		case d.answer != nil:
@@ -107,19 +107,19 @@ func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.Answer, bool) 
 			return answer, true
 		}
 		if d.again == 0 {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 		if err != nil {
 			d.again = max(d.again, pause)
 			pause = min(2*pause, lastWebhook)
 		}
 		if !w.sleep(ctx, d.again) {
-			return core.Answer{}, false
+			return core.ApprovalAnswer{}, false
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
+func sleepFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -130,53 +130,53 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// delivery holds the result of one request.
-type delivery struct {
-	answer *core.Answer  // nil if there is none
-	again  time.Duration // until it should be asked again; 0: never
+// deliveryResult holds the result of one request.
+type deliveryResult struct {
+	answer *core.ApprovalAnswer // nil if there is none
+	again  time.Duration        // until it should be asked again; 0: never
 }
 
-func (w *Webhook) once(ctx context.Context, a core.Approval) (delivery, error) {
+func (w *Webhook) deliverOnce(ctx context.Context, a core.Approval) (deliveryResult, error) {
 	select {
 	case w.seats <- struct{}{}:
 		defer func() { <-w.seats }()
 	case <-ctx.Done():
-		return delivery{}, ctx.Err()
+		return deliveryResult{}, ctx.Err()
 	}
-	body, err := json.Marshal(WebhookQuestion{"approval.requested", time.Now().UTC(), a, a.Text()})
+	body, err := json.Marshal(WebhookQuestion{"approval.requested", time.Now().UTC(), a, a.RenderText()})
 	if err != nil {
-		return delivery{}, err
+		return deliveryResult{}, err
 	}
 	response, err := w.to.Post(ctx, a.ID, body)
 	if err != nil {
-		return delivery{again: firstWebhook}, err
+		return deliveryResult{again: firstWebhook}, err
 	}
-	return w.read(a, response)
+	return w.readResponse(a, response)
 }
 
-// read parses a response. Anything that is not clearly an answer does not count.
-func (w *Webhook) read(a core.Approval, r webhook.Response) (delivery, error) {
+// readResponse parses a response. Anything that is not clearly an answer does not count.
+func (w *Webhook) readResponse(a core.Approval, r webhook.Response) (deliveryResult, error) {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	later := time.Duration(max(1, min(seconds, 300))) * time.Second
 	switch {
 	case r.Status == http.StatusAccepted && err == nil:
-		return delivery{again: later}, nil
+		return deliveryResult{again: later}, nil
 	case r.Status == http.StatusTooManyRequests || r.Status >= 500:
-		return delivery{again: cmp.Or(later, firstWebhook)}, fmt.Errorf("it answered with the status %d", r.Status)
+		return deliveryResult{again: cmp.Or(later, firstWebhook)}, fmt.Errorf("it answered with the status %d", r.Status)
 	case r.Status < 200 || r.Status > 299:
-		return delivery{}, fmt.Errorf("it answered with the status %d", r.Status)
+		return deliveryResult{}, fmt.Errorf("it answered with the status %d", r.Status)
 	case r.Status != http.StatusOK || r.Header.Get("Webhook-Signature") == "":
-		return delivery{}, nil // the question arrived, and there is no answer
+		return deliveryResult{}, nil // the question arrived, and there is no answer
 	}
 	if err := w.to.Verify(a.ID, r); err != nil {
-		return delivery{}, err
+		return deliveryResult{}, err
 	}
 	var answer WebhookAnswer
 	if err := json.Unmarshal(r.Body, &answer); err != nil {
-		return delivery{}, fmt.Errorf("its answer is not JSON: %w", err)
+		return deliveryResult{}, fmt.Errorf("its answer is not JSON: %w", err)
 	}
 	if answer.Digest != a.Digest {
-		return delivery{}, errors.New("its answer is for another question: the digest differs")
+		return deliveryResult{}, errors.New("its answer is for another question: the digest differs")
 	}
-	return delivery{answer: &answer.Answer}, nil
+	return deliveryResult{answer: &answer.ApprovalAnswer}, nil
 }

@@ -69,7 +69,7 @@ func startWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q We
 
 func TestWebhook(t *testing.T) {
 	yes := func(q WebhookQuestion) WebhookAnswer {
-		return WebhookAnswer{q.Data.Digest, core.Answer{Approve: true, Scope: core.ScopeOnce}}
+		return WebhookAnswer{q.Data.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeOnce}}
 	}
 	for _, c := range []struct {
 		name     string
@@ -84,7 +84,7 @@ func TestWebhook(t *testing.T) {
 			respond(w, webhookSecret, q.Data.ID, time.Now(), yes(q))
 		}, "yes", 1},
 		{"no", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
-			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, core.Answer{Note: "not now"}})
+			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, core.ApprovalAnswer{Note: "not now"}})
 		}, "no: not now", 1},
 		{"only told", func(w http.ResponseWriter, _ int64, _ WebhookQuestion) { _, _ = io.WriteString(w, `{"approve":true}`) }, "", 1},
 		{"other secret", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
@@ -127,7 +127,7 @@ func TestWebhook(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			hook, requests, pauses := startWebhook(t, c.answer)
 			q := core.Question{Execution: "x", Server: "files", Tool: "write_file", Arguments: json.RawMessage(`{"path":"/a"}`), Effect: "destructive", Code: "return 1"}
-			answer, answered := hook.Ask(testenv.Context(t), core.Approval{ID: "a", Question: q, Digest: q.Digest()})
+			answer, answered := hook.Ask(testenv.Context(t), core.Approval{ID: "a", Question: q, Digest: q.ApprovalDigest()})
 			said := ""
 			switch {
 			case answered && answer.Approve:
@@ -153,10 +153,10 @@ func TestWebhook(t *testing.T) {
 func TestWebhookDecides(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		hook, _, _ := startWebhook(t, func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
-			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, core.Answer{Approve: yes, Note: "not now"}})
+			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, core.ApprovalAnswer{Approve: yes, Note: "not now"}})
 		})
 		table := New(testenv.Patience, nil)
-		table.Also(hook.Ask)
+		table.AddChannel(hook.Ask)
 		err := table.Ask(t.Context(), call("x", `{"id":1}`))
 		if yes != (err == nil) || !yes && !strings.Contains(err.Message, "a person said no: not now") {
 			t.Errorf("%v: %v", yes, err)

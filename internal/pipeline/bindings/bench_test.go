@@ -36,7 +36,7 @@ func BenchmarkDeclarations451(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, t := range tools {
-			Declaration(t)
+			ToolDeclaration(t)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func BenchmarkSignatures451(b *testing.B) {
 	ts := core.NewToolset(nil)
 	for b.Loop() {
 		for _, t := range tools {
-			Stub(ts, t, core.TypeScript, Signature)
+			RenderStub(ts, t, core.TypeScript, Signature)
 		}
 	}
 }

@@ -49,12 +49,12 @@ func TestBounds(t *testing.T) {
 			raw := json.RawMessage(schema)
 			ts := toolset(listing{"server", []definition{{Name: "tool", InputSchema: raw, OutputSchema: raw}}})
 			checkAll(t, ts)
-			size := len(Declaration(ts.Servers[0].Tools[0]))
+			size := len(ToolDeclaration(ts.Servers[0].Tools[0]))
 			if most := 4*len(schema) + 1<<20; size > most {
 				t.Errorf("%d bytes of schema became %d", len(schema), size)
 			}
 			for _, lang := range []core.Language{core.TypeScript, core.Python} {
-				if s := Stub(ts, ts.Servers[0].Tools[0], lang, Signature); len(s) > 4000 {
+				if s := RenderStub(ts, ts.Servers[0].Tools[0], lang, Signature); len(s) > 4000 {
 					t.Errorf("a signature of %d bytes", len(s))
 				}
 			}
@@ -67,8 +67,8 @@ func TestBounds(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	one, two := toolset(randomListing(7, 40)), toolset(randomListing(7, 40))
 	for _, lang := range []core.Language{core.TypeScript, core.Python} {
-		for name, text := range Files(one, lang) {
-			if again, _ := File(two, lang, name); again != text {
+		for name, text := range WrapperFiles(one, lang) {
+			if again, _ := WrapperFile(two, lang, name); again != text {
 				t.Errorf("%s differs from one time to the next", name)
 			}
 		}
@@ -86,8 +86,8 @@ func TestUniqueNames(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, tool := range toolset(listing{"server", tools}).Servers[0].Tools {
-		types := describe(tool)
-		for _, n := range append([]*named{types.input, types.output}, types.names...) {
+		types := buildTypes(tool)
+		for _, n := range append([]*namedType{types.input, types.output}, types.names...) {
 			if other, taken := seen[n.name]; taken {
 				t.Errorf("%q and %q both have a type %s", tool.Name, other, n.name)
 			}

@@ -13,7 +13,7 @@ func TestBudget(t *testing.T) {
 	ts := catalogs(t)
 	for _, tt := range []struct {
 		lang   core.Language
-		detail Detail
+		detail StubDetail
 		most   float64
 	}{
 		{core.TypeScript, Name, 8}, {core.TypeScript, Description, 18}, {core.TypeScript, Signature, 70}, {core.TypeScript, Full, 230},
@@ -22,10 +22,10 @@ func TestBudget(t *testing.T) {
 		total := 0
 		for _, s := range ts.Servers {
 			for _, tool := range s.Tools {
-				total += tokens.Count(Stub(ts, tool, tt.lang, tt.detail))
+				total += tokens.Count(RenderStub(ts, tool, tt.lang, tt.detail))
 			}
 		}
-		average := float64(total) / float64(ts.Count())
+		average := float64(total) / float64(ts.CountTools())
 		t.Logf("%s, level %d: %.1f tokens", tt.lang, tt.detail, average)
 		if average > tt.most {
 			t.Errorf("%s, level %d: %.1f tokens per tool, at most %.0f wanted", tt.lang, tt.detail, average, tt.most)

@@ -23,74 +23,76 @@ const (
 	maxCrossed    = 2000   // of alternatives that an intersection of unions multiplies to
 )
 
-// builder builds the types of one tool.
-type builder struct {
+// typeBuilder builds the types of one tool.
+type typeBuilder struct {
 	prefix string
-	idents numbering
-	queue  []waiting
-	names  []*named
+	idents nameNumbering
+	queue  []pendingType
+	names  []*namedType
 	nodes  int
 	stub   bool                         // the types are to be read: of long enums they have the first literals
 	sealed func(property string) string // of answers
 }
 
-// waiting holds a named type whose schema has not been read yet.
-type waiting struct {
-	*named
-	where scope
-	of    *value
+// pendingType holds a named type whose schema has not been read yet.
+type pendingType struct {
+	*namedType
+	where schemaScope
+	of    *jsonValue
 }
 
-// scope locates a schema within its document.
-type scope struct {
-	document *document
-	resource *value
+// schemaScope locates a schema within its document.
+type schemaScope struct {
+	document *schemaDocument
+	resource *jsonValue
 	depth    int
-	around   *value // properties of the schema that this one is a branch of
+	around   *jsonValue // properties of the schema that this one is a branch of
 }
 
-func (s scope) deeper() scope {
+func (s schemaScope) oneDeeper() schemaScope {
 	s.depth++
 	s.around = nil
 	return s
 }
 
-// describe returns the types of a tool.
-func describe(t *core.Tool) *tool { return (&builder{prefix: pascal(t.TypeScript)}).describe(t) }
-
-// outline returns the types of a tool for a stub.
-func outline(t *core.Tool) *tool {
-	return (&builder{prefix: pascal(t.TypeScript), stub: true}).describe(t)
+// buildTypes returns the types of a tool.
+func buildTypes(t *core.Tool) *toolTypes {
+	return (&typeBuilder{prefix: toPascalCase(t.TypeScript)}).describeTool(t)
 }
 
-func (b *builder) describe(t *core.Tool) *tool {
-	out := &tool{prefix: b.prefix}
-	out.input = b.root("Input", t.InputSchema, true)
-	if answer := t.Answer(); len(bytes.TrimSpace(answer)) > 0 {
+// buildOutline returns the types of a tool for a stub.
+func buildOutline(t *core.Tool) *toolTypes {
+	return (&typeBuilder{prefix: toPascalCase(t.TypeScript), stub: true}).describeTool(t)
+}
+
+func (b *typeBuilder) describeTool(t *core.Tool) *toolTypes {
+	out := &toolTypes{prefix: b.prefix}
+	out.input = b.buildRoot("Input", t.InputSchema, true)
+	if answer := t.AnswerSchema(); len(bytes.TrimSpace(answer)) > 0 {
 		b.sealed = t.Sealed
-		out.output = b.root("Output", answer, false)
+		out.output = b.buildRoot("Output", answer, false)
 	}
 	for len(b.queue) > 0 {
 		next := b.queue[0]
 		b.queue = b.queue[1:]
-		next.node = b.schema(next.of, next.where)
+		next.node = b.schemaType(next.of, next.where)
 	}
-	out.learn(t)
+	out.noteLearned(t)
 	out.names = b.names
-	cutAliases(append([]*named{out.input, out.output}, out.names...))
+	cutAliases(append([]*namedType{out.input, out.output}, out.names...))
 	return out
 }
 
-func (b *builder) root(suffix string, raw []byte, input bool) *named {
-	n := &named{name: b.prefix + suffix}
-	b.idents.name(n.name)
+func (b *typeBuilder) buildRoot(suffix string, raw []byte, input bool) *namedType {
+	n := &namedType{name: b.prefix + suffix}
+	b.idents.nextName(n.name)
 	v, err := parseJSON(raw)
 	switch {
-	case len(bytes.TrimSpace(raw)) == 0, v.is(jsonNull):
+	case len(bytes.TrimSpace(raw)) == 0, v.hasKind(jsonNull):
 		n.node = freeObject()
 		return n
 	case err != nil:
-		n.node = &node{shape: shapeAny, note: "the schema is " + err.Error()}
+		n.node = &typeNode{shape: shapeAny, note: "the schema is " + err.Error()}
 		if input {
 			n.node = freeObject()
 			n.node.note = "the schema is " + err.Error()
@@ -100,31 +102,31 @@ func (b *builder) root(suffix string, raw []byte, input bool) *named {
 	d := newDocument(v)
 	d.sealed = b.sealed
 	d.named[v] = n
-	n.node = b.schema(v, scope{document: d, resource: v})
+	n.node = b.schemaType(v, schemaScope{document: d, resource: v})
 	if input {
-		n.node = arguments(n.node, v)
+		n.node = argumentType(n.node, v)
 	}
 	return n
 }
 
-func freeObject() *node { return &node{shape: shapeObject, index: anyNode} }
+func freeObject() *typeNode { return &typeNode{shape: shapeObject, index: anyNode} }
 
-// arguments converts an input's type to one that calls can have: an object. A schema that declares no properties
+// argumentType converts an input's type to one that calls can have: an object. A schema that declares no properties
 // accepts none, although JSON Schema itself would accept any.
-func arguments(n *node, schema *value) *node {
+func argumentType(n *typeNode, schema *jsonValue) *typeNode {
 	switch {
 	case n.isAny():
 		free := freeObject()
 		free.doc, free.note = n.doc, n.note
 		return free
-	case n.free() && n.note == "" && schema.get("properties") != nil && schema.get("additionalProperties") == nil && schema.get("patternProperties") == nil:
-		return &node{shape: shapeObject, index: &node{shape: shapeNever}, doc: n.doc}
+	case n.isAnyObject() && n.note == "" && schema.get("properties") != nil && schema.get("additionalProperties") == nil && schema.get("patternProperties") == nil:
+		return &typeNode{shape: shapeObject, index: &typeNode{shape: shapeNever}, doc: n.doc}
 	}
 	return n
 }
 
-// schema returns the type of a schema.
-func (b *builder) schema(v *value, s scope) *node {
+// schemaType returns the type of a schema.
+func (b *typeBuilder) schemaType(v *jsonValue, s schemaScope) *typeNode {
 	b.nodes++
 	switch {
 	case v == nil:
@@ -132,87 +134,87 @@ func (b *builder) schema(v *value, s scope) *node {
 	case v.kind == jsonBool && v.text == "true":
 		return anyNode
 	case v.kind == jsonBool:
-		return &node{shape: shapeNever}
+		return &typeNode{shape: shapeNever}
 	case v.kind == jsonDeep, s.depth > maxNesting:
-		return &node{shape: shapeAny, note: "nested too deeply"}
+		return &typeNode{shape: shapeAny, note: "nested too deeply"}
 	case b.nodes > maxNodes:
-		return &node{shape: shapeAny, note: "the schema is too large"}
+		return &typeNode{shape: shapeAny, note: "the schema is too large"}
 	case v.kind != jsonObject:
-		return &node{shape: shapeAny, note: "not a schema: " + shorten(v.raw, 60)}
+		return &typeNode{shape: shapeAny, note: "not a schema: " + shortenText(v.raw, 60)}
 	}
-	n := b.parts(v, s)
+	n := b.undocumentedType(v, s)
 	d := docOf(v, n)
-	if d.empty() {
+	if d.isEmpty() {
 		return n
 	}
 	c := *n
-	c.doc = doc{text: d.text, tags: append(d.tags, n.doc.tags...)}
+	c.doc = typeDoc{text: d.text, tags: append(d.tags, n.doc.tags...)}
 	if d.text == "" {
 		c.doc.text = n.doc.text
 	}
 	return &c
 }
 
-// parts returns the type of a schema object, without its documentation.
-func (b *builder) parts(v *value, s scope) *node {
-	var all []*node
-	if ref, ok := reference(v); ok {
-		n := b.reference(ref, s)
+// undocumentedType returns the type of a schema object, without its documentation.
+func (b *typeBuilder) undocumentedType(v *jsonValue, s schemaScope) *typeNode {
+	var all []*typeNode
+	if ref, ok := readReference(v); ok {
+		n := b.referenceType(ref, s)
 		if !s.document.siblings {
-			return nullable(v, n)
+			return makeNullable(v, n)
 		}
 		all = append(all, n)
 	}
-	all = append(all, b.own(v, s))
+	all = append(all, b.ownType(v, s))
 	branch := s
 	branch.depth++
-	if p := v.get("properties"); p.is(jsonObject) {
+	if p := v.get("properties"); p.hasKind(jsonObject) {
 		branch.around = p
 	}
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
-		if branches := v.get(keyword); branches.is(jsonArray) && len(branches.items) > 0 {
-			all = append(all, b.branches(keyword, branches, branch))
+		if branches := v.get(keyword); branches.hasKind(jsonArray) && len(branches.items) > 0 {
+			all = append(all, b.branchTypes(keyword, branches, branch))
 		}
 	}
-	return nullable(v, bounded(all))
+	return makeNullable(v, boundedIntersection(all))
 }
 
-func nullable(v *value, n *node) *node {
+func makeNullable(v *jsonValue, n *typeNode) *typeNode {
 	if v.get("nullable").isTrue() || v.get("x-nullable").isTrue() {
-		return union(n, nullNode)
+		return unionOf(n, nullNode)
 	}
 	return n
 }
 
-// bounded intersects types, unless there would be more alternatives than a compiler can handle.
-func bounded(parts []*node) *node {
+// boundedIntersection intersects types, unless there would be more alternatives than a compiler can handle.
+func boundedIntersection(parts []*typeNode) *typeNode {
 	alternatives := 1
 	for i, p := range parts {
-		alternatives *= max(1, len(members(p)))
+		alternatives *= max(1, len(typeMembers(p)))
 		if alternatives > maxCrossed || i == maxConditions {
-			return both(parts[:i]...).noted("and " + strconv.Itoa(len(parts)-i) + " more conditions")
+			return intersectionOf(parts[:i]...).withNote("and " + strconv.Itoa(len(parts)-i) + " more conditions")
 		}
 	}
-	return both(parts...)
+	return intersectionOf(parts...)
 }
 
-func (b *builder) branches(keyword string, branches *value, s scope) *node {
-	var types []*node
+func (b *typeBuilder) branchTypes(keyword string, branches *jsonValue, s schemaScope) *typeNode {
+	var types []*typeNode
 	for _, item := range branches.items {
-		types = append(types, b.schema(item, s))
+		types = append(types, b.schemaType(item, s))
 	}
 	if keyword == "allOf" {
-		return conditions(bounded(types), types)
+		return addConditions(boundedIntersection(types), types)
 	}
-	n := lifted(union(types...))
+	n := liftDoc(unionOf(types...))
 	if n.isAny() && n.note == "" {
-		return n.noted(keyword + " " + show(branches))
+		return n.withNote(keyword + " " + showValue(branches))
 	}
 	return n
 }
 
-// conditions adds the conditions of parts without a type of their own to an intersection.
-func conditions(n *node, parts []*node) *node {
+// addConditions adds the conditions of parts without a type of their own to an intersection.
+func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	c := *n
 	for _, p := range parts {
 		if p.isAny() && !n.isAny() {
@@ -222,11 +224,11 @@ func conditions(n *node, parts []*node) *node {
 	return &c
 }
 
-// lifted moves the documentation of a union's only documented member to the union.
-func lifted(n *node) *node {
+// liftDoc moves the documentation of a union's only documented member to the union.
+func liftDoc(n *typeNode) *typeNode {
 	at := -1
 	for i, item := range n.items {
-		if !item.doc.empty() {
+		if !item.doc.isEmpty() {
 			if at >= 0 {
 				return n
 			}
@@ -237,56 +239,56 @@ func lifted(n *node) *node {
 		return n
 	}
 	c, member := *n, *n.items[at]
-	c.doc, member.doc = member.doc, doc{}
+	c.doc, member.doc = member.doc, typeDoc{}
 	c.items = slices.Clone(n.items)
 	c.items[at] = &member
 	return &c
 }
 
-// reference returns the reference that v consists of, if it is one.
-func reference(v *value) (string, bool) {
+// readReference returns the reference that v consists of, if it is one.
+func readReference(v *jsonValue) (string, bool) {
 	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-		if ref := v.get(keyword); ref.is(jsonString) {
+		if ref := v.get(keyword); ref.hasKind(jsonString) {
 			return ref.text, true
 		}
 	}
 	return "", false
 }
 
-// reference returns the type that a reference points to: a named type, unless the type itself is as short as a name.
-func (b *builder) reference(ref string, s scope) *node {
-	found, ok := target{s.resource, s.resource}, false
+// referenceType returns the type that a reference points to: a named type, unless the type itself is as short as a name.
+func (b *typeBuilder) referenceType(ref string, s schemaScope) *typeNode {
+	found, ok := schemaTarget{s.resource, s.resource}, false
 	name := ref
 	for range maxAliases {
-		if found, ok = s.document.resolve(ref, found.resource); !ok {
-			return &node{shape: shapeAny, note: "unresolved $ref " + shorten(quote(ref), 120)}
+		if found, ok = s.document.resolveReference(ref, found.resource); !ok {
+			return &typeNode{shape: shapeAny, note: "unresolved $ref " + shortenText(quoteString(ref), 120)}
 		}
-		next, more := reference(found.schema)
+		next, more := readReference(found.schema)
 		if !more || len(found.schema.keys) > 1 {
-			return b.target(found, name, s)
+			return b.targetType(found, name, s)
 		}
 		ref, name = next, next
 	}
-	return &node{shape: shapeAny, note: "$ref " + shorten(quote(ref), 120) + " means itself"}
+	return &typeNode{shape: shapeAny, note: "$ref " + shortenText(quoteString(ref), 120) + " means itself"}
 }
 
-func (b *builder) target(t target, ref string, s scope) *node {
+func (b *typeBuilder) targetType(t schemaTarget, ref string, s schemaScope) *typeNode {
 	if n, ok := s.document.named[t.schema]; ok {
-		return &node{shape: shapeRef, to: n}
+		return &typeNode{shape: shapeRef, to: n}
 	}
-	where := scope{document: s.document, resource: t.resource}
+	where := schemaScope{document: s.document, resource: t.resource}
 	if isShort(t.schema) {
-		return b.schema(t.schema, where)
+		return b.schemaType(t.schema, where)
 	}
-	n := &named{name: b.typeName(ref), node: anyNode}
+	n := &namedType{name: b.typeName(ref), node: anyNode}
 	s.document.named[t.schema] = n
 	b.names = append(b.names, n)
-	b.queue = append(b.queue, waiting{n, where, t.schema})
-	return &node{shape: shapeRef, to: n}
+	b.queue = append(b.queue, pendingType{n, where, t.schema})
+	return &typeNode{shape: shapeRef, to: n}
 }
 
 // isShort reports whether a schema's type is no longer than a name.
-func isShort(v *value) bool {
+func isShort(v *jsonValue) bool {
 	if v.kind != jsonObject {
 		return true
 	}
@@ -300,14 +302,14 @@ func isShort(v *value) bool {
 	}
 	const few = 4
 	literals := v.get("enum")
-	return !literals.is(jsonArray) || len(literals.items) <= few
+	return !literals.hasKind(jsonArray) || len(literals.items) <= few
 }
 
 // typeName returns a name for what ref refers to, unique within the tool.
-func (b *builder) typeName(ref string) string {
+func (b *typeBuilder) typeName(ref string) string {
 	base := "T"
-	for _, step := range steps(ref) {
-		if p := pascal(camel(step)); p != "" && !isSchemaKeyword(step) {
+	for _, step := range referenceNames(ref) {
+		if p := toPascalCase(toCamelCase(step)); p != "" && !isSchemaKeyword(step) {
 			base = p
 			break
 		}
@@ -315,7 +317,7 @@ func (b *builder) typeName(ref string) string {
 	if first := rune(base[0]); first < 'A' || first > 'Z' {
 		base = "T" + base
 	}
-	return b.idents.name(b.prefix + "_" + strings.ReplaceAll(base, "_", ""))
+	return b.idents.nextName(b.prefix + "_" + strings.ReplaceAll(base, "_", ""))
 }
 
 func isSchemaKeyword(step string) bool {
@@ -327,44 +329,44 @@ func isSchemaKeyword(step string) bool {
 
 // cutAliases breaks cycles of types that are only names for each other. With type A = B | string and type B = A |
 // number, A within B becomes any, while A within itself adds nothing.
-func cutAliases(types []*named) {
+func cutAliases(types []*namedType) {
 	const (
 		unseen = iota
 		open
 		done
 	)
-	state := map[*named]int{}
-	var visit func(n *node, alias *named) *node
-	visit = func(n *node, alias *named) *node {
+	state := map[*namedType]int{}
+	var visit func(n *typeNode, alias *namedType) *typeNode
+	visit = func(n *typeNode, alias *namedType) *typeNode {
 		switch n.shape {
 		case shapeRef:
 			switch {
 			case state[n.to] == open && n.to == alias && n != alias.node:
-				return &node{shape: shapeNever}
+				return &typeNode{shape: shapeNever}
 			case state[n.to] == open:
-				return &node{shape: shapeAny, note: "a type that means itself", doc: n.doc}
+				return &typeNode{shape: shapeAny, note: "a type that means itself", doc: n.doc}
 			case state[n.to] == unseen:
 				state[n.to] = open
 				n.to.node = visit(n.to.node, n.to)
 				state[n.to] = done
 			}
 		case shapeUnion:
-			return remade(n, union, func(item *node) *node { return visit(item, alias) })
+			return replaceItems(n, unionOf, func(item *typeNode) *typeNode { return visit(item, alias) })
 		case shapeBoth:
-			return remade(n, both, func(item *node) *node { return visit(item, nil) })
+			return replaceItems(n, intersectionOf, func(item *typeNode) *typeNode { return visit(item, nil) })
 		}
 		return n
 	}
 	for _, t := range types {
 		if t != nil {
-			visit(&node{shape: shapeRef, to: t}, nil)
+			visit(&typeNode{shape: shapeRef, to: t}, nil)
 		}
 	}
 }
 
-// remade returns a union or intersection with its items replaced, or the same node if none changes.
-func remade(n *node, combine func(...*node) *node, replace func(*node) *node) *node {
-	items := make([]*node, len(n.items))
+// replaceItems returns a union or intersection with its items replaced, or the same node if none changes.
+func replaceItems(n *typeNode, combine func(...*typeNode) *typeNode, replace func(*typeNode) *typeNode) *typeNode {
+	items := make([]*typeNode, len(n.items))
 	changed := false
 	for i, item := range n.items {
 		items[i] = replace(item)
@@ -373,8 +375,8 @@ func remade(n *node, combine func(...*node) *node, replace func(*node) *node) *n
 	if !changed {
 		return n
 	}
-	c := *combine(items...).noted(n.note)
-	if c.doc.empty() {
+	c := *combine(items...).withNote(n.note)
+	if c.doc.isEmpty() {
 		c.doc = n.doc
 	}
 	return &c

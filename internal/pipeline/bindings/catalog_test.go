@@ -44,12 +44,12 @@ type listing struct {
 }
 
 type definition struct {
-	Name         string           `json:"name"`
-	Title        string           `json:"title"`
-	Description  string           `json:"description"`
-	InputSchema  json.RawMessage  `json:"inputSchema"`
-	OutputSchema json.RawMessage  `json:"outputSchema"`
-	Annotations  core.Annotations `json:"annotations"`
+	Name         string               `json:"name"`
+	Title        string               `json:"title"`
+	Description  string               `json:"description"`
+	InputSchema  json.RawMessage      `json:"inputSchema"`
+	OutputSchema json.RawMessage      `json:"outputSchema"`
+	Annotations  core.ToolAnnotations `json:"annotations"`
 }
 
 // toolset makes a Toolset as the catalogue does.
@@ -59,9 +59,9 @@ func toolset(listed ...listing) *core.Toolset {
 		names = append(names, l.Name)
 	}
 	ids := AssignServer(names)
-	var servers []*core.Server
+	var servers []*core.ToolServer
 	for _, l := range listed {
-		s := &core.Server{Name: l.Name, TypeScript: ids[l.Name].TypeScript, Python: ids[l.Name].Python}
+		s := &core.ToolServer{Name: l.Name, TypeScript: ids[l.Name].TypeScript, Python: ids[l.Name].Python}
 		var tools []string
 		for _, d := range l.Tools {
 			tools = append(tools, d.Name)
@@ -76,6 +76,6 @@ func toolset(listed ...listing) *core.Toolset {
 		}
 		servers = append(servers, s)
 	}
-	slices.SortFunc(servers, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(servers, func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })
 	return core.NewToolset(servers)
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // docOf returns the documentation that a schema gives its type n.
-func docOf(v *value, n *node) doc {
-	d := doc{text: v.get("description").str()}
+func docOf(v *jsonValue, n *typeNode) typeDoc {
+	d := typeDoc{text: v.get("description").stringText()}
 	if d.text == "" {
-		d.text = v.get("title").str()
+		d.text = v.get("title").stringText()
 	}
 	for i, keyword := range v.keys {
 		if tag := tagOf(keyword, v.items[i]); tag != "" {
@@ -18,7 +18,7 @@ func docOf(v *value, n *node) doc {
 		}
 	}
 	if n.shape == shapeArray {
-		if each := n.items[0].doc; !each.empty() {
+		if each := n.items[0].doc; !each.isEmpty() {
 			d.tags = append(d.tags, strings.TrimRight("@items "+strings.Join(append([]string{oneLine(each.text)}, each.tags...), " "), " "))
 		}
 	}
@@ -26,13 +26,13 @@ func docOf(v *value, n *node) doc {
 }
 
 // tagOf returns the documentation tag for a keyword that the type cannot express, or "".
-func tagOf(keyword string, v *value) string {
+func tagOf(keyword string, v *jsonValue) string {
 	switch keyword {
 	case "default", "example":
 		return "@" + keyword + " " + literalText(v)
 	case "format", "pattern", "minimum", "maximum", "multipleOf", "minLength", "maxLength",
 		"minItems", "maxItems", "minProperties", "maxProperties", "contentEncoding", "contentMediaType":
-		return "@" + keyword + " " + show(v)
+		return "@" + keyword + " " + showValue(v)
 	case "exclusiveMinimum", "exclusiveMaximum", "uniqueItems", "deprecated", "readOnly", "writeOnly":
 		switch {
 		case v.isTrue():
@@ -40,15 +40,15 @@ func tagOf(keyword string, v *value) string {
 		case v.isFalse():
 			return ""
 		}
-		return "@" + keyword + " " + show(v)
+		return "@" + keyword + " " + showValue(v)
 	case "not", "if", "then", "else", "contains", "propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedItems":
-		return "@" + keyword + " " + show(v)
+		return "@" + keyword + " " + showValue(v)
 	case "patternProperties":
-		if v.is(jsonObject) && len(v.keys) > 0 && v.get(specialKeys) == nil {
-			return "@" + keyword + " " + shorten(oneLine(strings.Join(v.keys, " ")), maxShown)
+		if v.hasKind(jsonObject) && len(v.keys) > 0 && v.get(specialKeys) == nil {
+			return "@" + keyword + " " + shortenText(oneLine(strings.Join(v.keys, " ")), maxShown)
 		}
 	case "examples":
-		if v.is(jsonArray) && len(v.items) > 0 {
+		if v.hasKind(jsonArray) && len(v.items) > 0 {
 			return "@example " + literalText(v.items[0])
 		}
 	}
@@ -57,18 +57,18 @@ func tagOf(keyword string, v *value) string {
 
 const maxShown = 200
 
-// show returns a value on one line, at most 200 characters of it. Strings have no quotes.
-func show(v *value) string {
-	if v.is(jsonString) {
-		return shorten(oneLine(v.text), maxShown)
+// showValue returns a value on one line, at most 200 characters of it. Strings have no quotes.
+func showValue(v *jsonValue) string {
+	if v.hasKind(jsonString) {
+		return shortenText(oneLine(v.text), maxShown)
 	}
 	return literalText(v)
 }
 
 // literalText returns a value as JSON on one line, at most 200 characters of it.
-func literalText(v *value) string {
-	if v.is(jsonString) {
-		return shorten(quote(v.text), maxShown)
+func literalText(v *jsonValue) string {
+	if v.hasKind(jsonString) {
+		return shortenText(quoteString(v.text), maxShown)
 	}
 	raw := v.raw
 	const most = 64 << 10
@@ -79,5 +79,5 @@ func literalText(v *value) string {
 	if len(raw) > 4*maxShown {
 		raw = strings.ToValidUTF8(raw[:4*maxShown], "")
 	}
-	return shorten(oneLine(raw), maxShown)
+	return shortenText(oneLine(raw), maxShown)
 }

@@ -1,18 +1,18 @@
 package bindings
 
-// flat merges a type's alternatives into one object type that accepts all of their members. It returns nil if a value
+// flattenObjects merges a type's alternatives into one object type that accepts all of their members. It returns nil if a value
 // need not be an object, or if the type is too large.
-func flat(n *node) *node {
-	f := flattener{left: 1000}
-	return f.object(n)
+func flattenObjects(n *typeNode) *typeNode {
+	f := objectFlattener{left: 1000}
+	return f.flattenObject(n)
 }
 
-// flattener flattens types and stops after a bounded number of them.
-type flattener struct {
+// objectFlattener flattens types and stops after a bounded number of them.
+type objectFlattener struct {
 	left int
 }
 
-func (f *flattener) object(n *node) *node {
+func (f *objectFlattener) flattenObject(n *typeNode) *typeNode {
 	f.left--
 	switch {
 	case f.left < 0:
@@ -20,19 +20,19 @@ func (f *flattener) object(n *node) *node {
 	case n.shape == shapeObject:
 		return n
 	case n.shape == shapeRef:
-		return f.object(n.to.node)
+		return f.flattenObject(n.to.node)
 	case n.shape == shapeUnion, n.shape == shapeBoth:
-		return f.joined(n)
+		return f.joinParts(n)
 	}
 	return nil
 }
 
-// joined returns one object made of the parts of a union or intersection.
-func (f *flattener) joined(n *node) *node {
-	out := &node{shape: shapeObject, doc: n.doc}
+// joinParts returns one object made of the parts of a union or intersection.
+func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
+	out := &typeNode{shape: shapeObject, doc: n.doc}
 	at, required := map[string]int{}, map[string]int{}
 	for _, item := range n.items {
-		object := f.object(item)
+		object := f.flattenObject(item)
 		if object == nil {
 			return nil
 		}
@@ -41,7 +41,7 @@ func (f *flattener) joined(n *node) *node {
 				required[p.name]++
 			}
 			if i, ok := at[p.name]; ok {
-				out.fields[i].node = combined(out.fields[i].node, p.node, n.shape)
+				out.fields[i].node = combineProperty(out.fields[i].node, p.node, n.shape)
 				continue
 			}
 			at[p.name] = len(out.fields)
@@ -57,14 +57,14 @@ func (f *flattener) joined(n *node) *node {
 	return out
 }
 
-// combined returns the type of a property that occurs in several parts.
-func combined(a, b *node, s shape) *node {
-	n := both
+// combineProperty returns the type of a property that occurs in several parts.
+func combineProperty(a, b *typeNode, s typeShape) *typeNode {
+	n := intersectionOf
 	if s == shapeUnion {
-		n = union
+		n = unionOf
 	}
 	c := *n(a, b)
-	if c.doc.empty() {
+	if c.doc.isEmpty() {
 		c.doc = a.doc
 	}
 	return &c

@@ -44,30 +44,30 @@ func checkAll(t *testing.T, ts *core.Toolset) {
 		t.Helper()
 		for _, check := range append(checks, visible) {
 			if err := check(text); err != nil {
-				t.Fatalf("%s: %v\n%s", what, err, shorten(text, 4000))
+				t.Fatalf("%s: %v\n%s", what, err, shortenText(text, 4000))
 			}
 		}
 	}
-	for name, text := range Files(ts, core.TypeScript) {
+	for name, text := range WrapperFiles(ts, core.TypeScript) {
 		if name != "client.ts" {
 			expect(name, text, balanced)
 		}
 	}
-	for name, text := range Files(ts, core.Python) {
+	for name, text := range WrapperFiles(ts, core.Python) {
 		if name != "client.py" {
 			expect(name, text, balancedPython)
 		}
 	}
 	for _, s := range ts.Servers {
 		for _, tool := range s.Tools {
-			expect("declaration", Declaration(tool), balanced)
+			expect("declaration", ToolDeclaration(tool), balanced)
 			for d := Name; d <= Full; d++ {
-				expect("stub", Stub(ts, tool, core.TypeScript, d))
-				expect("stub", Stub(ts, tool, core.Python, d))
+				expect("stub", RenderStub(ts, tool, core.TypeScript, d))
+				expect("stub", RenderStub(ts, tool, core.Python, d))
 			}
 			for _, lang := range []core.Language{core.TypeScript, core.Python} {
-				expect("signature", Stub(ts, tool, lang, Signature), oneLined)
-				expect("description", Stub(ts, tool, lang, Description), oneLined)
+				expect("signature", RenderStub(ts, tool, lang, Signature), oneLined)
+				expect("description", RenderStub(ts, tool, lang, Description), oneLined)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-func equal(t *testing.T, got *value, want any) {
+func equal(t *testing.T, got *jsonValue, want any) {
 	t.Helper()
 	switch want := want.(type) {
 	case map[string]any:
@@ -135,7 +135,7 @@ func equal(t *testing.T, got *value, want any) {
 			equal(t, got.items[i], want[i])
 		}
 	case string:
-		if got.str() != want {
+		if got.stringText() != want {
 			t.Fatalf("%q, want %q", got.text, want)
 		}
 	case json.Number:

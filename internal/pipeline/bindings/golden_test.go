@@ -49,7 +49,7 @@ func readListing(t *testing.T, file string) listing {
 func declarations(ts *core.Toolset) string {
 	var b strings.Builder
 	for _, tool := range ts.Servers[0].Tools {
-		b.WriteString("// ---- " + quote(tool.Name) + "\n\n" + Declaration(tool) + "\n")
+		b.WriteString("// ---- " + quoteString(tool.Name) + "\n\n" + ToolDeclaration(tool) + "\n")
 	}
 	return b.String()
 }
@@ -58,7 +58,7 @@ func signatures(ts *core.Toolset) string {
 	var b strings.Builder
 	for _, tool := range ts.Servers[0].Tools {
 		for _, lang := range []core.Language{core.TypeScript, core.Python} {
-			b.WriteString(Stub(ts, tool, lang, Signature) + "\n")
+			b.WriteString(RenderStub(ts, tool, lang, Signature) + "\n")
 		}
 	}
 	return b.String()
@@ -91,10 +91,10 @@ func golden(t *testing.T, file, got string) {
 // TestFull shows the full definition of a real tool.
 func TestFull(t *testing.T) {
 	ts := catalogs(t)
-	tool, ok := ts.Tool("mcp-filesystem__edit_file")
+	tool, ok := ts.FindTool("mcp-filesystem__edit_file")
 	if !ok {
 		t.Skip("another set of catalogues")
 	}
-	golden(t, "testdata/golden/full.ts.txt", Stub(ts, tool, core.TypeScript, Full))
-	golden(t, "testdata/golden/full.py.txt", Stub(ts, tool, core.Python, Full))
+	golden(t, "testdata/golden/full.ts.txt", RenderStub(ts, tool, core.TypeScript, Full))
+	golden(t, "testdata/golden/full.py.txt", RenderStub(ts, tool, core.Python, Full))
 }

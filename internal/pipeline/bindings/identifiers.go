@@ -20,15 +20,15 @@ type Names struct {
 // names, not on its order. No two are equal, even if case is ignored. A name that is already a valid identifier keeps
 // it. Other names that would get the same one get a suffix made from the raw name.
 func AssignServer(names []string) map[string]Names {
-	return assign(names, "server", func(s string) string { return strings.ToLower(s) })
+	return assignNames(names, "server", func(s string) string { return strings.ToLower(s) })
 }
 
 // AssignTools assigns identifiers to the tools of one server like AssignServer. Tools may differ by case alone.
 func AssignTools(tools []string) map[string]Names {
-	return assign(tools, "tool", func(s string) string { return s })
+	return assignNames(tools, "tool", func(s string) string { return s })
 }
 
-func assign(raw []string, otherwise string, fold func(string) string) map[string]Names {
+func assignNames(raw []string, otherwise string, fold func(string) string) map[string]Names {
 	raw = slices.Clone(raw)
 	slices.Sort(raw)
 	raw = slices.Compact(raw)
@@ -38,8 +38,8 @@ func assign(raw []string, otherwise string, fold func(string) string) map[string
 		}
 		return s
 	}
-	ts := unique(raw, "_", fold, func(s string) string { return apart(safe(camel(s), otherwise, scriptReserved)) })
-	py := unique(raw, "__", fold, func(s string) string { return apart(safe(snake(s), otherwise, pythonReserved)) })
+	ts := uniqueNames(raw, "_", fold, func(s string) string { return apart(safeIdentifier(toCamelCase(s), otherwise, scriptReserved)) })
+	py := uniqueNames(raw, "__", fold, func(s string) string { return apart(safeIdentifier(toSnakeCase(s), otherwise, pythonReserved)) })
 	out := make(map[string]Names, len(raw))
 	for i, name := range raw {
 		out[name] = Names{TypeScript: ts[i], Python: py[i]}
@@ -47,9 +47,9 @@ func assign(raw []string, otherwise string, fold func(string) string) map[string
 	return out
 }
 
-// unique returns unique identifiers for names, which must be sorted. The separator before a suffix occurs in no
+// uniqueNames returns unique identifiers for names, which must be sorted. The separator before a suffix occurs in no
 // identifier without a suffix, so that a suffixed identifier can only collide with another one of the same stem.
-func unique(names []string, separator string, fold, make func(string) string) []string {
+func uniqueNames(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}
 	for i, name := range names {
@@ -69,21 +69,21 @@ func unique(names []string, separator string, fold, make func(string) string) []
 		digits := suffixDigits(names, group)
 		for _, i := range group {
 			if i != plain {
-				out[i] = strings.TrimRight(out[i], "_") + separator + digest(names[i])[:digits]
+				out[i] = strings.TrimRight(out[i], "_") + separator + shortDigest(names[i])[:digits]
 			}
 		}
 	}
 	return out
 }
 
-// numbering makes names unique by numbers: the second x becomes x2.
-type numbering struct {
+// nameNumbering makes names unique by numbers: the second x becomes x2.
+type nameNumbering struct {
 	separator string
 	taken     map[string]bool
 	last      map[string]int
 }
 
-func (n *numbering) name(base string) string {
+func (n *nameNumbering) nextName(base string) string {
 	if n.taken == nil {
 		n.taken, n.last = map[string]bool{}, map[string]int{}
 	}
@@ -101,7 +101,7 @@ func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}
 		for _, i := range group {
-			seen[digest(names[i])[:n]] = true
+			seen[shortDigest(names[i])[:n]] = true
 		}
 		if len(seen) == len(group) {
 			return n
@@ -110,15 +110,15 @@ func suffixDigits(names []string, group []int) int {
 	return 64
 }
 
-func digest(s string) string {
+func shortDigest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }
 
 const maxIdentifier = 64 // characters
 
-// safe turns a text of letters, digits and underscores into a valid identifier.
-func safe(s, otherwise string, reserved map[string]bool) string {
+// safeIdentifier turns a text of letters, digits and underscores into a valid identifier.
+func safeIdentifier(s, otherwise string, reserved map[string]bool) string {
 	switch {
 	case s == "":
 		s = otherwise
@@ -131,35 +131,35 @@ func safe(s, otherwise string, reserved map[string]bool) string {
 	return s
 }
 
-// camel converts a name to camelCase, without characters that identifiers cannot contain. A name in camelCase stays
+// toCamelCase converts a name to camelCase, without characters that identifiers cannot contain. A name in camelCase stays
 // unchanged.
-func camel(s string) string {
+func toCamelCase(s string) string {
 	if isCamel(s) {
 		return s
 	}
-	parts := words(s)
+	parts := splitName(s)
 	for i, w := range parts {
 		switch {
 		case i == 0 && strings.ToUpper(w) == w:
 			parts[i] = strings.ToLower(w)
 		case i == 0:
 			parts[i] = lowerFirst(w)
-		case strings.ToUpper(w) == w && shouts(s):
+		case strings.ToUpper(w) == w && isUpperCase(s):
 			parts[i] = upperFirst(strings.ToLower(w))
 		default:
 			parts[i] = upperFirst(w)
 		}
 	}
-	return clip(strings.Join(parts, ""), s)
+	return clipIdentifier(strings.Join(parts, ""), s)
 }
 
-// clip shortens an identifier that is too long, and keeps it unique.
-func clip(ident, raw string) string {
+// clipIdentifier shortens an identifier that is too long, and keeps it unique.
+func clipIdentifier(ident, raw string) string {
 	if utf8.RuneCountInString(ident) <= maxIdentifier {
 		return ident
 	}
 	const kept = maxIdentifier - 8
-	return string([]rune(ident)[:kept]) + digest(raw)[:8]
+	return string([]rune(ident)[:kept]) + shortDigest(raw)[:8]
 }
 
 func isCamel(s string) bool {
@@ -174,34 +174,34 @@ func isCamel(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxIdentifier
 }
 
-// shouts reports whether a name has no lower-case letter.
-func shouts(s string) bool { return strings.ToUpper(s) == s }
+// isUpperCase reports whether a name has no lower-case letter.
+func isUpperCase(s string) bool { return strings.ToUpper(s) == s }
 
-// snake converts a name to snake_case.
-func snake(s string) string {
+// toSnakeCase converts a name to snake_case.
+func toSnakeCase(s string) string {
 	var parts []string
-	for _, w := range words(s) {
-		parts = append(parts, humps(w)...)
+	for _, w := range splitName(s) {
+		parts = append(parts, splitCapitals(w)...)
 	}
-	return clip(strings.ToLower(strings.Join(parts, "_")), s)
+	return clipIdentifier(strings.ToLower(strings.Join(parts, "_")), s)
 }
 
-// pascal returns an identifier with its first letter in upper case.
-func pascal(ident string) string { return upperFirst(ident) }
+// toPascalCase returns an identifier with its first letter in upper case.
+func toPascalCase(ident string) string { return upperFirst(ident) }
 
-// words splits a name at characters that no identifier contains.
-func words(s string) []string {
+// splitName splits a name at characters that no identifier contains.
+func splitName(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return !partOfWord(r) })
 }
 
-// humps splits a word at its capitals: HTTPGetURLs becomes HTTP, Get and URLs.
-func humps(word string) []string {
+// splitCapitals splits a word at its capitals: HTTPGetURLs becomes HTTP, Get and URLs.
+func splitCapitals(word string) []string {
 	var parts []string
 	rs := []rune(word)
 	start := 0
 	for i := 1; i < len(rs); i++ {
 		rises := unicode.IsUpper(rs[i]) && !unicode.IsUpper(rs[i-1])
-		ends := unicode.IsUpper(rs[i]) && unicode.IsUpper(rs[i-1]) && i+1 < len(rs) && unicode.IsLower(rs[i+1]) && !plural(rs[i+1:])
+		ends := unicode.IsUpper(rs[i]) && unicode.IsUpper(rs[i-1]) && i+1 < len(rs) && unicode.IsLower(rs[i+1]) && !isPluralS(rs[i+1:])
 		if rises || ends {
 			parts = append(parts, string(rs[start:i]))
 			start = i
@@ -210,8 +210,8 @@ func humps(word string) []string {
 	return append(parts, string(rs[start:]))
 }
 
-// plural reports whether the text after a capital is the plural s, as in URLs.
-func plural(rest []rune) bool {
+// isPluralS reports whether the text after a capital is the plural s, as in URLs.
+func isPluralS(rest []rune) bool {
 	return rest[0] == 's' && (len(rest) == 1 || unicode.IsUpper(rest[1]))
 }
 
@@ -236,7 +236,7 @@ func partOfWord(r rune) bool {
 func lowerFirst(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	// An acronym in front goes lower as a whole: HTTPGet is httpGet.
-	if parts := humps(s); len(parts) > 1 && strings.ToUpper(parts[0]) == parts[0] {
+	if parts := splitCapitals(s); len(parts) > 1 && strings.ToUpper(parts[0]) == parts[0] {
 		return strings.ToLower(parts[0]) + s[len(parts[0]):]
 	}
 	return string(unicode.ToLower(r)) + s[size:]

@@ -124,7 +124,7 @@ func tame(ident string) bool {
 }
 
 func TestBuiltins(t *testing.T) {
-	b := Builtins()
+	b := BuiltinNames()
 	for _, name := range []string{"console", "Math", "JSON", "state", "skills", "pii", "sleep", "URL", "Promise", "callMCPTool", "servers", "math"} {
 		if !b[name] {
 			t.Errorf("%s is not built in", name)
@@ -134,7 +134,7 @@ func TestBuiltins(t *testing.T) {
 		t.Error("github is built in")
 	}
 	b["github"] = true
-	if Builtins()["github"] {
+	if BuiltinNames()["github"] {
 		t.Error("callers share one set")
 	}
 }

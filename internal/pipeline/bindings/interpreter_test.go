@@ -24,7 +24,7 @@ func TestPythonRuns(t *testing.T) {
 	for _, f := range append(golden, catalog...) {
 		ts := toolset(readListing(t, f))
 		dir := t.TempDir()
-		for name, text := range Files(ts, core.Python) {
+		for name, text := range WrapperFiles(ts, core.Python) {
 			path := filepath.Join(dir, name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
@@ -51,7 +51,7 @@ func TestPythonRuns(t *testing.T) {
 				c.Keywords[p.Keyword] = p.Name
 				c.Arity = append(c.Arity, p.Keyword)
 			}
-			_, c.Stub, _ = strings.Cut(Stub(ts, tool, core.Python, Full), "\n\n")
+			_, c.Stub, _ = strings.Cut(RenderStub(ts, tool, core.Python, Full), "\n\n")
 			calls = append(calls, c)
 		}
 		input, err := json.Marshal(calls)

@@ -21,18 +21,18 @@ const (
 	jsonDeep // nested deeper than maxDepth; its contents are unknown
 )
 
-// value holds a JSON value and keeps the order of an object's members and the digits of a number.
-type value struct {
+// jsonValue holds a JSON value and keeps the order of an object's members and the digits of a number.
+type jsonValue struct {
 	kind  jsonKind
 	text  string   // of a string; as written: true, false, a number
 	raw   string   // as written
 	keys  []string // of an object; items are the members' values
-	items []*value
+	items []*jsonValue
 	index map[string]int // from key to item, for large objects
 }
 
 // get returns a member of an object, or nil. v may be nil.
-func (v *value) get(key string) *value {
+func (v *jsonValue) get(key string) *jsonValue {
 	if v == nil || v.kind != jsonObject {
 		return nil
 	}
@@ -50,28 +50,28 @@ func (v *value) get(key string) *value {
 	return nil
 }
 
-func (v *value) is(kind jsonKind) bool { return v != nil && v.kind == kind }
+func (v *jsonValue) hasKind(kind jsonKind) bool { return v != nil && v.kind == kind }
 
-func (v *value) isTrue() bool  { return v.is(jsonBool) && v.text == "true" }
-func (v *value) isFalse() bool { return v.is(jsonBool) && v.text == "false" }
+func (v *jsonValue) isTrue() bool  { return v.hasKind(jsonBool) && v.text == "true" }
+func (v *jsonValue) isFalse() bool { return v.hasKind(jsonBool) && v.text == "false" }
 
-// str returns the text of a string, or "".
-func (v *value) str() string {
-	if v.is(jsonString) {
+// stringText returns the text of a string, or "".
+func (v *jsonValue) stringText() string {
+	if v.hasKind(jsonString) {
 		return v.text
 	}
 	return ""
 }
 
-// set adds a member. A repeated name replaces the earlier value in its place, as in JSON.parse.
-func (v *value) set(key string, item *value) {
-	if i, ok := v.place(key); ok {
+// setMember adds a member. A repeated name replaces the earlier value in its place, as in JSON.parse.
+func (v *jsonValue) setMember(key string, item *jsonValue) {
+	if i, ok := v.findMember(key); ok {
 		v.items[i] = item
 		return
 	}
 	if v.keys == nil {
 		const usual = 4
-		v.keys, v.items = make([]string, 0, usual), make([]*value, 0, usual)
+		v.keys, v.items = make([]string, 0, usual), make([]*jsonValue, 0, usual)
 	}
 	v.keys = append(v.keys, key)
 	v.items = append(v.items, item)
@@ -85,7 +85,7 @@ func (v *value) set(key string, item *value) {
 	}
 }
 
-func (v *value) place(key string) (int, bool) {
+func (v *jsonValue) findMember(key string) (int, bool) {
 	if v.index != nil {
 		i, ok := v.index[key]
 		return i, ok
@@ -111,40 +111,40 @@ var (
 )
 
 // parseJSON reads one JSON text.
-func parseJSON(raw []byte) (*value, error) {
+func parseJSON(raw []byte) (*jsonValue, error) {
 	if len(raw) > maxBytes {
 		return nil, errTooLong
 	}
-	p := parser{s: string(raw)}
-	v, err := p.value(0)
+	p := jsonParser{s: string(raw)}
+	v, err := p.parseValue(0)
 	if err != nil {
 		return nil, err
 	}
-	p.space()
+	p.skipSpace()
 	if p.i < len(p.s) {
 		return nil, errJSON
 	}
 	return v, nil
 }
 
-type parser struct {
+type jsonParser struct {
 	s      string
 	i      int
 	values int
-	slab   []value // allocated together, not yet used
+	slab   []jsonValue // allocated together, not yet used
 }
 
-func (p *parser) make() *value {
+func (p *jsonParser) newValue() *jsonValue {
 	const most = 64
 	if len(p.slab) == 0 {
-		p.slab = make([]value, min(most, 1+(len(p.s)-p.i)/24))
+		p.slab = make([]jsonValue, min(most, 1+(len(p.s)-p.i)/24))
 	}
 	v := &p.slab[0]
 	p.slab = p.slab[1:]
 	return v
 }
 
-func (p *parser) space() {
+func (p *jsonParser) skipSpace() {
 	for p.i < len(p.s) {
 		switch p.s[p.i] {
 		case ' ', '\t', '\n', '\r':
@@ -155,41 +155,41 @@ func (p *parser) space() {
 	}
 }
 
-// next skips white space and returns the following byte, or 0 at the end.
-func (p *parser) next() byte {
-	p.space()
+// nextByte skips white space and returns the following byte, or 0 at the end.
+func (p *jsonParser) nextByte() byte {
+	p.skipSpace()
 	if p.i < len(p.s) {
 		return p.s[p.i]
 	}
 	return 0
 }
 
-func (p *parser) value(depth int) (*value, error) {
-	c := p.next()
+func (p *jsonParser) parseValue(depth int) (*jsonValue, error) {
+	c := p.nextByte()
 	start := p.i
 	if p.values++; p.values > maxValues {
 		return nil, errTooLong
 	}
-	v := p.make()
+	v := p.newValue()
 	var err error
 	switch {
 	case (c == '{' || c == '[') && depth >= maxDepth:
-		v.kind, err = jsonDeep, p.skip()
+		v.kind, err = jsonDeep, p.skipNested()
 	case c == '{':
-		v.kind, err = jsonObject, p.members(v, depth)
+		v.kind, err = jsonObject, p.parseMembers(v, depth)
 	case c == '[':
-		v.kind, err = jsonArray, p.elements(v, depth)
+		v.kind, err = jsonArray, p.parseElements(v, depth)
 	case c == '"':
 		v.kind = jsonString
-		v.text, err = p.text()
+		v.text, err = p.parseString()
 	default:
-		err = p.scalar(v)
+		err = p.parseScalar(v)
 	}
 	v.raw = p.s[start:p.i]
 	return v, err
 }
 
-func (p *parser) scalar(v *value) error {
+func (p *jsonParser) parseScalar(v *jsonValue) error {
 	start := p.i
 	for p.i < len(p.s) && strings.IndexByte("+-.0123456789Eabcdefghijklmnopqrstuvwxyz", p.s[p.i]) >= 0 {
 		p.i++
@@ -208,56 +208,56 @@ func (p *parser) scalar(v *value) error {
 	return nil
 }
 
-func (p *parser) members(v *value, depth int) error {
+func (p *jsonParser) parseMembers(v *jsonValue, depth int) error {
 	p.i++
-	if p.next() == '}' {
+	if p.nextByte() == '}' {
 		p.i++
 		return nil
 	}
 	for {
-		if p.next() != '"' {
+		if p.nextByte() != '"' {
 			return errJSON
 		}
-		key, err := p.text()
+		key, err := p.parseString()
 		if err != nil {
 			return err
 		}
-		if p.next() != ':' {
+		if p.nextByte() != ':' {
 			return errJSON
 		}
 		p.i++
-		item, err := p.value(depth + 1)
+		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
-		v.set(key, item)
-		if done, err := p.more('}'); done || err != nil {
+		v.setMember(key, item)
+		if done, err := p.parseSeparator('}'); done || err != nil {
 			return err
 		}
 	}
 }
 
-func (p *parser) elements(v *value, depth int) error {
+func (p *jsonParser) parseElements(v *jsonValue, depth int) error {
 	p.i++
-	if p.next() == ']' {
+	if p.nextByte() == ']' {
 		p.i++
 		return nil
 	}
 	for {
-		item, err := p.value(depth + 1)
+		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
 		v.items = append(v.items, item)
-		if done, err := p.more(']'); done || err != nil {
+		if done, err := p.parseSeparator(']'); done || err != nil {
 			return err
 		}
 	}
 }
 
-// more reads the comma or closing bracket after an item.
-func (p *parser) more(closing byte) (done bool, err error) {
-	switch p.next() {
+// parseSeparator reads the comma or closing bracket after an item.
+func (p *jsonParser) parseSeparator(closing byte) (done bool, err error) {
+	switch p.nextByte() {
 	case ',':
 		p.i++
 		return false, nil
@@ -268,8 +268,8 @@ func (p *parser) more(closing byte) (done bool, err error) {
 	return false, errJSON
 }
 
-// skip skips an object or array without recursion.
-func (p *parser) skip() error {
+// skipNested skips an object or array without recursion.
+func (p *jsonParser) skipNested() error {
 	for depth := 0; p.i < len(p.s); {
 		switch p.s[p.i] {
 		case '{', '[':
@@ -277,7 +277,7 @@ func (p *parser) skip() error {
 		case '}', ']':
 			depth--
 		case '"':
-			if _, err := p.text(); err != nil {
+			if _, err := p.parseString(); err != nil {
 				return err
 			}
 			continue
@@ -290,17 +290,17 @@ func (p *parser) skip() error {
 	return errJSON
 }
 
-// text reads a string. Lone surrogates and invalid UTF-8 become U+FFFD.
-func (p *parser) text() (string, error) {
+// parseString reads a string. Lone surrogates and invalid UTF-8 become U+FFFD.
+func (p *jsonParser) parseString() (string, error) {
 	p.i++
 	start := p.i
 	for p.i < len(p.s) {
 		switch c := p.s[p.i]; {
 		case c == '"':
 			p.i++
-			return valid(p.s[start : p.i-1]), nil
+			return toValidUTF8(p.s[start : p.i-1]), nil
 		case c == '\\':
-			return p.escaped(start)
+			return p.parseEscaped(start)
 		case c < ' ':
 			return "", errJSON
 		}
@@ -309,21 +309,21 @@ func (p *parser) text() (string, error) {
 	return "", errJSON
 }
 
-// escaped reads the rest of a string that has escapes.
-func (p *parser) escaped(start int) (string, error) {
+// parseEscaped reads the rest of a string that has escapes.
+func (p *jsonParser) parseEscaped(start int) (string, error) {
 	b := []byte(p.s[start:p.i])
 	for p.i < len(p.s) {
 		c := p.s[p.i]
 		p.i++
 		switch {
 		case c == '"':
-			return valid(string(b)), nil
+			return toValidUTF8(string(b)), nil
 		case c < ' ':
 			return "", errJSON
 		case c != '\\':
 			b = append(b, c)
 		default:
-			r, ok := p.escape()
+			r, ok := p.parseEscape()
 			if !ok {
 				return "", errJSON
 			}
@@ -333,38 +333,38 @@ func (p *parser) escaped(start int) (string, error) {
 	return "", errJSON
 }
 
-// valid replaces invalid UTF-8.
-func valid(s string) string {
+// toValidUTF8 replaces invalid UTF-8.
+func toValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune { return r }, s)
 }
 
-const escapes = `"\/bfnrt`
+const escapeLetters = `"\/bfnrt`
 
-// escape reads the escape after a backslash.
-func (p *parser) escape() (rune, bool) {
+// parseEscape reads the escape after a backslash.
+func (p *jsonParser) parseEscape() (rune, bool) {
 	if p.i >= len(p.s) {
 		return 0, false
 	}
 	c := p.s[p.i]
 	p.i++
 	if c != 'u' {
-		at := strings.IndexByte(escapes, c)
+		at := strings.IndexByte(escapeLetters, c)
 		if at < 0 {
 			return 0, false
 		}
 		return rune("\"\\/\b\f\n\r\t"[at]), true
 	}
-	r, ok := p.hex()
+	r, ok := p.parseHex()
 	if !ok || !utf16.IsSurrogate(r) {
 		return r, ok
 	}
 	if strings.HasPrefix(p.s[p.i:], `\u`) {
 		back := p.i
 		p.i += 2
-		if low, ok := p.hex(); ok {
+		if low, ok := p.parseHex(); ok {
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 				return pair, true
 			}
@@ -374,7 +374,7 @@ func (p *parser) escape() (rune, bool) {
 	return utf8.RuneError, true
 }
 
-func (p *parser) hex() (rune, bool) {
+func (p *jsonParser) parseHex() (rune, bool) {
 	if p.i+4 > len(p.s) {
 		return 0, false
 	}
@@ -389,13 +389,13 @@ func (p *parser) hex() (rune, bool) {
 // isNumber reports whether s is a JSON number.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
-	whole, s := digits(s)
+	whole, s := splitDigits(s)
 	if whole == "" || len(whole) > 1 && whole[0] == '0' {
 		return false
 	}
 	if rest, ok := strings.CutPrefix(s, "."); ok {
 		var fraction string
-		if fraction, s = digits(rest); fraction == "" {
+		if fraction, s = splitDigits(rest); fraction == "" {
 			return false
 		}
 	}
@@ -409,11 +409,11 @@ func isNumber(s string) bool {
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
 	}
-	exponent, rest := digits(s)
+	exponent, rest := splitDigits(s)
 	return exponent != "" && rest == ""
 }
 
-func digits(s string) (head, rest string) {
+func splitDigits(s string) (head, rest string) {
 	i := 0
 	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
 		i++

@@ -7,9 +7,9 @@ import (
 	"retort/internal/core"
 )
 
-// learn adds a note to the answer's type that it is only inferred from past answers. It drops a type that says
+// noteLearned adds a note to the answer's type that it is only inferred from past answers. It drops a type that says
 // nothing.
-func (out *tool) learn(t *core.Tool) {
+func (out *toolTypes) noteLearned(t *core.Tool) {
 	if out.output == nil || len(t.OutputSchema) > 0 {
 		return
 	}
@@ -17,30 +17,30 @@ func (out *tool) learn(t *core.Tool) {
 		out.output = nil
 		return
 	}
-	out.learned = "learned from " + count(t.Learned.Observations, "answer")
+	out.learned = "learned from " + countOf(t.Learned.Observations, "answer")
 	n := *out.output.node
 	n.doc.tags = append(slices.Clip(n.doc.tags), "@"+out.learned)
 	out.output.node = &n
 }
 
-func count(n int, what string) string {
+func countOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// Advice returns the Declaration of a tool for checking programs. A value that was sometimes an object and sometimes
+// AdviceDeclaration returns the Declaration of a tool for checking programs. A value that was sometimes an object and sometimes
 // a string has both types at once, so that the object's fields are known in any case.
-func Advice(t *core.Tool) string {
-	types := describe(t)
+func AdviceDeclaration(t *core.Tool) string {
+	types := buildTypes(t)
 	if types.learned != "" {
 		types.output.node = atOnce(types.output.node)
 	}
-	return declaration(t, types)
+	return declareTool(t, types)
 }
 
-func atOnce(n *node) *node {
+func atOnce(n *typeNode) *typeNode {
 	if n == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func atOnce(n *node) *node {
 	if n.shape != shapeUnion {
 		return &c
 	}
-	var parts, texts []*node
+	var parts, texts []*typeNode
 	for _, item := range c.items {
 		switch item.shape {
 		case shapeObject, shapeArray:
@@ -68,7 +68,7 @@ func atOnce(n *node) *node {
 	if len(parts) == 0 {
 		return &c
 	}
-	joined := *both(append(parts, texts...)...)
+	joined := *intersectionOf(append(parts, texts...)...)
 	joined.doc = n.doc
 	return &joined
 }

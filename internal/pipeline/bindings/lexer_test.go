@@ -125,7 +125,7 @@ func docstringEnd(src string) int {
 // visible tells whether people see all of a text.
 func visible(src string) error {
 	for i, r := range src {
-		if r != '\n' && hidden(r) || r == '\u2028' || r == '\u2029' {
+		if r != '\n' && isHidden(r) || r == '\u2028' || r == '\u2029' {
 			return fmt.Errorf("%U at %.80q", r, src[max(0, i-40):])
 		}
 	}

@@ -6,103 +6,103 @@ import (
 	"strings"
 )
 
-// own returns the type given by a schema's own keywords, except those that combine other schemas.
-func (b *builder) own(v *value, s scope) *node {
+// ownType returns the type given by a schema's own keywords, except those that combine other schemas.
+func (b *typeBuilder) ownType(v *jsonValue, s schemaScope) *typeNode {
 	if c := v.get("const"); c != nil {
-		return b.literal(c, 0)
+		return b.literalType(c, 0)
 	}
-	if e := v.get("enum"); e.is(jsonArray) && len(e.items) > 0 {
-		return b.enum(e)
+	if e := v.get("enum"); e.hasKind(jsonArray) && len(e.items) > 0 {
+		return b.enumType(e)
 	}
 	switch t := v.get("type"); {
-	case t.is(jsonString):
-		return b.typed(t.text, v, s)
-	case t.is(jsonArray):
-		var types []*node
+	case t.hasKind(jsonString):
+		return b.typeByName(t.text, v, s)
+	case t.hasKind(jsonArray):
+		var types []*typeNode
 		for _, name := range t.items {
-			if name.is(jsonString) {
-				types = append(types, b.typed(name.text, v, s))
+			if name.hasKind(jsonString) {
+				types = append(types, b.typeByName(name.text, v, s))
 			} else {
-				types = append(types, b.schema(name, s.deeper())) // draft-03
+				types = append(types, b.schemaType(name, s.oneDeeper())) // draft-03
 			}
 		}
-		return union(types...)
+		return unionOf(types...)
 	}
 	switch {
-	case has(v, "properties", "additionalProperties", "patternProperties"), v.get("required").is(jsonArray):
-		return b.object(v, s)
-	case has(v, "items", "prefixItems"):
-		return b.array(v, s)
+	case hasKeyword(v, "properties", "additionalProperties", "patternProperties"), v.get("required").hasKind(jsonArray):
+		return b.objectType(v, s)
+	case hasKeyword(v, "items", "prefixItems"):
+		return b.arrayType(v, s)
 	}
 	return anyNode
 }
 
-func has(v *value, keywords ...string) bool {
+func hasKeyword(v *jsonValue, keywords ...string) bool {
 	return slices.ContainsFunc(keywords, func(k string) bool { return v.get(k) != nil })
 }
 
-func (b *builder) typed(name string, v *value, s scope) *node {
+func (b *typeBuilder) typeByName(name string, v *jsonValue, s schemaScope) *typeNode {
 	switch name {
 	case "string":
-		return &node{shape: shapeString}
+		return &typeNode{shape: shapeString}
 	case "number":
-		return &node{shape: shapeNumber}
+		return &typeNode{shape: shapeNumber}
 	case "integer", "int":
-		return &node{shape: shapeInteger}
+		return &typeNode{shape: shapeInteger}
 	case "boolean":
-		return &node{shape: shapeBoolean}
+		return &typeNode{shape: shapeBoolean}
 	case "null":
 		return nullNode
 	case "object":
-		return b.object(v, s)
+		return b.objectType(v, s)
 	case "array":
-		return b.array(v, s)
+		return b.arrayType(v, s)
 	case "any":
 		return anyNode
 	}
-	return &node{shape: shapeAny, note: "unknown type " + shorten(quote(name), 60)}
+	return &typeNode{shape: shapeAny, note: "unknown type " + shortenText(quoteString(name), 60)}
 }
 
-func (b *builder) enum(e *value) *node {
-	var literals []*node
+func (b *typeBuilder) enumType(e *jsonValue) *typeNode {
+	var literals []*typeNode
 	size := 0
 	for i, item := range e.items {
 		size += len(item.raw) + len(item.text)
 		switch {
 		case b.stub && i > 0 && (i == maxListed || size > maxListedSize):
-			first := *union(literals...)
+			first := *unionOf(literals...)
 			first.note = "… and " + strconv.Itoa(len(e.items)-i) + " more"
 			return &first
 		case i == maxEnum:
-			return widened(literals, len(e.items))
+			return widenEnum(literals, len(e.items))
 		}
-		literals = append(literals, b.literal(item, 0))
+		literals = append(literals, b.literalType(item, 0))
 	}
-	return union(literals...)
+	return unionOf(literals...)
 }
 
-// widened returns the general type of an enum with too many literals.
-func widened(literals []*node, count int) *node {
-	var types []*node
+// widenEnum returns the general type of an enum with too many literals.
+func widenEnum(literals []*typeNode, count int) *typeNode {
+	var types []*typeNode
 	for _, l := range literals {
 		switch {
 		case l.shape != shapeLiteral:
 			types = append(types, l)
-		case l.literal.is(jsonString):
-			types = append(types, &node{shape: shapeString})
-		case l.literal.is(jsonNumber):
-			types = append(types, &node{shape: shapeNumber})
+		case l.literal.hasKind(jsonString):
+			types = append(types, &typeNode{shape: shapeString})
+		case l.literal.hasKind(jsonNumber):
+			types = append(types, &typeNode{shape: shapeNumber})
 		default:
-			types = append(types, &node{shape: shapeBoolean})
+			types = append(types, &typeNode{shape: shapeBoolean})
 		}
 	}
-	wide := *union(types...)
+	wide := *unionOf(types...)
 	wide.note = "one of " + strconv.Itoa(count) + " values"
 	return &wide
 }
 
-// literal returns the type whose only value is v.
-func (b *builder) literal(v *value, depth int) *node {
+// literalType returns the type whose only value is v.
+func (b *typeBuilder) literalType(v *jsonValue, depth int) *typeNode {
 	if b.nodes++; b.nodes > maxNodes || depth > maxNesting {
 		return anyNode
 	}
@@ -110,63 +110,63 @@ func (b *builder) literal(v *value, depth int) *node {
 	case jsonNull:
 		return nullNode
 	case jsonArray:
-		n := &node{shape: shapeTuple, least: len(v.items)}
+		n := &typeNode{shape: shapeTuple, least: len(v.items)}
 		for _, item := range v.items {
-			n.items = append(n.items, b.literal(item, depth+1))
+			n.items = append(n.items, b.literalType(item, depth+1))
 		}
 		return n
 	case jsonObject:
-		n := &node{shape: shapeObject}
+		n := &typeNode{shape: shapeObject}
 		for i, key := range v.keys {
-			n.fields = append(n.fields, field{name: key, required: true, node: b.literal(v.items[i], depth+1)})
+			n.fields = append(n.fields, objectField{name: key, required: true, node: b.literalType(v.items[i], depth+1)})
 		}
 		return n
 	case jsonNumber:
-		if !exact(v.text) {
-			return &node{shape: shapeNumber, note: "the value is " + shorten(v.text, 40)}
+		if !isExactNumber(v.text) {
+			return &typeNode{shape: shapeNumber, note: "the value is " + shortenText(v.text, 40)}
 		}
 	case jsonDeep:
 		return anyNode
 	}
-	return &node{shape: shapeLiteral, literal: v}
+	return &typeNode{shape: shapeLiteral, literal: v}
 }
 
-// exact reports whether JavaScript reads exactly this number.
-func exact(number string) bool {
+// isExactNumber reports whether JavaScript reads exactly this number.
+func isExactNumber(number string) bool {
 	const safe = 15 // digits
 	return len(strings.TrimLeft(number, "-0.")) <= safe && !strings.ContainsAny(number, "eE")
 }
 
-// array returns the type of a schema with type array.
-func (b *builder) array(v *value, s scope) *node {
+// arrayType returns the type of a schema with type array.
+func (b *typeBuilder) arrayType(v *jsonValue, s schemaScope) *typeNode {
 	items := v.get("items")
 	first, rest := v.get("prefixItems"), items
-	if items.is(jsonArray) { // before draft 2020-12
+	if items.hasKind(jsonArray) { // before draft 2020-12
 		first, rest = items, v.get("additionalItems")
 	}
-	inner := s.deeper()
-	if !first.is(jsonArray) || len(first.items) == 0 {
-		if v.get("maxItems").is(jsonNumber) && v.get("maxItems").text == "0" {
-			return &node{shape: shapeTuple}
+	inner := s.oneDeeper()
+	if !first.hasKind(jsonArray) || len(first.items) == 0 {
+		if v.get("maxItems").hasKind(jsonNumber) && v.get("maxItems").text == "0" {
+			return &typeNode{shape: shapeTuple}
 		}
-		if first.is(jsonArray) {
+		if first.hasKind(jsonArray) {
 			items = rest
 		}
-		of := b.schema(items, inner)
-		return &node{shape: shapeArray, items: []*node{of}}
+		of := b.schemaType(items, inner)
+		return &typeNode{shape: shapeArray, items: []*typeNode{of}}
 	}
-	n := &node{shape: shapeTuple, least: min(number(v.get("minItems"), 0), len(first.items))}
+	n := &typeNode{shape: shapeTuple, least: min(numberOr(v.get("minItems"), 0), len(first.items))}
 	for _, item := range first.items {
-		n.items = append(n.items, b.schema(item, inner))
+		n.items = append(n.items, b.schemaType(item, inner))
 	}
-	if !rest.isFalse() && number(v.get("maxItems"), len(first.items)+1) > len(first.items) {
-		n.rest = b.schema(rest, inner)
+	if !rest.isFalse() && numberOr(v.get("maxItems"), len(first.items)+1) > len(first.items) {
+		n.rest = b.schemaType(rest, inner)
 	}
 	return n
 }
 
-func number(v *value, otherwise int) int {
-	if v.is(jsonNumber) {
+func numberOr(v *jsonValue, otherwise int) int {
+	if v.hasKind(jsonNumber) {
 		if n, err := strconv.Atoi(v.text); err == nil && n >= 0 {
 			return n
 		}
@@ -174,28 +174,28 @@ func number(v *value, otherwise int) int {
 	return otherwise
 }
 
-// object returns the type of a schema with type object.
-func (b *builder) object(v *value, s scope) *node {
-	n := &node{shape: shapeObject}
-	inner := s.deeper()
+// objectType returns the type of a schema with type object.
+func (b *typeBuilder) objectType(v *jsonValue, s schemaScope) *typeNode {
+	n := &typeNode{shape: shapeObject}
+	inner := s.oneDeeper()
 	required := requiredNames(v.get("required"))
 	properties := v.get("properties")
-	if properties.is(jsonObject) {
+	if properties.hasKind(jsonObject) {
 		for i, name := range properties.keys {
 			schema := properties.items[i]
 			// In draft-03 each property says itself that it is required.
 			must := required[name] || schema.get("required").isTrue()
-			n.fields = append(n.fields, field{name: name, required: must, node: s.document.seal(name, b.schema(schema, inner))})
+			n.fields = append(n.fields, objectField{name: name, required: must, node: s.document.sealProperty(name, b.schemaType(schema, inner))})
 		}
 	}
-	if r := v.get("required"); r.is(jsonArray) {
-		n.fields = append(n.fields, b.undeclared(r, properties, s)...)
+	if r := v.get("required"); r.hasKind(jsonArray) {
+		n.fields = append(n.fields, b.undeclaredFields(r, properties, s)...)
 	}
 	if special := v.get("patternProperties").get(specialKeys); special != nil && len(n.fields) > 0 && v.get("additionalProperties") == nil {
 		n.note = "and more under keys that are no identifiers"
 		return n
 	}
-	n.index = b.others(v, inner, len(n.fields) == 0)
+	n.index = b.otherProperties(v, inner, len(n.fields) == 0)
 	return n
 }
 
@@ -203,11 +203,11 @@ func (b *builder) object(v *value, s scope) *node {
 // valid.
 const specialKeys = `[^0-9A-Za-z_$]`
 
-func requiredNames(v *value) map[string]bool {
+func requiredNames(v *jsonValue) map[string]bool {
 	names := map[string]bool{}
-	if v.is(jsonArray) {
+	if v.hasKind(jsonArray) {
 		for _, item := range v.items {
-			if item.is(jsonString) {
+			if item.hasKind(jsonString) {
 				names[item.text] = true
 			}
 		}
@@ -215,36 +215,36 @@ func requiredNames(v *value) map[string]bool {
 	return names
 }
 
-// undeclared returns the properties that required lists but this schema does not declare. The surrounding schema may
+// undeclaredFields returns the properties that required lists but this schema does not declare. The surrounding schema may
 // give them types.
-func (b *builder) undeclared(required, properties *value, s scope) []field {
-	var fields []field
+func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schemaScope) []objectField {
+	var fields []objectField
 	seen := map[string]bool{}
 	for _, item := range required.items {
-		name := item.str()
-		if !item.is(jsonString) || seen[name] || properties.get(name) != nil {
+		name := item.stringText()
+		if !item.hasKind(jsonString) || seen[name] || properties.get(name) != nil {
 			continue
 		}
 		seen[name] = true
 		n := anyNode
 		if declared := s.around.get(name); declared != nil {
-			c := *b.schema(declared, s.deeper())
-			c.doc = doc{}
+			c := *b.schemaType(declared, s.oneDeeper())
+			c.doc = typeDoc{}
 			n = &c
 		}
-		fields = append(fields, field{name: name, required: true, node: n})
+		fields = append(fields, objectField{name: name, required: true, node: n})
 	}
 	return fields
 }
 
-// others returns the type of undeclared properties, or nil if there are none. An object that declares no properties
+// otherProperties returns the type of undeclared properties, or nil if there are none. An object that declares no properties
 // may hold anything. One that declares some is assumed to be complete, so that misspelt ones are found.
-func (b *builder) others(v *value, inner scope, bare bool) *node {
-	var types []*node
+func (b *typeBuilder) otherProperties(v *jsonValue, inner schemaScope, bare bool) *typeNode {
+	var types []*typeNode
 	patterns := v.get("patternProperties")
-	if patterns.is(jsonObject) {
+	if patterns.hasKind(jsonObject) {
 		for _, schema := range patterns.items {
-			types = append(types, b.schema(schema, inner))
+			types = append(types, b.schemaType(schema, inner))
 		}
 	}
 	additional := v.get("additionalProperties")
@@ -254,15 +254,15 @@ func (b *builder) others(v *value, inner scope, bare bool) *node {
 	switch {
 	case additional.isFalse():
 	case additional != nil:
-		types = append(types, b.schema(additional, inner))
+		types = append(types, b.schemaType(additional, inner))
 	case bare && len(types) == 0:
 		types = append(types, anyNode)
 	}
 	switch {
 	case len(types) == 0 && bare:
-		return &node{shape: shapeNever}
+		return &typeNode{shape: shapeNever}
 	case len(types) == 0:
 		return nil
 	}
-	return union(types...)
+	return unionOf(types...)
 }

@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// Parameter describes one parameter of a tool as Python programs write it.
-type Parameter struct {
+// ToolParameter describes one parameter of a tool as Python programs write it.
+type ToolParameter struct {
 	Name     string // the property's name in the schema
 	Keyword  string // the parameter's name in Python
 	Snake    string // Keyword in snake_case, if that is another spelling and no other parameter's; else ""
@@ -18,29 +18,29 @@ type Parameter struct {
 	Object   bool   // its value may be an object
 	Type     string // in Python, on one line
 
-	node *node
+	node *typeNode
 }
 
-// Parameters describes what a tool accepts.
-type Parameters struct {
-	List []Parameter // in the order of positional arguments: required ones first
-	Open bool        // others may be there
+// ToolParameters describes what a tool accepts.
+type ToolParameters struct {
+	List []ToolParameter // in the order of positional arguments: required ones first
+	Open bool            // others may be there
 }
 
 // ParametersOf returns the parameters of a tool. A tool whose input is not a plain object has none and accepts
 // anything.
-func ParametersOf(t *core.Tool) Parameters {
-	types := describe(t)
-	object := flat(types.input.node)
+func ParametersOf(t *core.Tool) ToolParameters {
+	types := buildTypes(t)
+	object := flattenObjects(types.input.node)
 	if object == nil {
-		return Parameters{Open: true}
+		return ToolParameters{Open: true}
 	}
-	out := Parameters{Open: object.index != nil && object.index.shape != shapeNever}
-	c := compact{dialect: pythonDialect{}}
+	out := ToolParameters{Open: object.index != nil && object.index.shape != shapeNever}
+	c := compactPrinter{dialect: pythonDialect{}}
 	for _, p := range keywordParams(types.input.node) {
-		out.List = append(out.List, Parameter{
+		out.List = append(out.List, ToolParameter{
 			Name: p.name, Keyword: p.ident, Required: p.required, Null: mayBeNull(p.node), Object: mayBeObject(p.node),
-			Type: c.short(p.node, maxType), node: p.node,
+			Type: c.shortType(p.node, maxType), node: p.node,
 		})
 	}
 	spellSnake(out.List)
@@ -48,25 +48,25 @@ func ParametersOf(t *core.Tool) Parameters {
 }
 
 // spellSnake sets the snake_case spelling of the parameters whose snake_case differs from their name.
-func spellSnake(list []Parameter) {
+func spellSnake(list []ToolParameter) {
 	taken := map[string]int{}
 	for _, p := range list {
 		taken[p.Name]++
 		if p.Keyword != p.Name {
 			taken[p.Keyword]++
 		}
-		if s := keyword(snake(p.Keyword)); s != p.Keyword && s != p.Name {
+		if s := keywordName(toSnakeCase(p.Keyword)); s != p.Keyword && s != p.Name {
 			taken[s]++
 		}
 	}
 	for i, p := range list {
-		if s := keyword(snake(p.Keyword)); taken[s] == 1 && s != p.Keyword && s != p.Name {
+		if s := keywordName(toSnakeCase(p.Keyword)); taken[s] == 1 && s != p.Keyword && s != p.Name {
 			list[i].Snake = s
 		}
 	}
 }
 
-func mayBeNull(n *node) bool {
+func mayBeNull(n *typeNode) bool {
 	switch n.shape {
 	case shapeAny, shapeNull, shapeBoth:
 		return true
@@ -78,32 +78,32 @@ func mayBeNull(n *node) bool {
 	return false
 }
 
-// Takes reports whether a literal can be a value of the parameter. It returns true in doubt.
-func (p Parameter) Takes(literal json.RawMessage) bool {
+// CanTake reports whether a literal can be a value of the parameter. It returns true in doubt.
+func (p ToolParameter) CanTake(literal json.RawMessage) bool {
 	if p.node == nil {
 		return true
 	}
 	v, err := parseJSON(bytes.TrimSpace(literal))
-	return err != nil || fits(p.node, v, 0)
+	return err != nil || fitsType(p.node, v, 0)
 }
 
-// kinds maps each kind of Python literal to an example value.
-var kinds = map[string]*value{
+// exampleValues maps each kind of Python literal to an example value.
+var exampleValues = map[string]*jsonValue{
 	"str": {kind: jsonString}, "int": {kind: jsonNumber, text: "1"}, "float": {kind: jsonNumber, text: "1.5"}, "bool": {kind: jsonBool, text: "true"},
 	"list": {kind: jsonArray}, "dict": {kind: jsonObject},
 }
 
 // TakesKind reports whether some value of a kind, "str", "int", "float", "bool",
 // "list" or "dict", can be a value of the parameter.
-func (p Parameter) TakesKind(kind string) bool {
-	v, known := kinds[kind]
+func (p ToolParameter) TakesKind(kind string) bool {
+	v, known := exampleValues[kind]
 	return !known || p.node == nil || fitsKind(p.node, v, 0)
 }
 
 const fitDepth = 24
 
-// fits reports whether v is a value of type n. It returns true in doubt.
-func fits(n *node, v *value, depth int) bool {
+// fitsType reports whether v is a value of type n. It returns true in doubt.
+func fitsType(n *typeNode, v *jsonValue, depth int) bool {
 	if depth > fitDepth {
 		return true
 	}
@@ -111,14 +111,14 @@ func fits(n *node, v *value, depth int) bool {
 	case shapeLiteral:
 		return n.literal.kind == v.kind && (n.literal.text == v.text || v.kind == jsonNumber)
 	case shapeUnion:
-		return slices.ContainsFunc(n.items, func(item *node) bool { return fits(item, v, depth+1) })
+		return slices.ContainsFunc(n.items, func(item *typeNode) bool { return fitsType(item, v, depth+1) })
 	case shapeRef:
-		return fits(n.to.node, v, depth+1)
+		return fitsType(n.to.node, v, depth+1)
 	case shapeArray:
 		if v.kind != jsonArray {
 			return false
 		}
-		return !slices.ContainsFunc(v.items, func(item *value) bool { return !fits(n.items[0], item, depth+1) })
+		return !slices.ContainsFunc(v.items, func(item *jsonValue) bool { return !fitsType(n.items[0], item, depth+1) })
 	case shapeObject:
 		return v.kind == jsonObject && fitsObject(n, v, depth)
 	}
@@ -126,9 +126,9 @@ func fits(n *node, v *value, depth int) bool {
 }
 
 // fitsObject checks the properties that are present. Missing ones are left to the server.
-func fitsObject(n *node, v *value, depth int) bool {
+func fitsObject(n *typeNode, v *jsonValue, depth int) bool {
 	for _, f := range n.fields {
-		if given := v.get(f.name); given != nil && !fits(f.node, given, depth+1) {
+		if given := v.get(f.name); given != nil && !fitsType(f.node, given, depth+1) {
 			return false
 		}
 	}
@@ -136,7 +136,7 @@ func fitsObject(n *node, v *value, depth int) bool {
 }
 
 // fitsKind reports whether a value of v's kind can have type n.
-func fitsKind(n *node, v *value, depth int) bool {
+func fitsKind(n *typeNode, v *jsonValue, depth int) bool {
 	switch n.shape {
 	case shapeNever:
 		return false
@@ -159,7 +159,7 @@ func fitsKind(n *node, v *value, depth int) bool {
 	case shapeRef:
 		return depth > fitDepth || fitsKind(n.to.node, v, depth+1)
 	case shapeUnion:
-		return slices.ContainsFunc(n.items, func(item *node) bool { return fitsKind(item, v, depth+1) })
+		return slices.ContainsFunc(n.items, func(item *typeNode) bool { return fitsKind(item, v, depth+1) })
 	}
 	return true
 }

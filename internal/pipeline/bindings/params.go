@@ -1,34 +1,34 @@
 package bindings
 
-// param describes one positional parameter.
-type param struct {
-	field
+// positionalParam describes one positional parameter.
+type positionalParam struct {
+	objectField
 	ident string // its name as a parameter
 }
 
 const maxPositional = 8
 
-// positional returns the parameters of a call without property names. It returns nil if such a call is impossible:
+// positionalParams returns the parameters of a call without property names. It returns nil if such a call is impossible:
 // there are too many, or the first may itself be an object, which is always taken as the whole input.
-func positional(input *node) []param {
+func positionalParams(input *typeNode) []positionalParam {
 	if input.shape != shapeObject || len(input.fields) == 0 || len(input.fields) > maxPositional || mayBeObject(input.fields[0].node) {
 		return nil
 	}
-	var idents numbering
-	params := make([]param, len(input.fields))
+	var idents nameNumbering
+	params := make([]positionalParam, len(input.fields))
 	for i, f := range input.fields {
 		ident := f.name
 		if !isIdentifier(ident) {
-			ident = camel(ident)
+			ident = toCamelCase(ident)
 		}
-		ident = safe(ident, "value", scriptReserved)
-		params[i] = param{f, idents.name(ident)}
+		ident = safeIdentifier(ident, "value", scriptReserved)
+		params[i] = positionalParam{f, idents.nextName(ident)}
 	}
 	return params
 }
 
 // mayBeObject reports whether a value of n can be an object other than an array.
-func mayBeObject(n *node) bool {
+func mayBeObject(n *typeNode) bool {
 	switch n.shape {
 	case shapeAny, shapeObject, shapeRef, shapeBoth:
 		return true
@@ -43,7 +43,7 @@ func mayBeObject(n *node) bool {
 }
 
 // optionalInput reports whether a call can omit its input.
-func optionalInput(n *node) bool {
+func optionalInput(n *typeNode) bool {
 	switch n.shape {
 	case shapeObject:
 		for _, f := range n.fields {

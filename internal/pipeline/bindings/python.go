@@ -11,28 +11,28 @@ import (
 
 // keywordParams returns the parameters of a Python function for an input, required ones first, or nil if the input is
 // not an object.
-func keywordParams(input *node) []param {
-	object := flat(input)
+func keywordParams(input *typeNode) []positionalParam {
+	object := flattenObjects(input)
 	if object == nil {
 		return nil
 	}
-	idents := numbering{separator: "_"}
-	params := []param{}
+	idents := nameNumbering{separator: "_"}
+	params := []positionalParam{}
 	for _, required := range []bool{true, false} {
 		for _, f := range object.fields {
 			if f.required != required {
 				continue
 			}
-			params = append(params, param{f, idents.name(keyword(f.name))})
+			params = append(params, positionalParam{f, idents.nextName(keywordName(f.name))})
 		}
 	}
 	return params
 }
 
-// keyword returns a property's name as a parameter.
-func keyword(name string) string {
+// keywordName returns a property's name as a parameter.
+func keywordName(name string) string {
 	if !isIdentifier(name) || strings.Contains(name, "$") {
-		name = safe(snake(name), "argument", pythonReserved)
+		name = safeIdentifier(toSnakeCase(name), "argument", pythonReserved)
 	}
 	if pythonKeyword[name] || name == moreParam {
 		name += "_"
@@ -47,9 +47,9 @@ const moreParam = "more"
 type pyPrinter struct {
 	b       strings.Builder
 	prefix  string
-	names   numbering
-	classes map[*field]string // by the first field, which copies of a type share
-	merged  map[string]*node  // intersections as one object
+	names   nameNumbering
+	classes map[*objectField]string // by the first field, which copies of a type share
+	merged  map[string]*typeNode    // intersections as one object
 	queue   []pyClass
 	notes   []string // what the last type could not say
 }
@@ -57,50 +57,50 @@ type pyPrinter struct {
 // pyClass holds an object type and the name of its class.
 type pyClass struct {
 	name string
-	node *node
+	node *typeNode
 }
 
-func newPyPrinter(t *tool) *pyPrinter {
-	p := &pyPrinter{prefix: t.prefix, classes: map[*field]string{}, merged: map[string]*node{}}
-	p.names.name(t.input.name)
+func newPyPrinter(t *toolTypes) *pyPrinter {
+	p := &pyPrinter{prefix: t.prefix, classes: map[*objectField]string{}, merged: map[string]*typeNode{}}
+	p.names.nextName(t.input.name)
 	if t.output != nil {
-		p.names.name(t.output.name)
+		p.names.nextName(t.output.name)
 	}
 	for _, n := range t.names {
-		p.names.name(n.name)
+		p.names.nextName(n.name)
 	}
 	return p
 }
 
-func (p *pyPrinter) write(parts ...string) {
+func (p *pyPrinter) writeParts(parts ...string) {
 	for _, s := range parts {
 		p.b.WriteString(s)
 	}
 }
 
-// declarations writes all types of a tool except an input that is written as parameters.
-func (p *pyPrinter) declarations(t *tool) {
+// writeDeclarations writes all types of a tool except an input that is written as parameters.
+func (p *pyPrinter) writeDeclarations(t *toolTypes) {
 	if t.input.node.shape != shapeObject || refersTo(t, t.input) {
-		p.declare(t.input)
+		p.writeType(t.input)
 	}
 	if t.output != nil {
-		p.declare(t.output)
+		p.writeType(t.output)
 	}
 	for _, n := range t.names {
-		p.declare(n)
+		p.writeType(n)
 	}
 	for len(p.queue) > 0 {
 		next := p.queue[0]
 		p.queue = p.queue[1:]
-		p.class(next.name, next.node)
+		p.writeClass(next.name, next.node)
 	}
 }
 
 // refersTo reports whether a type of t refers to n.
-func refersTo(t *tool, n *named) bool {
-	seen := map[*node]bool{}
-	var visit func(*node) bool
-	visit = func(v *node) bool {
+func refersTo(t *toolTypes, n *namedType) bool {
+	seen := map[*typeNode]bool{}
+	var visit func(*typeNode) bool
+	visit = func(v *typeNode) bool {
 		if v == nil || seen[v] {
 			return false
 		}
@@ -131,38 +131,38 @@ func refersTo(t *tool, n *named) bool {
 	return false
 }
 
-func (p *pyPrinter) declare(n *named) {
+func (p *pyPrinter) writeType(n *namedType) {
 	if n.node.shape == shapeObject && len(n.node.fields) > 0 {
-		p.class(n.name, n.node)
+		p.writeClass(n.name, n.node)
 		return
 	}
-	typ := p.typ(n.node, n.name)
-	p.remarks(n.node.doc, "")
-	p.write(n.name, `: "TypeAlias" = `, pyQuote(typ), "\n\n\n")
+	typ := p.formatType(n.node, n.name)
+	p.writeRemarks(n.node.doc, "")
+	p.writeParts(n.name, `: "TypeAlias" = `, pyQuote(typ), "\n\n\n")
 }
 
-// class writes an object type as a TypedDict.
-func (p *pyPrinter) class(name string, n *node) {
+// writeClass writes an object type as a TypedDict.
+func (p *pyPrinter) writeClass(name string, n *typeNode) {
 	if !classKeys(n) {
-		p.functional(name, n)
+		p.writeFunctional(name, n)
 		return
 	}
-	p.write("class ", name, "(TypedDict):\n")
-	p.docstring(docLines(n.doc, otherKeys(n), n.note), "    ")
+	p.writeParts("class ", name, "(TypedDict):\n")
+	p.writeDocstring(docLines(n.doc, otherKeys(n), n.note), "    ")
 	for _, f := range n.fields {
 		typ := p.fieldType(f, name)
-		p.remarks(f.node.doc, "    ")
-		p.write("    ", f.name, ": ", typ, "\n")
+		p.writeRemarks(f.node.doc, "    ")
+		p.writeParts("    ", f.name, ": ", typ, "\n")
 	}
 	if len(n.fields) == 0 {
-		p.write("    pass\n")
+		p.writeParts("    pass\n")
 	}
-	p.write("\n\n")
+	p.writeParts("\n\n")
 }
 
 // classKeys reports whether all keys can be attributes of a class. Python would mangle names with two leading
 // underscores.
-func classKeys(n *node) bool {
+func classKeys(n *typeNode) bool {
 	for _, f := range n.fields {
 		if !isIdentifier(f.name) || pythonKeyword[f.name] || strings.Contains(f.name, "$") || strings.HasPrefix(f.name, "__") {
 			return false
@@ -171,19 +171,19 @@ func classKeys(n *node) bool {
 	return true
 }
 
-func (p *pyPrinter) functional(name string, n *node) {
-	p.remarks(n.doc, "")
-	p.write(name, " = TypedDict(", pyQuote(name), ", {\n")
+func (p *pyPrinter) writeFunctional(name string, n *typeNode) {
+	p.writeRemarks(n.doc, "")
+	p.writeParts(name, " = TypedDict(", pyQuote(name), ", {\n")
 	for _, f := range n.fields {
 		typ := p.fieldType(f, name)
-		p.remarks(f.node.doc, "    ")
-		p.write("    ", pyQuote(f.name), ": ", pyQuote(typ), ",\n")
+		p.writeRemarks(f.node.doc, "    ")
+		p.writeParts("    ", pyQuote(f.name), ": ", pyQuote(typ), ",\n")
 	}
-	p.write("})\n\n\n")
+	p.writeParts("})\n\n\n")
 }
 
-func (p *pyPrinter) fieldType(f field, class string) string {
-	typ := p.typ(f.node, class+upperFirst(camel(f.name)))
+func (p *pyPrinter) fieldType(f objectField, class string) string {
+	typ := p.formatType(f.node, class+upperFirst(toCamelCase(f.name)))
 	if !f.required {
 		return "NotRequired[" + typ + "]"
 	}
@@ -191,22 +191,22 @@ func (p *pyPrinter) fieldType(f field, class string) string {
 }
 
 // otherKeys describes which undeclared keys an object may have.
-func otherKeys(n *node) string {
+func otherKeys(n *typeNode) string {
 	switch {
 	case n.index == nil, n.index.shape == shapeNever, len(n.fields) == 0:
 		return ""
 	case n.index.isAny():
 		return "Other keys may be there."
 	}
-	text, ok := inline(n.index, 100)
+	text, ok := inlineType(n.index, 100)
 	if !ok {
 		text = "more complex"
 	}
 	return "Other keys have values of type " + text + "."
 }
 
-// typ returns a type in Python's syntax. name is used for a class that the type may need.
-func (p *pyPrinter) typ(n *node, name string) string {
+// formatType returns a type in Python's syntax. name is used for a class that the type may need.
+func (p *pyPrinter) formatType(n *typeNode, name string) string {
 	if n.note != "" {
 		p.notes = append(p.notes, n.note)
 	}
@@ -214,53 +214,53 @@ func (p *pyPrinter) typ(n *node, name string) string {
 	case shapeRef:
 		return n.to.name
 	case shapeArray:
-		return "list[" + p.typ(n.items[0], name+"Item") + "]"
+		return "list[" + p.formatType(n.items[0], name+"Item") + "]"
 	case shapeTuple:
-		return p.tuple(n, name)
+		return p.formatTuple(n, name)
 	case shapeObject:
-		return p.object(n, name)
+		return p.formatObject(n, name)
 	case shapeUnion:
-		return pythonDialect{}.union(distinct(p.all(n.items, name)))
+		return pythonDialect{}.formatUnion(removeDuplicates(p.formatAll(n.items, name)))
 	case shapeBoth:
-		if merged := p.merge(n); merged != nil {
-			return p.object(merged, name)
+		if merged := p.mergeObject(n); merged != nil {
+			return p.formatObject(merged, name)
 		}
-		p.notes = append(p.notes, "all of: "+strings.Join(p.all(n.items, name), ", "))
+		p.notes = append(p.notes, "all of: "+strings.Join(p.formatAll(n.items, name), ", "))
 		return "Any"
 	}
 	return pyAtom(n)
 }
 
-func (p *pyPrinter) all(items []*node, name string) []string {
+func (p *pyPrinter) formatAll(items []*typeNode, name string) []string {
 	out := make([]string, len(items))
 	for i, item := range items {
-		out[i] = p.typ(item, name+strconv.Itoa(i+1))
+		out[i] = p.formatType(item, name+strconv.Itoa(i+1))
 	}
 	return out
 }
 
-func (p *pyPrinter) tuple(n *node, name string) string {
-	items := p.all(n.items, name)
+func (p *pyPrinter) formatTuple(n *typeNode, name string) string {
+	items := p.formatAll(n.items, name)
 	switch {
 	case n.rest != nil && len(items) == 0:
-		return "list[" + p.typ(n.rest, name+"Item") + "]"
+		return "list[" + p.formatType(n.rest, name+"Item") + "]"
 	case n.rest != nil || n.least < len(n.items):
 		if n.rest != nil {
-			items = append(items, p.typ(n.rest, name+"Item"))
+			items = append(items, p.formatType(n.rest, name+"Item"))
 		}
-		return "list[" + strings.Join(distinct(items), " | ") + "]"
+		return "list[" + strings.Join(removeDuplicates(items), " | ") + "]"
 	case len(items) == 0:
 		return "tuple[()]"
 	}
 	return "tuple[" + strings.Join(items, ", ") + "]"
 }
 
-func (p *pyPrinter) object(n *node, name string) string {
+func (p *pyPrinter) formatObject(n *typeNode, name string) string {
 	if len(n.fields) == 0 {
 		if n.index == nil || n.index.shape == shapeNever {
 			return "dict[str, Any]"
 		}
-		return "dict[str, " + p.typ(n.index, name+"Value") + "]"
+		return "dict[str, " + p.formatType(n.index, name+"Value") + "]"
 	}
 	if class, ok := p.classes[&n.fields[0]]; ok {
 		return class
@@ -281,7 +281,7 @@ const (
 
 func (p *pyPrinter) className(name string) string {
 	rest := strings.ReplaceAll(strings.TrimPrefix(name, p.prefix), "_", "")
-	return p.names.name(clipTo(p.prefix+"_"+rest, maxClassName))
+	return p.names.nextName(clipTo(p.prefix+"_"+rest, maxClassName))
 }
 
 func clipTo(s string, n int) string {
@@ -291,11 +291,11 @@ func clipTo(s string, n int) string {
 	return s
 }
 
-func isUnion(n *node) bool { return n.shape == shapeUnion }
+func isUnion(n *typeNode) bool { return n.shape == shapeUnion }
 
-// merge merges an intersection into one object, or returns nil. Equal parts give the same object, so that recursive
+// mergeObject merges an intersection into one object, or returns nil. Equal parts give the same object, so that recursive
 // intersections end.
-func (p *pyPrinter) merge(n *node) *node {
+func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	if slices.ContainsFunc(n.items, isUnion) {
 		return nil
 	}
@@ -309,14 +309,14 @@ func (p *pyPrinter) merge(n *node) *node {
 	}
 	object, ok := p.merged[key.String()]
 	if !ok {
-		object = flat(n)
+		object = flattenObjects(n)
 		p.merged[key.String()] = object
 	}
 	return object
 }
 
 // pyAtom returns a type without parts in Python's syntax.
-func pyAtom(n *node) string {
+func pyAtom(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:
 		return "NoReturn"
@@ -336,7 +336,7 @@ func pyAtom(n *node) string {
 	return "Any"
 }
 
-func pyLiteral(v *value) string {
+func pyLiteral(v *jsonValue) string {
 	switch v.kind {
 	case jsonString:
 		return "Literal[" + pyQuote(v.text) + "]"
@@ -349,17 +349,17 @@ func pyLiteral(v *value) string {
 	return "Literal[" + v.text + "]"
 }
 
-// remarks writes documentation, and what the last type could not express, as comments.
-func (p *pyPrinter) remarks(d doc, indent string) {
+// writeRemarks writes documentation, and what the last type could not express, as comments.
+func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
-		p.write(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")
+		p.writeParts(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")
 	}
 	p.notes = nil
 }
 
 // docLines returns the lines of a documentation.
-func docLines(d doc, more ...string) []string {
-	text := append(lines(d.text), d.tags...)
+func docLines(d typeDoc, more ...string) []string {
+	text := append(plainLines(d.text), d.tags...)
 	for _, m := range more {
 		if m != "" {
 			text = append(text, m)
@@ -368,24 +368,24 @@ func docLines(d doc, more ...string) []string {
 	return text
 }
 
-func (p *pyPrinter) docstring(text []string, indent string) {
+func (p *pyPrinter) writeDocstring(text []string, indent string) {
 	if len(text) == 0 {
 		return
 	}
-	p.write(indent, `"""`)
+	p.writeParts(indent, `"""`)
 	for i, line := range text {
 		if i > 0 {
-			p.write("\n")
+			p.writeParts("\n")
 			if line != "" {
-				p.write(indent)
+				p.writeParts(indent)
 			}
 		}
-		p.write(inDocstring(line))
+		p.writeParts(inDocstring(line))
 	}
 	if len(text) > 1 {
-		p.write("\n", indent)
+		p.writeParts("\n", indent)
 	}
-	p.write("\"\"\"\n")
+	p.writeParts("\"\"\"\n")
 }
 
 // inDocstring escapes plain text for use in a docstring.
@@ -394,55 +394,55 @@ func inDocstring(s string) string {
 }
 
 // pyToolDoc returns the documentation of a tool and of its input as a whole.
-func pyToolDoc(t *core.Tool, types *tool) doc {
+func pyToolDoc(t *core.Tool, types *toolTypes) typeDoc {
 	d := toolDoc(t)
 	input := types.input.node.doc
-	d.tags = append(lines(input.text), append(input.tags, d.tags...)...)
+	d.tags = append(plainLines(input.text), append(input.tags, d.tags...)...)
 	return d
 }
 
 // pyFull returns a tool's Python declarations, preceded by the call.
 func pyFull(name string, t *core.Tool) string {
-	types := outline(t)
+	types := buildOutline(t)
 	p := newPyPrinter(types)
-	p.remarks(pyToolDoc(t, types), "")
-	p.write(name, "(")
+	p.writeRemarks(pyToolDoc(t, types), "")
+	p.writeParts(name, "(")
 	p.stubParameters(types)
-	p.write(") -> ", pyResult(types), "\n\n")
-	p.declarations(types)
+	p.writeParts(") -> ", pyResult(types), "\n\n")
+	p.writeDeclarations(types)
 	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n\n", "\n") + "\n"
 }
 
 // stubParameters writes one parameter per line with its documentation.
-func (p *pyPrinter) stubParameters(types *tool) {
+func (p *pyPrinter) stubParameters(types *toolTypes) {
 	params := keywordParams(types.input.node)
 	if params == nil {
-		p.write("**arguments: ", types.input.name)
+		p.writeParts("**arguments: ", types.input.name)
 		return
 	}
 	for _, q := range params {
-		typ := p.typ(q.node, p.prefix+"_"+upperFirst(camel(q.name)))
-		p.write("\n    ", q.ident, ": ", typ)
+		typ := p.formatType(q.node, p.prefix+"_"+upperFirst(toCamelCase(q.name)))
+		p.writeParts("\n    ", q.ident, ": ", typ)
 		if !q.required {
-			p.write(" = ...")
+			p.writeParts(" = ...")
 		}
-		p.write(",")
+		p.writeParts(",")
 		if remark := strings.Join(append(docLines(q.node.doc), p.notes...), " "); remark != "" {
-			p.write("  # ", oneLine(remark))
+			p.writeParts("  # ", oneLine(remark))
 		}
 		p.notes = nil
 	}
-	index := flat(types.input.node).index
+	index := flattenObjects(types.input.node).index
 	more := index != nil && index.shape != shapeNever
 	if more {
-		p.write("\n    **", moreParam, ": ", p.typ(index, p.prefix+"_More"), ",")
+		p.writeParts("\n    **", moreParam, ": ", p.formatType(index, p.prefix+"_More"), ",")
 	}
 	if more || len(params) > 0 {
-		p.write("\n")
+		p.writeParts("\n")
 	}
 }
 
-func pyResult(types *tool) string {
+func pyResult(types *toolTypes) string {
 	if types.output == nil {
 		return "Any"
 	}

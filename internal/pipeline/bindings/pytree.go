@@ -8,30 +8,30 @@ import (
 )
 
 // pythonFiles yields the tree for Python: one package per server.
-func pythonFiles(ts *core.Toolset) iter.Seq[file] {
-	return func(yield func(file) bool) {
-		ok := yield(file{"client.py", func() string { return clientPy }}) &&
-			yield(file{serversFolder + "/__init__.py", func() string { return serversPackage(ts) }})
+func pythonFiles(ts *core.Toolset) iter.Seq[treeFile] {
+	return func(yield func(treeFile) bool) {
+		ok := yield(treeFile{"client.py", func() string { return clientPy }}) &&
+			yield(treeFile{serversFolder + "/__init__.py", func() string { return serversPackage(ts) }})
 		for _, s := range ts.Servers {
-			ok = ok && yield(file{serversFolder + "/" + s.Python + "/__init__.py", func() string { return serverPackage(s) }})
+			ok = ok && yield(treeFile{serversFolder + "/" + s.Python + "/__init__.py", func() string { return serverPackage(s) }})
 		}
 	}
 }
 
 func serversPackage(ts *core.Toolset) string {
 	p := &pyPrinter{}
-	p.write("\"\"\"All servers.\"\"\"\n\n")
+	p.writeParts("\"\"\"All servers.\"\"\"\n\n")
 	for _, s := range ts.Servers {
-		p.write("from . import ", s.Python, "\n")
+		p.writeParts("from . import ", s.Python, "\n")
 	}
-	p.write("\n__all__ = [")
+	p.writeParts("\n__all__ = [")
 	for i, s := range ts.Servers {
 		if i > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		p.write(pyQuote(s.Python))
+		p.writeParts(pyQuote(s.Python))
 	}
-	p.write("]\n")
+	p.writeParts("]\n")
 	return p.b.String()
 }
 
@@ -48,31 +48,31 @@ if TYPE_CHECKING:
 
 // serverPackage returns the module of a server. Its first line is a docstring, so that no other line can declare an
 // encoding.
-func serverPackage(s *core.Server) string {
+func serverPackage(s *core.ToolServer) string {
 	p := &pyPrinter{}
-	p.docstring(append([]string{"The tools of " + oneLine(s.Name) + "."}, lines(s.Instructions)...), "")
-	p.write("\n", packageHead)
+	p.writeDocstring(append([]string{"The tools of " + oneLine(s.Name) + "."}, plainLines(s.Instructions)...), "")
+	p.writeParts("\n", packageHead)
 	for _, t := range s.Tools {
-		p.write("\n", pyWrapper(t))
+		p.writeParts("\n", pyWrapper(t))
 	}
 	return p.b.String()
 }
 
 // pyWrapper returns a tool's types and the function that calls it.
 func pyWrapper(t *core.Tool) string {
-	types := describe(t)
+	types := buildTypes(t)
 	p := newPyPrinter(types)
 	params := keywordParams(types.input.node)
-	head, body := p.function(t, types, params)
-	p.declarations(types)
-	p.write(head)
-	p.docstring(append(docLines(pyToolDoc(t, types)), paramDocs(params)...), "    ")
-	p.write(body, "\n")
+	head, body := p.formatFunction(t, types, params)
+	p.writeDeclarations(types)
+	p.writeParts(head)
+	p.writeDocstring(append(docLines(pyToolDoc(t, types)), paramDocs(params)...), "    ")
+	p.writeParts(body, "\n")
 	return p.b.String()
 }
 
-// function returns the head and the last line of a wrapper.
-func (p *pyPrinter) function(t *core.Tool, types *tool, params []param) (head, body string) {
+// formatFunction returns the head and the last line of a wrapper.
+func (p *pyPrinter) formatFunction(t *core.Tool, types *toolTypes, params []positionalParam) (head, body string) {
 	name := pyQuote(t.Server + "__" + t.Name)
 	if params == nil {
 		head = "def " + t.Python + "(**arguments: Any) -> " + pyResult(types) + ":\n"
@@ -80,14 +80,14 @@ func (p *pyPrinter) function(t *core.Tool, types *tool, params []param) (head, b
 	}
 	var signature, pairs []string
 	for _, q := range params {
-		part := q.ident + ": " + p.typ(q.node, p.prefix+"_"+upperFirst(camel(q.name)))
+		part := q.ident + ": " + p.formatType(q.node, p.prefix+"_"+upperFirst(toCamelCase(q.name)))
 		if !q.required {
 			part += " = unset"
 		}
 		signature = append(signature, part)
 		pairs = append(pairs, pyQuote(q.name)+": "+q.ident)
 	}
-	if index := flat(types.input.node).index; index != nil && index.shape != shapeNever {
+	if index := flattenObjects(types.input.node).index; index != nil && index.shape != shapeNever {
 		signature = append(signature, "**"+moreParam+": Any")
 		pairs = append(pairs, "**"+moreParam)
 	}
@@ -97,7 +97,7 @@ func (p *pyPrinter) function(t *core.Tool, types *tool, params []param) (head, b
 }
 
 // paramDocs returns the lines of a docstring that describe parameters.
-func paramDocs(params []param) []string {
+func paramDocs(params []positionalParam) []string {
 	var out []string
 	for _, q := range params {
 		if text := strings.Join(docLines(q.node.doc), " "); text != "" {

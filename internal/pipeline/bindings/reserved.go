@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// set returns the set of the words in texts.
-func set(texts ...string) map[string]bool {
+// newSet returns the set of the words in texts.
+func newSet(texts ...string) map[string]bool {
 	out := map[string]bool{}
 	for _, text := range texts {
 		for w := range strings.FieldsSeq(text) {
@@ -18,7 +18,7 @@ func set(texts ...string) map[string]bool {
 
 // scriptReserved lists names that a JavaScript function or member should not have: keywords, members of every object,
 // the names that wrappers use, and then, which would turn a namespace into a promise.
-var scriptReserved = set(`
+var scriptReserved = newSet(`
 	arguments async await break case catch class const continue debugger default delete do else enum eval export extends false
 	finally for function if implements import in instanceof interface let new null package private protected public return static
 	super switch this throw true try typeof undefined var void while with yield`,
@@ -26,20 +26,20 @@ var scriptReserved = set(`
 	NaN Infinity globalThis callMCPTool named`)
 
 // pythonKeyword lists names that a Python parameter cannot have: keywords, and names that wrappers use.
-var pythonKeyword = set(`
+var pythonKeyword = newSet(`
 	False None True and as assert async await break class continue def del elif else except finally for from global if import
 	in is lambda nonlocal not or pass raise return try while with yield`,
 	`call_mcp_tool given unset __debug__`)
 
 // pythonReserved lists names that a Python function or module should not have: keywords, types used in annotations,
 // names that wrappers use, and file names that Windows reserves for devices.
-var pythonReserved = set(`
+var pythonReserved = newSet(`
 	False None True and as assert async await break case class continue def del elif else except finally for from global if import
 	in is lambda match nonlocal not or pass raise return try type while with yield`,
 	`bool bytes dict float int list object str tuple call_mcp_tool annotations given unset __debug__`,
 	`aux con nul prn com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
 
-var builtins = set(`
+var builtinSet = newSet(`
 	Object Function Array Number Boolean String Symbol Date Promise RegExp Error AggregateError EvalError RangeError ReferenceError
 	SyntaxError TypeError URIError InternalError JSON Math Intl ArrayBuffer SharedArrayBuffer Atomics DataView Uint8Array Int8Array
 	Uint16Array Int16Array Uint32Array Int32Array Float16Array Float32Array Float64Array Uint8ClampedArray BigUint64Array BigInt64Array
@@ -51,6 +51,6 @@ var builtins = set(`
 	`callMCPTool searchTools exec sleep ToolError state skills pii servers fs input`,
 	`math json re asyncio datetime read_file write_file list_files search_tools call_mcp_tool exec_command result print`)
 
-// Builtins returns the names that a program's environment defines, in either language. A server with such an
+// BuiltinNames returns the names that a program's environment defines, in either language. A server with such an
 // identifier gets no global variable; programs import it.
-func Builtins() map[string]bool { return maps.Clone(builtins) }
+func BuiltinNames() map[string]bool { return maps.Clone(builtinSet) }

@@ -16,25 +16,25 @@ const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it c
 func sealedNames() string {
 	var b strings.Builder
 	b.WriteString("namespace pii {\n  type Sealed<T extends string> = string & { readonly __sealed?: T };\n")
-	for _, t := range pii.Types() {
-		fmt.Fprintf(&b, "  type %s = Sealed<%s>;\n", pascal(camel(string(t))), quote(string(t)))
+	for _, t := range pii.AllTypes() {
+		fmt.Fprintf(&b, "  type %s = Sealed<%s>;\n", toPascalCase(toCamelCase(string(t))), quoteString(string(t)))
 	}
 	b.WriteString("}\n")
 	return b.String()
 }
 
-// seal marks the strings of an answer's property as sealed, alone or in a list.
-func (d *document) seal(property string, n *node) *node {
+// sealProperty marks the strings of an answer's property as sealed, alone or in a list.
+func (d *schemaDocument) sealProperty(property string, n *typeNode) *typeNode {
 	if d.sealed == nil {
 		return n
 	}
 	if typ := d.sealed(property); typ != "" {
-		return sealed(n, typ)
+		return sealedType(n, typ)
 	}
 	return n
 }
 
-func sealed(n *node, typ string) *node {
+func sealedType(n *typeNode, typ string) *typeNode {
 	c := *n
 	switch n.shape {
 	case shapeString:
@@ -42,7 +42,7 @@ func sealed(n *node, typ string) *node {
 	case shapeArray, shapeUnion:
 		c.items = slices.Clone(n.items)
 		for i, item := range c.items {
-			c.items[i] = sealed(item, typ)
+			c.items[i] = sealedType(item, typ)
 		}
 	default:
 		return n
@@ -55,18 +55,18 @@ func sealedName(typ string) string {
 	switch {
 	case typ == "":
 		return "string"
-	case slices.Contains(pii.Types(), pii.Type(typ)):
-		return "pii." + pascal(camel(typ))
+	case slices.Contains(pii.AllTypes(), pii.Type(typ)):
+		return "pii." + toPascalCase(toCamelCase(typ))
 	}
-	return "pii.Sealed<" + quote(typ) + ">"
+	return "pii.Sealed<" + quoteString(typ) + ">"
 }
 
-// seals reports whether a tool's answers contain sealed values.
-func (t *tool) seals() bool {
-	return t.output != nil && slices.ContainsFunc(append(slices.Clone(t.names), t.output), func(n *named) bool { return n.node.seals() })
+// hasSealed reports whether a tool's answers contain sealed values.
+func (t *toolTypes) hasSealed() bool {
+	return t.output != nil && slices.ContainsFunc(append(slices.Clone(t.names), t.output), func(n *namedType) bool { return n.node.hasSealed() })
 }
 
-func (n *node) seals() bool {
-	return n != nil && (n.sealed != "" || n.rest.seals() || n.index.seals() || slices.ContainsFunc(n.items, (*node).seals) ||
-		slices.ContainsFunc(n.fields, func(f field) bool { return f.node.seals() }))
+func (n *typeNode) hasSealed() bool {
+	return n != nil && (n.sealed != "" || n.rest.hasSealed() || n.index.hasSealed() || slices.ContainsFunc(n.items, (*typeNode).hasSealed) ||
+		slices.ContainsFunc(n.fields, func(f objectField) bool { return f.node.hasSealed() }))
 }

@@ -17,7 +17,7 @@ func TestSealed(t *testing.T) {
 		"$defs":{"people":{"type":"array","items":{"type":"object","properties":{"card":{"type":"string"},"count":{"type":"number"}}}}}}`)
 	types := map[string]string{"email": "email", "emails": "email", "badge": "badge", "card": "credit_card", "count": "phone"}
 	tool := &core.Tool{Server: "crm", Name: "find", TypeScript: "find", InputSchema: schema, OutputSchema: schema, Sealed: func(p string) string { return types[p] }}
-	in, out, _ := strings.Cut(Declaration(tool), "interface FindOutput")
+	in, out, _ := strings.Cut(ToolDeclaration(tool), "interface FindOutput")
 	if strings.Contains(in, "pii.") {
 		t.Errorf("arguments: %s", in)
 	}
@@ -26,10 +26,10 @@ func TestSealed(t *testing.T) {
 			t.Errorf("no %s in %s", want, out)
 		}
 	}
-	if !strings.Contains(wrapper(tool), "type pii") {
+	if !strings.Contains(wrapperSource(tool), "type pii") {
 		t.Error("the file does not import the types")
 	}
-	if tool.Sealed = nil; strings.Contains(wrapper(tool), "pii") {
+	if tool.Sealed = nil; strings.Contains(wrapperSource(tool), "pii") {
 		t.Error("nothing is sealed")
 	}
 }
@@ -41,7 +41,7 @@ func TestSealedTypes(t *testing.T) {
 			t.Errorf("no %s in %s", want, sealedNames())
 		}
 	}
-	for _, typ := range pii.Types() {
+	for _, typ := range pii.AllTypes() {
 		name := strings.TrimPrefix(sealedName(string(typ)), "pii.")
 		if !strings.Contains(sealedNames(), "  type "+name+` = Sealed<"`+string(typ)+`">;`) {
 			t.Errorf("there is no %s", name)

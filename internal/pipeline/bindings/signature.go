@@ -16,24 +16,24 @@ const (
 	maxHint   = 42  // of a property's description, in characters
 )
 
-// signature returns a tool's call on one line:
+// renderSignature returns a tool's call on one line:
 //
 //	github.getIssue({owner: string, repo: string, number: number /* of the issue */}): Promise<Issue> // Gets an issue.
-func signature(name string, t *core.Tool) string {
-	types := describe(t)
-	c := compact{dialect: scriptDialect{}}
+func renderSignature(name string, t *core.Tool) string {
+	types := buildTypes(t)
+	c := compactPrinter{dialect: scriptDialect{}}
 	var b strings.Builder
 	b.WriteString(name)
 	b.WriteString("(")
-	b.WriteString(c.input(types.input.node))
+	b.WriteString(c.formatInput(types.input.node))
 	b.WriteString("): Promise<")
 	if types.output == nil {
 		b.WriteString("any")
 	} else {
-		b.WriteString(c.short(types.output.node, maxResult))
+		b.WriteString(c.shortType(types.output.node, maxResult))
 	}
 	b.WriteString(">")
-	if s := remarks(types.learned, Summary(t)); s != "" {
+	if s := signatureRemarks(types.learned, SummaryLine(t)); s != "" {
 		b.WriteString(" // ")
 		b.WriteString(s)
 	}
@@ -44,75 +44,75 @@ func signature(name string, t *core.Tool) string {
 //
 //	github.get_issue(owner: str, repo: str, number: int) -> Issue  # Gets an issue. number: of the issue
 func pySignature(name string, t *core.Tool) string {
-	types := describe(t)
-	c := compact{dialect: pythonDialect{}}
-	list, said := c.keywords(types.input.node)
+	types := buildTypes(t)
+	c := compactPrinter{dialect: pythonDialect{}}
+	list, said := c.formatKeywords(types.input.node)
 	result := "Any"
 	if types.output != nil {
-		result = c.short(types.output.node, maxResult)
+		result = c.shortType(types.output.node, maxResult)
 	}
 	text := name + "(" + list + ") -> " + result
-	if s := remarks(types.learned, strings.TrimSpace(Summary(t)+" "+said)); s != "" {
+	if s := signatureRemarks(types.learned, strings.TrimSpace(SummaryLine(t)+" "+said)); s != "" {
 		text += "  # " + s
 	}
 	return text
 }
 
-// remarks returns the comment at the end of a signature.
-func remarks(learned, text string) string {
+// signatureRemarks returns the comment at the end of a signature.
+func signatureRemarks(learned, text string) string {
 	if learned != "" && text != "" {
 		return "(" + learned + ") " + text
 	}
 	return learned + text
 }
 
-// compact writes types for models. Names of types are replaced by their contents as far as there is room.
-type compact struct {
-	dialect dialect
+// compactPrinter writes types for models. Names of types are replaced by their contents as far as there is room.
+type compactPrinter struct {
+	dialect typeDialect
 }
 
-// dialect writes types on one line in the syntax of one language.
-type dialect interface {
-	atom(n *node) string
-	array(element string, compound bool) string
-	tuple(elements []string, rest string) string
-	object(fields []string) string
-	field(f field, typ string) string
-	some(other string) string // an object with values of one type
-	union(items []string) string
-	both(items []string) string
-	opaque(n *node) string // an object that there is no room for
+// typeDialect writes types on one line in the syntax of one language.
+type typeDialect interface {
+	formatAtom(n *typeNode) string
+	formatArray(element string, compound bool) string
+	formatTuple(elements []string, rest string) string
+	formatObject(fields []string) string
+	formatField(f objectField, typ string) string
+	formatMore(other string) string // an object with values of one type
+	formatUnion(items []string) string
+	formatIntersection(items []string) string
+	formatOpaque(n *typeNode) string // an object that there is no room for
 }
 
-// input returns the parameter of a call with one object. Descriptions that fit next to the types are added as hints.
-func (c compact) input(n *node) string {
+// formatInput returns the parameter of a call with one object. Descriptions that fit next to the types are added as hints.
+func (c compactPrinter) formatInput(n *typeNode) string {
 	if n.shape != shapeObject {
-		return "input: " + c.short(n, maxInput)
+		return "input: " + c.shortType(n, maxInput)
 	}
 	if len(n.fields) == 0 && n.index != nil && n.index.shape == shapeNever {
 		return ""
 	}
 	fields := requiredFirst(n.fields, maxInput)
-	parts, left := c.types(fields, c.dialect.field)
-	for i, h := range hints(fields[:len(parts)], left) {
+	parts, left := c.formatFields(fields, c.dialect.formatField)
+	for i, h := range fieldHints(fields[:len(parts)], left) {
 		if h != "" {
-			parts[i] += " " + note(h)
+			parts[i] += " " + noteComment(h)
 		}
 	}
 	if len(parts) < len(fields) {
 		parts = append(parts, "…")
 	} else if n.index != nil {
-		parts = append(parts, "[key: string]: "+c.short(n.index, 30))
+		parts = append(parts, "[key: string]: "+c.shortType(n.index, 30))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// types writes fields with their types as far as there is room, then optional ones by name only, and stops when even
+// formatFields writes fields with their types as far as there is room, then optional ones by name only, and stops when even
 // these are too many. It also returns the remaining room.
-func (c compact) types(fields []field, write func(f field, typ string) string) (parts []string, left int) {
+func (c compactPrinter) formatFields(fields []objectField, write func(f objectField, typ string) string) (parts []string, left int) {
 	left = maxInput
 	for _, f := range fields {
-		part := write(f, c.short(f.node, min(maxType, max(left, 30))))
+		part := write(f, c.shortType(f.node, min(maxType, max(left, 30))))
 		if left < len(part) && !f.required {
 			part = write(f, "")
 		}
@@ -124,12 +124,12 @@ func (c compact) types(fields []field, write func(f field, typ string) string) (
 	return parts, left
 }
 
-// hints returns descriptions of fields, as many as fit, required fields first.
-func hints(fields []field, room int) []string {
+// fieldHints returns descriptions of fields, as many as fit, required fields first.
+func fieldHints(fields []objectField, room int) []string {
 	out := make([]string, len(fields))
 	for _, required := range []bool{true, false} {
 		for i, f := range fields {
-			if h := hint(f); f.required == required && len(h) <= room {
+			if h := fieldHint(f); f.required == required && len(h) <= room {
 				out[i] = h
 				room -= len(h)
 			}
@@ -138,33 +138,33 @@ func hints(fields []field, room int) []string {
 	return out
 }
 
-// keywords returns the parameters of a call with keyword arguments.
-func (c compact) keywords(n *node) (list, remarks string) {
+// formatKeywords returns the parameters of a call with keyword arguments.
+func (c compactPrinter) formatKeywords(n *typeNode) (list, remarks string) {
 	params := keywordParams(n)
 	if params == nil {
 		return "**arguments", ""
 	}
-	fields := make([]field, len(params))
+	fields := make([]objectField, len(params))
 	for i, q := range params {
-		fields[i] = field{q.ident, q.required, q.node}
+		fields[i] = objectField{q.ident, q.required, q.node}
 	}
-	parts, left := c.types(fields, pyParameter)
+	parts, left := c.formatFields(fields, pyParameter)
 	var said []string
-	for i, h := range hints(fields[:len(parts)], left) {
+	for i, h := range fieldHints(fields[:len(parts)], left) {
 		if h != "" {
 			said = append(said, params[i].ident+": "+h)
 		}
 	}
 	if len(parts) < len(fields) {
 		parts = append(parts, "…")
-	} else if index := flat(n).index; index != nil && index.shape != shapeNever {
-		parts = append(parts, "**"+moreParam+": "+c.short(index, 30))
+	} else if index := flattenObjects(n).index; index != nil && index.shape != shapeNever {
+		parts = append(parts, "**"+moreParam+": "+c.shortType(index, 30))
 	}
 	return strings.Join(parts, ", "), strings.Join(said, "; ")
 }
 
 // pyParameter returns one parameter, without a type if typ is empty.
-func pyParameter(f field, typ string) string {
+func pyParameter(f objectField, typ string) string {
 	switch {
 	case typ == "":
 		return f.name + "=..."
@@ -176,11 +176,11 @@ func pyParameter(f field, typ string) string {
 
 // requiredFirst returns fields in the order of the schema if all fit. Otherwise required fields come first, so that
 // they are not cut off.
-func requiredFirst(fields []field, room int) []field {
+func requiredFirst(fields []objectField, room int) []objectField {
 	if len(fields)*24 < room {
 		return fields
 	}
-	out := make([]field, 0, len(fields))
+	out := make([]objectField, 0, len(fields))
 	for _, required := range []bool{true, false} {
 		for _, f := range fields {
 			if f.required == required {
@@ -191,42 +191,42 @@ func requiredFirst(fields []field, room int) []field {
 	return out
 }
 
-// attempts lists the ways to write a type, most detailed first.
-var attempts = []struct {
+// typeDetails lists the ways to write a type, most detailed first.
+var typeDetails = []struct {
 	depth int // of objects within objects
 	names int // of an object that is shown by its names only; 0: with types
 }{{3, 0}, {2, 0}, {2, 16}, {2, 8}, {1, 0}, {1, 16}, {1, 6}, {0, 0}}
 
-// short returns a type on one line of about width bytes.
-func (c compact) short(n *node, width int) string {
+// shortType returns a type on one line of about width bytes.
+func (c compactPrinter) shortType(n *typeNode, width int) string {
 	text := ""
-	for _, a := range attempts {
-		w := shortener{dialect: c.dialect, left: width, names: a.names}
-		if text = w.node(n, a.depth); w.left >= 0 {
+	for _, a := range typeDetails {
+		w := typeShortener{dialect: c.dialect, left: width, names: a.names}
+		if text = w.shortNode(n, a.depth); w.left >= 0 {
 			return text
 		}
 	}
 	if holdsObjects(n) {
-		return c.dialect.opaque(n)
+		return c.dialect.formatOpaque(n)
 	}
 	return text
 }
 
-// shortener writes one type. left becomes negative when the type is too long.
-type shortener struct {
-	dialect dialect
+// typeShortener writes one type. left becomes negative when the type is too long.
+type typeShortener struct {
+	dialect typeDialect
 	left    int
 	names   int
 }
 
-func (w *shortener) take(s string) string {
+func (w *typeShortener) takeText(s string) string {
 	w.left -= len(s)
 	return s
 }
 
 const refDepth = 8 // of references to references
 
-func (w *shortener) node(n *node, depth int) string {
+func (w *typeShortener) shortNode(n *typeNode, depth int) string {
 	for range refDepth {
 		if n.shape != shapeRef {
 			break
@@ -236,43 +236,43 @@ func (w *shortener) node(n *node, depth int) string {
 	w.left-- // whatever it is, so that endless types end
 	switch {
 	case n.shape == shapeRef, w.left < 0:
-		return w.take("any")
+		return w.takeText("any")
 	}
 	switch n.shape {
 	case shapeObject:
-		return w.object(n, depth)
+		return w.shortObject(n, depth)
 	case shapeArray:
-		element := w.node(n.items[0], depth)
-		return w.dialect.array(element, n.items[0].shape == shapeUnion || n.items[0].shape == shapeBoth)
+		element := w.shortNode(n.items[0], depth)
+		return w.dialect.formatArray(element, n.items[0].shape == shapeUnion || n.items[0].shape == shapeBoth)
 	case shapeTuple:
-		return w.tuple(n, depth)
+		return w.shortTuple(n, depth)
 	case shapeUnion:
-		return w.union(n, depth)
+		return w.shortUnion(n, depth)
 	case shapeBoth:
-		parts := w.all(n.items, depth)
+		parts := w.shortAll(n.items, depth)
 		for i, part := range parts {
 			if n.items[i].shape == shapeUnion {
 				parts[i] = "(" + part + ")"
 			}
 		}
-		return w.dialect.both(parts)
+		return w.dialect.formatIntersection(parts)
 	}
-	return w.take(w.dialect.atom(n))
+	return w.takeText(w.dialect.formatAtom(n))
 }
 
-func (w *shortener) all(items []*node, depth int) []string {
+func (w *typeShortener) shortAll(items []*typeNode, depth int) []string {
 	var out []string
 	for _, item := range items {
 		if w.left < 0 {
 			break
 		}
-		out = append(out, w.node(item, depth))
+		out = append(out, w.shortNode(item, depth))
 	}
 	return out
 }
 
-// distinct removes duplicates and keeps the first of each.
-func distinct(list []string) []string {
+// removeDuplicates removes duplicates and keeps the first of each.
+func removeDuplicates(list []string) []string {
 	var out []string
 	for _, s := range list {
 		if !slices.Contains(out, s) {
@@ -282,30 +282,30 @@ func distinct(list []string) []string {
 	return out
 }
 
-// union writes a union. At depth 0 it shows only the first literals of a long enum.
-func (w *shortener) union(n *node, depth int) string {
+// shortUnion writes a union. At depth 0 it shows only the first literals of a long enum.
+func (w *typeShortener) shortUnion(n *typeNode, depth int) string {
 	items := n.items
 	const shown = 6
 	if depth == 0 && len(items) > shown && items[0].shape == shapeLiteral {
-		return w.dialect.union(append(w.all(items[:shown], depth), "…"))
+		return w.dialect.formatUnion(append(w.shortAll(items[:shown], depth), "…"))
 	}
-	return w.dialect.union(distinct(w.all(items, depth)))
+	return w.dialect.formatUnion(removeDuplicates(w.shortAll(items, depth)))
 }
 
-func (w *shortener) tuple(n *node, depth int) string {
+func (w *typeShortener) shortTuple(n *typeNode, depth int) string {
 	rest := ""
 	if n.rest != nil {
-		rest = w.node(n.rest, depth)
+		rest = w.shortNode(n.rest, depth)
 	}
-	return w.dialect.tuple(w.all(n.items, depth), rest)
+	return w.dialect.formatTuple(w.shortAll(n.items, depth), rest)
 }
 
-func (w *shortener) object(n *node, depth int) string {
-	if depth == 0 || n.free() || len(n.fields) == 0 && n.index == nil {
-		return w.take(w.dialect.opaque(n))
+func (w *typeShortener) shortObject(n *typeNode, depth int) string {
+	if depth == 0 || n.isAnyObject() || len(n.fields) == 0 && n.index == nil {
+		return w.takeText(w.dialect.formatOpaque(n))
 	}
 	if len(n.fields) == 0 {
-		return w.dialect.some(w.node(n.index, depth-1))
+		return w.dialect.formatMore(w.shortNode(n.index, depth-1))
 	}
 	var fields []string
 	for i, f := range n.fields {
@@ -314,30 +314,30 @@ func (w *shortener) object(n *node, depth int) string {
 		}
 		if w.names > 0 && i == w.names {
 			fields = append(fields, "…")
-			return w.dialect.object(fields)
+			return w.dialect.formatObject(fields)
 		}
-		w.take(f.name + ", ")
+		w.takeText(f.name + ", ")
 		if w.names > 0 && (depth == 1 || !holdsObjects(f.node)) {
 			fields = append(fields, bareName(f.name))
 		} else {
-			fields = append(fields, w.dialect.field(f, w.node(f.node, depth-1)))
+			fields = append(fields, w.dialect.formatField(f, w.shortNode(f.node, depth-1)))
 		}
 	}
 	if n.index != nil {
 		fields = append(fields, "…")
 	}
-	return w.dialect.object(fields)
+	return w.dialect.formatObject(fields)
 }
 
 func bareName(name string) string {
 	if isIdentifier(name) {
 		return name
 	}
-	return quote(name)
+	return quoteString(name)
 }
 
 // holdsObjects reports whether n contains objects with known properties.
-func holdsObjects(n *node) bool {
+func holdsObjects(n *typeNode) bool {
 	switch n.shape {
 	case shapeArray, shapeUnion, shapeBoth:
 		return slices.ContainsFunc(n.items, holdsObjects)
@@ -347,10 +347,10 @@ func holdsObjects(n *node) bool {
 	return n.shape == shapeObject && len(n.fields) > 0
 }
 
-// hint returns the beginning of a property's description, or "" if it only repeats the name.
-func hint(f field) string {
+// fieldHint returns the beginning of a property's description, or "" if it only repeats the name.
+func fieldHint(f objectField) string {
 	d := f.node.doc
-	text := sentence(d.text)
+	text := firstSentence(d.text)
 	text = strings.TrimRight(text, ".")
 	if i := strings.IndexAny(text, "(;"); i > 12 {
 		text = strings.TrimSpace(text[:i])
@@ -359,7 +359,7 @@ func hint(f field) string {
 		text = ""
 	}
 	if text != "" {
-		text = shorten(text, maxHint)
+		text = shortenText(text, maxHint)
 	}
 	return text
 }
@@ -367,53 +367,55 @@ func hint(f field) string {
 // repeatsName reports whether a description only repeats a name.
 func repeatsName(name, text string) bool {
 	var known []string
-	for _, w := range words(name) {
-		for _, h := range humps(w) {
+	for _, w := range splitName(name) {
+		for _, h := range splitCapitals(w) {
 			known = append(known, strings.ToLower(h))
 		}
 	}
 	news := 0
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if !slices.Contains(known, w) && !filler[w] && !slices.Contains(known, strings.TrimSuffix(w, "s")) {
+		if !slices.Contains(known, w) && !fillerWords[w] && !slices.Contains(known, strings.TrimSuffix(w, "s")) {
 			news++
 		}
 	}
 	return news <= 1
 }
 
-var filler = set(`a an the of for to in on by with from and or is be that this it its which will should can
+var fillerWords = newSet(`a an the of for to in on by with from and or is be that this it its which will should can
 	optional required value values string number boolean list array object specify specifies specified
 	name names id ids identifier unique user users given provided use used set`)
 
 // scriptDialect writes types on one line in TypeScript's syntax.
 type scriptDialect struct{}
 
-func (scriptDialect) atom(n *node) string { return atom(n) }
+func (scriptDialect) formatAtom(n *typeNode) string { return atomType(n) }
 
-func (scriptDialect) array(element string, compound bool) string {
+func (scriptDialect) formatArray(element string, compound bool) string {
 	if compound && !strings.HasPrefix(element, "{") {
 		return "(" + element + ")[]"
 	}
 	return element + "[]"
 }
 
-func (scriptDialect) tuple(elements []string, rest string) string {
+func (scriptDialect) formatTuple(elements []string, rest string) string {
 	if rest != "" {
 		elements = append(elements, "..."+rest+"[]")
 	}
 	return "[" + strings.Join(elements, ", ") + "]"
 }
 
-func (scriptDialect) object(fields []string) string { return "{" + strings.Join(fields, ", ") + "}" }
-
-func (scriptDialect) field(f field, typ string) string {
-	if typ == "" {
-		return strings.TrimSuffix(key(f), ": ")
-	}
-	return key(f) + typ
+func (scriptDialect) formatObject(fields []string) string {
+	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-func (scriptDialect) some(other string) string    { return "{[key: string]: " + other + "}" }
-func (scriptDialect) union(items []string) string { return strings.Join(items, " | ") }
-func (scriptDialect) both(items []string) string  { return strings.Join(items, " & ") }
-func (scriptDialect) opaque(*node) string         { return "object" }
+func (scriptDialect) formatField(f objectField, typ string) string {
+	if typ == "" {
+		return strings.TrimSuffix(propertyKey(f), ": ")
+	}
+	return propertyKey(f) + typ
+}
+
+func (scriptDialect) formatMore(other string) string           { return "{[key: string]: " + other + "}" }
+func (scriptDialect) formatUnion(items []string) string        { return strings.Join(items, " | ") }
+func (scriptDialect) formatIntersection(items []string) string { return strings.Join(items, " & ") }
+func (scriptDialect) formatOpaque(*typeNode) string            { return "object" }

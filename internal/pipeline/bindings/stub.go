@@ -6,21 +6,21 @@ import (
 	"retort/internal/core"
 )
 
-// Detail selects how much of a tool a stub contains.
-type Detail int
+// StubDetail selects how much of a tool a stub contains.
+type StubDetail int
 
 // Levels of detail of a stub.
 const (
-	Name        Detail = iota // the name that programs write
-	Description               // and the first sentence
-	Signature                 // a one-line signature with the first sentence and hints on parameters
-	Full                      // everything that the schemas say
+	Name        StubDetail = iota // the name that programs write
+	Description                   // and the first sentence
+	Signature                     // a one-line signature with the first sentence and hints on parameters
+	Full                          // everything that the schemas say
 )
 
-// Stub returns a tool's description for a model: text to read, not to compile.
-func Stub(ts *core.Toolset, t *core.Tool, lang core.Language, d Detail) string {
+// RenderStub returns a tool's description for a model: text to read, not to compile.
+func RenderStub(ts *core.Toolset, t *core.Tool, lang core.Language, d StubDetail) string {
 	python := lang == core.Python
-	name := ts.Qualified(t)
+	name := ts.QualifiedName(t)
 	if python {
 		name = pythonName(ts, t)
 	}
@@ -28,23 +28,23 @@ func Stub(ts *core.Toolset, t *core.Tool, lang core.Language, d Detail) string {
 	case d <= Name:
 		return name
 	case d == Description:
-		if s := Summary(t); s != "" {
+		if s := SummaryLine(t); s != "" {
 			return name + ": " + s
 		}
 		return name
 	case d == Signature && python:
 		return pySignature(name, t)
 	case d == Signature:
-		return signature(name, t)
+		return renderSignature(name, t)
 	case python:
 		return pyFull(name, t)
 	}
-	return full(name, t)
+	return fullDeclaration(name, t)
 }
 
 // pythonName returns a tool's name in Python programs: github.list_issues.
 func pythonName(ts *core.Toolset, t *core.Tool) string {
-	if s, ok := ts.Server(t.Server); ok {
+	if s, ok := ts.FindServer(t.Server); ok {
 		return s.Python + "." + t.Python
 	}
 	return t.Server + "." + t.Python
@@ -53,14 +53,16 @@ func pythonName(ts *core.Toolset, t *core.Tool) string {
 // maxOrdered bounds how many parameters are shown in order.
 const maxOrdered = 6
 
-// Positional returns the call of a tool with positional arguments. It returns "" if there is no such call or it has
+// PositionalCall returns the call of a tool with positional arguments. It returns "" if there is no such call or it has
 // too many arguments.
 //
 //	github.getIssue(owner, repo, number)
-func Positional(ts *core.Toolset, t *core.Tool) string { return ordered(ts.Qualified(t), describe(t)) }
+func PositionalCall(ts *core.Toolset, t *core.Tool) string {
+	return orderedCall(ts.QualifiedName(t), buildTypes(t))
+}
 
-func ordered(name string, types *tool) string {
-	params := positional(types.input.node)
+func orderedCall(name string, types *toolTypes) string {
+	params := positionalParams(types.input.node)
 	if len(params) == 0 || len(params) > maxOrdered {
 		return ""
 	}
@@ -80,20 +82,20 @@ func ordered(name string, types *tool) string {
 	return name + "(" + strings.Join(names, ", ") + ")"
 }
 
-// full returns a tool's TypeScript declarations, preceded by the call.
-func full(name string, t *core.Tool) string {
-	types := outline(t)
+// fullDeclaration returns a tool's TypeScript declarations, preceded by the call.
+func fullDeclaration(name string, t *core.Tool) string {
+	types := buildOutline(t)
 	p := tsPrinter{bare: true}
-	p.doc(toolDoc(t), 0)
+	p.writeDoc(toolDoc(t), 0)
 	optional := ""
 	if optionalInput(types.input.node) {
 		optional = "?"
 	}
-	p.write(name, "(input", optional, ": ", types.input.name, "): ", result(types), "\n")
-	if order := ordered(name, types); order != "" {
-		p.write("// or ", order, "\n")
+	p.writeParts(name, "(input", optional, ": ", types.input.name, "): ", resultType(types), "\n")
+	if order := orderedCall(name, types); order != "" {
+		p.writeParts("// or ", order, "\n")
 	}
-	p.write("\n")
-	p.types(types)
+	p.writeParts("\n")
+	p.writeTypes(types)
 	return strings.ReplaceAll(strings.TrimSpace(p.b.String()), "\n\n", "\n") + "\n"
 }

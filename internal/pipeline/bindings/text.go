@@ -9,9 +9,9 @@ import (
 	"retort/internal/core"
 )
 
-// plain cleans text from a server for people: without ANSI sequences, control characters, and characters that hide or
+// plainText cleans text from a server for people: without ANSI sequences, control characters, and characters that hide or
 // reorder text. Lines end in "\n".
-func plain(s string) string {
+func plainText(s string) string {
 	if isPlain(s) {
 		return s
 	}
@@ -21,12 +21,12 @@ func plain(s string) string {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == '\x1b':
-			size = ansi(s[i:])
+			size = ansiLength(s[i:])
 		case r == '\r', r == '\u0085', r == '\u2028', r == '\u2029', r == '\v', r == '\f':
 			b.WriteByte('\n')
 		case r == '\t':
 			b.WriteByte(' ')
-		case r == '\n' || !hidden(r):
+		case r == '\n' || !isHidden(r):
 			b.WriteRune(r)
 		}
 		i += size
@@ -43,19 +43,19 @@ func isPlain(s string) bool {
 	return true
 }
 
-// hidden reports whether a character is invisible or changes how other characters are shown.
-func hidden(r rune) bool {
+// isHidden reports whether a character is invisible or changes how other characters are shown.
+func isHidden(r rune) bool {
 	switch {
 	case r == '\u200c', r == '\u200d': // joiners: parts of words and emoji
 		return false
 	case r == '\ufe0f': // in emoji
 		return false
 	}
-	return core.Unseen(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
+	return core.IsInvisible(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
 }
 
-// ansi returns the length of the escape sequence at the start of s.
-func ansi(s string) int {
+// ansiLength returns the length of the escape sequence at the start of s.
+func ansiLength(s string) int {
 	if len(s) < 2 {
 		return 1
 	}
@@ -90,14 +90,14 @@ func ansi(s string) int {
 }
 
 // oneLine returns plain text with each run of white space replaced by one blank.
-func oneLine(s string) string { return strings.Join(strings.Fields(plain(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(plainText(s)), " ") }
 
-// lines returns plain text as lines, without trailing blanks and without empty lines at the start, at the end and in
+// plainLines returns plain text as lines, without trailing blanks and without empty lines at the start, at the end and in
 // succession.
-func lines(s string) []string {
+func plainLines(s string) []string {
 	var out []string
 	empty := false
-	for line := range strings.SplitSeq(plain(s), "\n") {
+	for line := range strings.SplitSeq(plainText(s), "\n") {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		if line == "" {
 			empty = len(out) > 0
@@ -116,57 +116,57 @@ func lines(s string) []string {
 // compiler directive.
 func inComment(s string) string {
 	s = strings.ReplaceAll(s, "*/", `*\/`)
-	if trimmed := strings.TrimLeft(s, " */"); strings.HasPrefix(trimmed, "@") && directive(trimmed) {
+	if trimmed := strings.TrimLeft(s, " */"); strings.HasPrefix(trimmed, "@") && isDirective(trimmed) {
 		at := len(s) - len(trimmed)
 		s = s[:at] + `\` + trimmed
 	}
 	return s
 }
 
-// directive reports whether a compiler gives meaning to a line with this beginning.
-func directive(s string) bool {
+// isDirective reports whether a compiler gives meaning to a line with this beginning.
+func isDirective(s string) bool {
 	return strings.HasPrefix(s, "@ts-") || strings.HasPrefix(s, "@jsx")
 }
 
-// note returns a block comment on one line.
-func note(s string) string { return "/* " + inComment(oneLine(s)) + " */" }
+// noteComment returns a block comment on one line.
+func noteComment(s string) string { return "/* " + inComment(oneLine(s)) + " */" }
 
 const maxSentence = 200
 
-// Summary returns the first sentence of a tool's description, or else its title: at most 200 characters on one line.
-func Summary(t *core.Tool) string {
-	if s := sentence(t.Description); s != "" {
+// SummaryLine returns the first sentence of a tool's description, or else its title: at most 200 characters on one line.
+func SummaryLine(t *core.Tool) string {
+	if s := firstSentence(t.Description); s != "" {
 		return s
 	}
-	return sentence(t.Title)
+	return firstSentence(t.Title)
 }
 
-// sentence returns the first sentence of a text. It ends at a full stop that does not belong to an abbreviation, or
+// firstSentence returns the first sentence of a text. It ends at a full stop that does not belong to an abbreviation, or
 // at the end of a paragraph or heading.
-func sentence(s string) string {
+func firstSentence(s string) string {
 	const lookAt = 2000
 	if len(s) > lookAt {
 		s = strings.ToValidUTF8(s[:lookAt], "")
 	}
-	text := paragraph(s)
+	text := firstParagraph(s)
 	for i, r := range text {
 		switch r {
 		case '。', '！', '？':
-			return shorten(text[:i+utf8.RuneLen(r)], maxSentence)
+			return shortenText(text[:i+utf8.RuneLen(r)], maxSentence)
 		case '.', '!', '?':
-			if i+1 < len(text) && text[i+1] == ' ' && !abbreviation(text[:i+1]) && startsSentence(text[i+2:]) {
-				return shorten(text[:i+1], maxSentence)
+			if i+1 < len(text) && text[i+1] == ' ' && !isAbbreviation(text[:i+1]) && startsSentence(text[i+2:]) {
+				return shortenText(text[:i+1], maxSentence)
 			}
 		}
 	}
-	return shorten(text, maxSentence)
+	return shortenText(text, maxSentence)
 }
 
-// paragraph returns the first paragraph as one line, without Markdown's marks for headings, emphasis and quotation at
+// firstParagraph returns the first paragraph as one line, without Markdown's marks for headings, emphasis and quotation at
 // its start.
-func paragraph(s string) string {
+func firstParagraph(s string) string {
 	var words []string
-	for _, line := range lines(s) {
+	for _, line := range plainLines(s) {
 		trimmed := strings.TrimSpace(line)
 		heading := strings.HasPrefix(trimmed, "#")
 		bare := strings.TrimSpace(strings.TrimLeft(trimmed, "#>*-=_"))
@@ -191,7 +191,7 @@ func isItem(line string) bool {
 	return strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ") || strings.HasPrefix(line, "• ")
 }
 
-func abbreviation(s string) bool {
+func isAbbreviation(s string) bool {
 	for _, a := range []string{"e.g.", "i.e.", "etc.", "vs.", "approx.", "incl.", "resp.", "cf.", "No."} {
 		if strings.HasSuffix(s, a) && (len(s) == len(a) || !unicode.IsLetter(rune(s[len(s)-len(a)-1]))) {
 			return true
@@ -205,8 +205,8 @@ func startsSentence(s string) bool {
 	return !unicode.IsLower(r)
 }
 
-// shorten cuts s to at most n characters, at a word boundary if there is one near.
-func shorten(s string, n int) string {
+// shortenText cuts s to at most n characters, at a word boundary if there is one near.
+func shortenText(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
 	}
@@ -217,9 +217,9 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(cut, " ,;:.(") + "…"
 }
 
-// quote returns a string literal that TypeScript, JavaScript and JSON read alike. Invisible characters are escaped.
-func quote(s string) string {
-	return quoted(s, func(b *strings.Builder, r rune) {
+// quoteString returns a string literal that TypeScript, JavaScript and JSON read alike. Invisible characters are escaped.
+func quoteString(s string) string {
+	return quoteWith(s, func(b *strings.Builder, r rune) {
 		if r > 0xffff {
 			r -= 0x10000
 			fmt.Fprintf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
@@ -231,7 +231,7 @@ func quote(s string) string {
 
 // pyQuote returns a Python string literal.
 func pyQuote(s string) string {
-	return quoted(s, func(b *strings.Builder, r rune) {
+	return quoteWith(s, func(b *strings.Builder, r rune) {
 		if r > 0xffff {
 			fmt.Fprintf(b, `\U%08x`, r)
 			return
@@ -240,7 +240,7 @@ func pyQuote(s string) string {
 	})
 }
 
-func quoted(s string, escape func(*strings.Builder, rune)) string {
+func quoteWith(s string, escape func(*strings.Builder, rune)) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')
@@ -255,7 +255,7 @@ func quoted(s string, escape func(*strings.Builder, rune)) string {
 			b.WriteString(`\t`)
 		case r < 0x7f && r >= ' ':
 			b.WriteRune(r)
-		case hidden(r), core.Unseen(r):
+		case isHidden(r), core.IsInvisible(r):
 			escape(&b, r)
 		default:
 			b.WriteRune(r)

@@ -23,11 +23,11 @@ func TestSummary(t *testing.T) {
 		{"\n \n", "A title"},
 	}
 	for _, tt := range tests {
-		if got := Summary(&core.Tool{Description: tt.description, Title: "A title"}); got != tt.want {
+		if got := SummaryLine(&core.Tool{Description: tt.description, Title: "A title"}); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.description, got, tt.want)
 		}
 	}
-	long := Summary(&core.Tool{Description: strings.Repeat("word ", 1000)})
+	long := SummaryLine(&core.Tool{Description: strings.Repeat("word ", 1000)})
 	if len(long) > maxSentence+3 || !strings.HasSuffix(long, "…") {
 		t.Errorf("not shortened: %q", long)
 	}
@@ -43,7 +43,7 @@ func TestPlain(t *testing.T) {
 		{"tab\tnul\x00", "tab nul"},
 	}
 	for _, tt := range tests {
-		if got := plain(tt.in); got != tt.want {
+		if got := plainText(tt.in); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestPlain(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	in := "a\"\\\n\t\x01\u2028\u202e😀\U000e0041é"
-	if got, want := quote(in), `"a\"\\\n\t\u0001\u2028\u202e😀\udb40\udc41é"`; got != want {
+	if got, want := quoteString(in), `"a\"\\\n\t\u0001\u2028\u202e😀\udb40\udc41é"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := pyQuote(in), `"a\"\\\n\t\u0001\u2028\u202e😀\U000e0041é"`; got != want {
@@ -67,8 +67,8 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		var p tsPrinter
-		p.doc(doc{text: s, tags: []string{s}}, 1)
-		p.write("type A = ", note(s), " ", quote(s), ";\n")
+		p.writeDoc(typeDoc{text: s, tags: []string{s}}, 1)
+		p.writeParts("type A = ", noteComment(s), " ", quoteString(s), ";\n")
 		text := p.b.String()
 		for _, check := range []func(string) error{balanced, visible} {
 			if err := check(text); err != nil {
@@ -76,14 +76,14 @@ func FuzzText(f *testing.F) {
 			}
 		}
 		for line := range strings.SplitSeq(text, "\n") {
-			if bare := strings.TrimLeft(line, " */"); directive(bare) {
+			if bare := strings.TrimLeft(line, " */"); isDirective(bare) {
 				t.Fatalf("a directive: %q", line)
 			}
 		}
-		py := newPyPrinter(&tool{input: &named{}})
-		py.docstring(docLines(doc{text: s, tags: []string{s}}), "    ")
-		py.remarks(doc{text: s, tags: []string{s}}, "    ")
-		py.write("x = ", pyQuote(s), "\n")
+		py := newPyPrinter(&toolTypes{input: &namedType{}})
+		py.writeDocstring(docLines(typeDoc{text: s, tags: []string{s}}), "    ")
+		py.writeRemarks(typeDoc{text: s, tags: []string{s}}, "    ")
+		py.writeParts("x = ", pyQuote(s), "\n")
 		if err := balancedPython(py.b.String()); err != nil {
 			t.Fatalf("%v in\n%s", err, py.b.String())
 		}

@@ -18,25 +18,25 @@ var clientTS string
 var clientPy string
 
 //go:embed globals.d.ts
-var globals string
+var globalsText string
 
 //go:embed modules.d.ts
-var modules string
+var modulesText string
 
 //go:embed commands.d.ts
-var commands string
+var commandsText string
 
-// Commands declares the additional globals of programs that may start commands.
-func Commands() string { return commands }
+// CommandDeclarations declares the additional globals of programs that may start commands.
+func CommandDeclarations() string { return commandsText }
 
-// Ambient declares, as one .d.ts file, everything that a program's environment has beyond the language's own library:
+// AmbientDeclarations declares, as one .d.ts file, everything that a program's environment has beyond the language's own library:
 // names, and modules with and without the prefix node:. Namespaces of servers are not included; they can be added to
 // its interface Servers.
-func Ambient() string {
+func AmbientDeclarations() string {
 	var b strings.Builder
-	b.WriteString(globals + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modules)
-	for _, m := range nodeModule.FindAllStringSubmatch(modules, -1) {
-		b.WriteString("\ndeclare module " + quote(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
+	b.WriteString(globalsText + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modulesText)
+	for _, m := range nodeModule.FindAllStringSubmatch(modulesText, -1) {
+		b.WriteString("\ndeclare module " + quoteString(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
 	}
 	return b.String()
 }
@@ -45,9 +45,9 @@ var nodeModule = regexp.MustCompile(`(?m)^declare module "node:([^"]+)"`)
 
 const serversFolder = "servers"
 
-// Folders maps each server's configured name to its folder under servers/. In TypeScript that is the name made safe
+// ServerFolders maps each server's configured name to its folder under servers/. In TypeScript that is the name made safe
 // for paths, in Python the module's name. No two are equal, even if case is ignored.
-func Folders(ts *core.Toolset, lang core.Language) map[string]string {
+func ServerFolders(ts *core.Toolset, lang core.Language) map[string]string {
 	out := make(map[string]string, len(ts.Servers))
 	if lang == core.Python {
 		for _, s := range ts.Servers {
@@ -60,7 +60,7 @@ func Folders(ts *core.Toolset, lang core.Language) map[string]string {
 		names[i] = s.Name
 	}
 	slices.Sort(names)
-	for i, folder := range unique(names, "~", strings.ToLower, func(s string) string { return pathSafe(s, "server") }) {
+	for i, folder := range uniqueNames(names, "~", strings.ToLower, func(s string) string { return pathSafe(s, "server") }) {
 		out[names[i]] = folder
 	}
 	return out
@@ -81,7 +81,7 @@ func pathSafe(name, otherwise string) string {
 	if strings.Trim(s, "-_") == "" {
 		return otherwise
 	}
-	return clip(s, name)
+	return clipIdentifier(s, name)
 }
 
 // isDevice reports whether Windows reserves a file name for a device.
@@ -96,7 +96,7 @@ func isDevice(stem string) bool {
 
 // toolFiles returns the file names of a server's tools, without suffix: the tools' identifiers, unless these would
 // collide as file names.
-func toolFiles(s *core.Server) []string {
+func toolFiles(s *core.ToolServer) []string {
 	taken := map[string]int{"index": 1}
 	for _, t := range s.Tools {
 		taken[strings.ToLower(t.TypeScript)]++
@@ -105,18 +105,18 @@ func toolFiles(s *core.Server) []string {
 	for i, t := range s.Tools {
 		names[i] = t.TypeScript
 		if taken[strings.ToLower(t.TypeScript)] > 1 || isDevice(t.TypeScript) {
-			names[i] += "~" + digest(t.Name)[:6]
+			names[i] += "~" + shortDigest(t.Name)[:6]
 		}
 	}
 	return names
 }
 
-// Files yields the tree of wrappers: relative paths with slashes, and the files' texts. For TypeScript these are
+// WrapperFiles yields the tree of wrappers: relative paths with slashes, and the files' texts. For TypeScript these are
 // client.ts, servers/index.ts and, for each server, servers/<folder>/index.ts and one file per tool. For Python they
 // are client.py and one package per server.
-func Files(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {
+func WrapperFiles(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		for file := range files(ts, lang) {
+		for file := range treeFiles(ts, lang) {
 			if !yield(file.path, file.text()) {
 				return
 			}
@@ -124,10 +124,10 @@ func Files(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {
 	}
 }
 
-// File returns the text of one file of the tree.
-func File(ts *core.Toolset, lang core.Language, name string) (string, bool) {
+// WrapperFile returns the text of one file of the tree.
+func WrapperFile(ts *core.Toolset, lang core.Language, name string) (string, bool) {
 	name = path.Clean(strings.TrimPrefix(name, "/"))
-	for file := range files(ts, lang) {
+	for file := range treeFiles(ts, lang) {
 		if file.path == name {
 			return file.text(), true
 		}
@@ -137,7 +137,7 @@ func File(ts *core.Toolset, lang core.Language, name string) (string, bool) {
 
 // ToolFile returns the path and text of a tool's TypeScript file. ok is false if the set does not have the tool.
 func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
-	s, ok := ts.Server(t.Server)
+	s, ok := ts.FindServer(t.Server)
 	if !ok {
 		return "", "", false
 	}
@@ -145,17 +145,17 @@ func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
 	if i < 0 {
 		return "", "", false
 	}
-	return path.Join(serversFolder, Folders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapper(s.Tools[i]), true
+	return path.Join(serversFolder, ServerFolders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapperSource(s.Tools[i]), true
 }
 
-// List lists a directory of the tree, sorted. Names of directories end in "/".
-func List(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
+// ListWrappers lists a directory of the tree, sorted. Names of directories end in "/".
+func ListWrappers(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
 	prefix := path.Clean(strings.TrimPrefix(dir, "/")) + "/"
 	if prefix == "./" {
 		prefix = ""
 	}
 	found := map[string]bool{}
-	for file := range files(ts, lang) {
+	for file := range treeFiles(ts, lang) {
 		rest, ok := strings.CutPrefix(file.path, prefix)
 		if !ok {
 			continue
@@ -174,36 +174,36 @@ func List(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// file describes one file of the tree. Its text is produced on demand.
-type file struct {
+// treeFile describes one file of the tree. Its text is produced on demand.
+type treeFile struct {
 	path string
 	text func() string
 }
 
-func files(ts *core.Toolset, lang core.Language) iter.Seq[file] {
+func treeFiles(ts *core.Toolset, lang core.Language) iter.Seq[treeFile] {
 	if lang == core.Python {
 		return pythonFiles(ts)
 	}
 	return scriptFiles(ts)
 }
 
-func scriptFiles(ts *core.Toolset) iter.Seq[file] {
-	folders := Folders(ts, core.TypeScript)
-	return func(yield func(file) bool) {
-		ok := yield(file{"client.ts", func() string { return clientTS + "\n" + sealedDoc + "export declare " + sealedNames() }}) &&
-			yield(file{serversFolder + "/index.ts", func() string { return serversIndex(ts, folders) }})
+func scriptFiles(ts *core.Toolset) iter.Seq[treeFile] {
+	folders := ServerFolders(ts, core.TypeScript)
+	return func(yield func(treeFile) bool) {
+		ok := yield(treeFile{"client.ts", func() string { return clientTS + "\n" + sealedDoc + "export declare " + sealedNames() }}) &&
+			yield(treeFile{serversFolder + "/index.ts", func() string { return serversIndex(ts, folders) }})
 		for _, s := range ts.Servers {
 			ok = ok && serverFiles(s, path.Join(serversFolder, folders[s.Name]), yield)
 		}
 	}
 }
 
-func serverFiles(s *core.Server, folder string, yield func(file) bool) bool {
-	if !yield(file{folder + "/index.ts", func() string { return serverIndex(s) }}) {
+func serverFiles(s *core.ToolServer, folder string, yield func(treeFile) bool) bool {
+	if !yield(treeFile{folder + "/index.ts", func() string { return serverIndex(s) }}) {
 		return false
 	}
 	for i, name := range toolFiles(s) {
-		if !yield(file{folder + "/" + name + ".ts", func() string { return wrapper(s.Tools[i]) }}) {
+		if !yield(treeFile{folder + "/" + name + ".ts", func() string { return wrapperSource(s.Tools[i]) }}) {
 			return false
 		}
 	}
@@ -212,61 +212,61 @@ func serverFiles(s *core.Server, folder string, yield func(file) bool) bool {
 
 func serversIndex(ts *core.Toolset, folders map[string]string) string {
 	var p tsPrinter
-	p.doc(doc{text: "All servers."}, 0)
+	p.writeDoc(typeDoc{text: "All servers."}, 0)
 	for _, s := range ts.Servers {
-		p.write("export * as ", s.TypeScript, " from ", quote("./"+folders[s.Name]+"/index"), ";\n")
+		p.writeParts("export * as ", s.TypeScript, " from ", quoteString("./"+folders[s.Name]+"/index"), ";\n")
 	}
 	if len(ts.Servers) == 0 {
-		p.write("export {};\n")
+		p.writeParts("export {};\n")
 	}
 	return p.b.String()
 }
 
-func serverIndex(s *core.Server) string {
+func serverIndex(s *core.ToolServer) string {
 	var p tsPrinter
 	text := s.Instructions
 	if text == "" {
 		text = "The tools of " + s.Name + "."
 	}
-	p.doc(doc{text: text}, 0)
+	p.writeDoc(typeDoc{text: text}, 0)
 	for _, name := range toolFiles(s) {
-		p.write("export * from ", quote("./"+name), ";\n")
+		p.writeParts("export * from ", quoteString("./"+name), ";\n")
 	}
 	if len(s.Tools) == 0 {
-		p.write("export {};\n")
+		p.writeParts("export {};\n")
 	}
 	return p.b.String()
 }
 
-// wrapper returns the file of one tool, with a function that makes the call.
-func wrapper(t *core.Tool) string {
-	types := describe(t)
-	params := positional(types.input.node)
+// wrapperSource returns the file of one tool, with a function that makes the call.
+func wrapperSource(t *core.Tool) string {
+	types := buildTypes(t)
+	params := positionalParams(types.input.node)
 	p := tsPrinter{tags: true}
-	p.write("import { callMCPTool")
+	p.writeParts("import { callMCPTool")
 	if params != nil {
-		p.write(", named")
+		p.writeParts(", named")
 	}
-	if types.seals() {
-		p.write(", type pii")
+	if types.hasSealed() {
+		p.writeParts(", type pii")
 	}
-	p.write(" } from \"../../client\";\n\n")
-	p.types(types)
-	name := quote(t.Server + "__" + t.Name)
+	p.writeParts(" } from \"../../client\";\n\n")
+	p.writeTypes(types)
+	name := quoteString(t.Server + "__" + t.Name)
 	if params == nil {
-		p.signatures(t, types, "")
+		p.writeSignatures(t, types, "")
 		text := strings.TrimSuffix(p.b.String(), "\n")
 		return text + " {\n  return callMCPTool(" + name + ", input);\n}\n"
 	}
-	p.signatures(t, types, ";")
-	p.write("export function ", t.TypeScript, "(...args: unknown[]): Promise<any> {\n")
-	p.write("  return callMCPTool(", name, ", named(args, [")
+	p.writeSignatures(t, types, ";")
+	p.writeParts("export function ", t.TypeScript, "(...args: unknown[]): Promise<any> {\n")
+	p.writeParts("  return callMCPTool(", name, ", named(args, [")
 	for i, q := range params {
 		if i > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		p.write(quote(q.name))
+		p.writeParts(quoteString(q.name))
 	}
-	p.write("]));\n}\n")
+	p.writeParts("]));\n}\n")
 	return p.b.String()
 }

@@ -25,13 +25,13 @@ func TestTree(t *testing.T) {
 	}
 	for lang, paths := range want {
 		var got []string
-		for name, text := range Files(ts, lang) {
+		for name, text := range WrapperFiles(ts, lang) {
 			got = append(got, name)
-			if again, ok := File(ts, lang, name); !ok || again != text {
+			if again, ok := WrapperFile(ts, lang, name); !ok || again != text {
 				t.Errorf("File(%s) is not what Files has", name)
 			}
 			dir, base := path.Split(name)
-			if names, ok := List(ts, lang, dir); !ok || !slices.Contains(names, base) {
+			if names, ok := ListWrappers(ts, lang, dir); !ok || !slices.Contains(names, base) {
 				t.Errorf("List(%q) lacks %s: %q", dir, base, names)
 			}
 		}
@@ -54,16 +54,16 @@ func TestList(t *testing.T) {
 		{"servers/b", []string{"index.ts", "x.ts"}},
 	}
 	for _, tt := range tests {
-		if got, ok := List(ts, core.TypeScript, tt.dir); !ok || !slices.Equal(got, tt.want) {
+		if got, ok := ListWrappers(ts, core.TypeScript, tt.dir); !ok || !slices.Equal(got, tt.want) {
 			t.Errorf("List(%q) = %q, want %q", tt.dir, got, tt.want)
 		}
 	}
 	for _, dir := range []string{"server", "servers/c", "servers/b/x.ts", "..", "servers/../.."} {
-		if got, ok := List(ts, core.TypeScript, dir); ok {
+		if got, ok := ListWrappers(ts, core.TypeScript, dir); ok {
 			t.Errorf("List(%q) = %q, but it does not exist", dir, got)
 		}
 	}
-	if _, ok := File(ts, core.TypeScript, "servers/b"); ok {
+	if _, ok := WrapperFile(ts, core.TypeScript, "servers/b"); ok {
 		t.Error("a folder is a file")
 	}
 }
@@ -79,7 +79,7 @@ func TestFolders(t *testing.T) {
 	}
 	for _, lang := range []core.Language{core.TypeScript, core.Python} {
 		seen := map[string]bool{}
-		for name, folder := range Folders(toolset(listed...), lang) {
+		for name, folder := range ServerFolders(toolset(listed...), lang) {
 			stem, _, _ := strings.Cut(folder, ".")
 			if !safePath.MatchString(folder) || isDevice(stem) || strings.HasSuffix(folder, ".") || strings.HasPrefix(folder, ".") || len(folder) > 200 {
 				t.Errorf("%q has the folder %q", name, folder)
@@ -91,13 +91,13 @@ func TestFolders(t *testing.T) {
 			}
 		}
 	}
-	if got := Folders(toolset(listed...), core.TypeScript)["with-space"]; got != "with-space" {
+	if got := ServerFolders(toolset(listed...), core.TypeScript)["with-space"]; got != "with-space" {
 		t.Errorf("with-space is in %q", got)
 	}
 }
 
 func TestAmbient(t *testing.T) {
-	text := Ambient()
+	text := AmbientDeclarations()
 	for _, name := range []string{"console", "setTimeout", "structuredClone", "URL", "TextDecoder", "crypto", "AbortController", "fetch", "Headers", "Response", "performance", "callMCPTool", "state", "Buffer"} {
 		if !regexp.MustCompile(`(?m)^declare (var|function) ` + name + `\b`).MatchString(text) {
 			t.Errorf("%s is not declared", name)

@@ -2,11 +2,11 @@ package bindings
 
 import "slices"
 
-// shape selects the sort of type a node stands for.
-type shape uint8
+// typeShape selects the sort of type a node stands for.
+type typeShape uint8
 
 const (
-	shapeAny shape = iota
+	shapeAny typeShape = iota
 	shapeNever
 	shapeNull
 	shapeBoolean
@@ -22,64 +22,64 @@ const (
 	shapeRef     // to a named type
 )
 
-// node represents a type independently of the language it is printed in.
-type node struct {
-	shape   shape
-	literal *value
-	items   []*node
+// typeNode represents a type independently of the language it is printed in.
+type typeNode struct {
+	shape   typeShape
+	literal *jsonValue
+	items   []*typeNode
 	least   int
-	rest    *node // nil: nothing follows
-	fields  []field
-	index   *node // nil: no other properties
-	to      *named
-	doc     doc
+	rest    *typeNode // nil: nothing follows
+	fields  []objectField
+	index   *typeNode // nil: no other properties
+	to      *namedType
+	doc     typeDoc
 	note    string // what the type does not say, or why it says less than the schema
 	sealed  string // of a string: the type of personal data that it is a token of
 }
 
-// field describes a property of an object type.
-type field struct {
+// objectField describes a property of an object type.
+type objectField struct {
 	name     string
 	required bool
-	node     *node
+	node     *typeNode
 }
 
-// named holds a type with its own name, because it is recursive or used repeatedly.
-type named struct {
+// namedType holds a type with its own name, because it is recursive or used repeatedly.
+type namedType struct {
 	name string
-	node *node
+	node *typeNode
 }
 
-// doc holds the documentation of a type.
-type doc struct {
+// typeDoc holds the documentation of a type.
+type typeDoc struct {
 	text string   // as received
 	tags []string // "@default 30": one line each, plain
 }
 
-func (d doc) empty() bool { return d.text == "" && len(d.tags) == 0 }
+func (d typeDoc) isEmpty() bool { return d.text == "" && len(d.tags) == 0 }
 
-// tool holds a tool's types.
-type tool struct {
+// toolTypes holds a tool's types.
+type toolTypes struct {
 	prefix string // of all its type names
-	input  *named
-	output *named // nil if nothing is known of the output
-	names  []*named
+	input  *namedType
+	output *namedType // nil if nothing is known of the output
+	names  []*namedType
 
 	learned string // from what output was; "" if the tool declares it
 }
 
 var (
-	anyNode  = &node{shape: shapeAny}
-	nullNode = &node{shape: shapeNull}
+	anyNode  = &typeNode{shape: shapeAny}
+	nullNode = &typeNode{shape: shapeNull}
 )
 
-func (n *node) isAny() bool { return n.shape == shapeAny }
+func (n *typeNode) isAny() bool { return n.shape == shapeAny }
 
 // isScalar reports whether n is a plain type without parts.
-func (n *node) isScalar() bool { return n.shape >= shapeNull && n.shape <= shapeString }
+func (n *typeNode) isScalar() bool { return n.shape >= shapeNull && n.shape <= shapeString }
 
-// same reports whether two simple types are equal. It returns false for other types.
-func same(a, b *node) bool {
+// sameType reports whether two simple types are equal. It returns false for other types.
+func sameType(a, b *typeNode) bool {
 	switch {
 	case a == b:
 		return true
@@ -88,13 +88,13 @@ func same(a, b *node) bool {
 	case a.shape == shapeRef && b.shape == shapeRef:
 		return a.to == b.to
 	}
-	number := func(n *node) bool { return n.shape == shapeNumber || n.shape == shapeInteger }
+	number := func(n *typeNode) bool { return n.shape == shapeNumber || n.shape == shapeInteger }
 	return a.isScalar() && a.shape == b.shape || number(a) && number(b)
 }
 
-// within reports whether every value of a is one of b. It returns false in doubt.
-func within(a, b *node) bool {
-	if same(a, b) {
+// isWithin reports whether every value of a is one of b. It returns false in doubt.
+func isWithin(a, b *typeNode) bool {
+	if sameType(a, b) {
 		return true
 	}
 	if a.shape != shapeLiteral {
@@ -102,39 +102,39 @@ func within(a, b *node) bool {
 	}
 	switch b.shape {
 	case shapeString:
-		return a.literal.is(jsonString)
+		return a.literal.hasKind(jsonString)
 	case shapeNumber, shapeInteger:
-		return a.literal.is(jsonNumber)
+		return a.literal.hasKind(jsonNumber)
 	case shapeBoolean:
-		return a.literal.is(jsonBool)
+		return a.literal.hasKind(jsonBool)
 	}
 	return false
 }
 
-// union returns the type whose values are those of any of items.
-func union(items ...*node) *node {
-	var kept []*node
+// unionOf returns the type whose values are those of any of items.
+func unionOf(items ...*typeNode) *typeNode {
+	var kept []*typeNode
 	seen := map[any]bool{}
-	items = flatten(items, shapeUnion)
-	if slices.ContainsFunc(items, func(n *node) bool { return n.shape == shapeNumber }) {
+	items = flattenNested(items, shapeUnion)
+	if slices.ContainsFunc(items, func(n *typeNode) bool { return n.shape == shapeNumber }) {
 		seen[shapeInteger] = true
 	}
 	for _, n := range items {
 		if n.isAny() {
-			return &node{shape: shapeAny, note: n.note}
+			return &typeNode{shape: shapeAny, note: n.note}
 		}
-		if n.shape == shapeNever || n.repeats(seen) {
+		if n.shape == shapeNever || n.wasSeen(seen) {
 			continue
 		}
 		kept = append(kept, n)
 	}
 	switch len(kept) {
 	case 0:
-		return &node{shape: shapeNever}
+		return &typeNode{shape: shapeNever}
 	case 1:
 		return kept[0]
 	}
-	return &node{shape: shapeUnion, items: kept}
+	return &typeNode{shape: shapeUnion, items: kept}
 }
 
 type literalKey struct {
@@ -142,8 +142,8 @@ type literalKey struct {
 	raw  string
 }
 
-// repeats reports whether n is in seen, and adds it.
-func (n *node) repeats(seen map[any]bool) bool {
+// wasSeen reports whether n is in seen, and adds it.
+func (n *typeNode) wasSeen(seen map[any]bool) bool {
 	var key any
 	switch {
 	case n.shape == shapeLiteral:
@@ -160,67 +160,67 @@ func (n *node) repeats(seen map[any]bool) bool {
 	return repeated
 }
 
-// both returns the type whose values belong to all items.
-func both(items ...*node) *node {
-	var kept []*node
+// intersectionOf returns the type whose values belong to all items.
+func intersectionOf(items ...*typeNode) *typeNode {
+	var kept []*typeNode
 	note := ""
-	for _, n := range flatten(items, shapeBoth) {
+	for _, n := range flattenNested(items, shapeBoth) {
 		switch {
 		case n.isAny():
-			note = join(note, n.note)
+			note = joinNotes(note, n.note)
 		case n.shape == shapeNever:
 			return n
 		default:
-			kept = narrow(kept, n)
+			kept = narrowParts(kept, n)
 		}
 	}
 	switch len(kept) {
 	case 0:
-		return anyNode.noted(note)
+		return anyNode.withNote(note)
 	case 1:
-		return kept[0].noted(note)
+		return kept[0].withNote(note)
 	}
-	return &node{shape: shapeBoth, items: kept, note: note}
+	return &typeNode{shape: shapeBoth, items: kept, note: note}
 }
 
-// noted returns n with an additional note.
-func (n *node) noted(note string) *node {
+// withNote returns n with an additional note.
+func (n *typeNode) withNote(note string) *typeNode {
 	if note == "" {
 		return n
 	}
 	c := *n
-	c.note = join(n.note, note)
+	c.note = joinNotes(n.note, note)
 	return &c
 }
 
-// narrow adds n to the parts of an intersection and removes parts that another one states more precisely: string &
+// narrowParts adds n to the parts of an intersection and removes parts that another one states more precisely: string &
 // ("a" | "b") becomes "a" | "b".
-func narrow(kept []*node, n *node) []*node {
+func narrowParts(kept []*typeNode, n *typeNode) []*typeNode {
 	for i, k := range kept {
-		if covers(k, n) {
+		if coversType(k, n) {
 			kept[i] = n
 			return kept
 		}
-		if covers(n, k) {
+		if coversType(n, k) {
 			return kept
 		}
 	}
 	return append(kept, n)
 }
 
-// covers reports whether wide contains all of narrow. It returns false in doubt.
-func covers(wide, narrow *node) bool {
-	if wide.free() && narrow.objects() {
+// coversType reports whether wide contains all of narrow. It returns false in doubt.
+func coversType(wide, narrow *typeNode) bool {
+	if wide.isAnyObject() && narrow.isAlwaysObject() {
 		return true
 	}
 	const compared = 10_000
 	if len(wide.items)*len(narrow.items) > compared {
 		return false
 	}
-	for _, n := range members(narrow) {
+	for _, n := range typeMembers(narrow) {
 		in := false
-		for _, w := range members(wide) {
-			in = in || within(n, w)
+		for _, w := range typeMembers(wide) {
+			in = in || isWithin(n, w)
 		}
 		if !in {
 			return false
@@ -229,26 +229,26 @@ func covers(wide, narrow *node) bool {
 	return true
 }
 
-// free reports whether n is any object at all.
-func (n *node) free() bool {
+// isAnyObject reports whether n is any object at all.
+func (n *typeNode) isAnyObject() bool {
 	return n.shape == shapeObject && len(n.fields) == 0 && n.index != nil && n.index.isAny()
 }
 
-// objects reports whether every value of n is an object. It returns false in doubt.
-func (n *node) objects() bool {
+// isAlwaysObject reports whether every value of n is an object. It returns false in doubt.
+func (n *typeNode) isAlwaysObject() bool {
 	switch n.shape {
 	case shapeObject:
 		return true
 	case shapeUnion:
 		for _, i := range n.items {
-			if !i.objects() {
+			if !i.isAlwaysObject() {
 				return false
 			}
 		}
 		return true
 	case shapeBoth:
 		for _, i := range n.items {
-			if i.objects() {
+			if i.isAlwaysObject() {
 				return true
 			}
 		}
@@ -256,18 +256,18 @@ func (n *node) objects() bool {
 	return false
 }
 
-func members(n *node) []*node {
+func typeMembers(n *typeNode) []*typeNode {
 	if n.shape == shapeUnion {
 		return n.items
 	}
-	return []*node{n}
+	return []*typeNode{n}
 }
 
-// flatten replaces unions within a union by their members, and likewise for intersections. Documented ones stay.
-func flatten(items []*node, s shape) []*node {
-	var out []*node
+// flattenNested replaces unions within a union by their members, and likewise for intersections. Documented ones stay.
+func flattenNested(items []*typeNode, s typeShape) []*typeNode {
+	var out []*typeNode
 	for _, n := range items {
-		if n.shape == s && n.doc.empty() && n.note == "" {
+		if n.shape == s && n.doc.isEmpty() && n.note == "" {
 			out = append(out, n.items...)
 		} else {
 			out = append(out, n)
@@ -276,7 +276,7 @@ func flatten(items []*node, s shape) []*node {
 	return out
 }
 
-func join(a, b string) string {
+func joinNotes(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}

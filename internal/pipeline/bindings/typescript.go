@@ -8,15 +8,15 @@ import (
 	"retort/internal/core"
 )
 
-// Declaration returns the TypeScript of one tool in a module of its server: the types of its input and output, and
+// ToolDeclaration returns the TypeScript of one tool in a module of its server: the types of its input and output, and
 // the function. All type names start with the tool's name, so that several tools of a server can share a file.
-func Declaration(t *core.Tool) string { return declaration(t, describe(t)) }
+func ToolDeclaration(t *core.Tool) string { return declareTool(t, buildTypes(t)) }
 
-func declaration(t *core.Tool, types *tool) string {
+func declareTool(t *core.Tool, types *toolTypes) string {
 	var p tsPrinter
-	p.b.Grow(len(t.InputSchema) + len(t.Answer()) + 2*len(t.Description))
-	p.types(types)
-	p.signatures(t, types, ";")
+	p.b.Grow(len(t.InputSchema) + len(t.AnswerSchema()) + 2*len(t.Description))
+	p.writeTypes(types)
+	p.writeSignatures(t, types, ";")
 	return p.b.String()
 }
 
@@ -27,69 +27,69 @@ type tsPrinter struct {
 	tags bool // with @param and @returns for functions
 }
 
-func (p *tsPrinter) export() {
+func (p *tsPrinter) writeExport() {
 	if !p.bare {
-		p.write("export ")
+		p.writeParts("export ")
 	}
 }
 
-func (p *tsPrinter) write(parts ...string) {
+func (p *tsPrinter) writeParts(parts ...string) {
 	for _, s := range parts {
 		p.b.WriteString(s)
 	}
 }
 
-// types writes the declarations of all types of a tool.
-func (p *tsPrinter) types(t *tool) {
-	p.declare(t.input)
+// writeTypes writes the declarations of all types of a tool.
+func (p *tsPrinter) writeTypes(t *toolTypes) {
+	p.writeType(t.input)
 	if t.output != nil {
-		p.declare(t.output)
+		p.writeType(t.output)
 	}
 	for _, n := range t.names {
-		p.declare(n)
+		p.writeType(n)
 	}
 }
 
-// declare writes one named type, as an interface if it is a plain object.
-func (p *tsPrinter) declare(n *named) {
-	p.doc(n.node.doc, 0)
+// writeType writes one named type, as an interface if it is a plain object.
+func (p *tsPrinter) writeType(n *namedType) {
+	p.writeDoc(n.node.doc, 0)
 	if n.node.shape == shapeObject {
-		p.export()
-		p.write("interface ", n.name, " ")
+		p.writeExport()
+		p.writeParts("interface ", n.name, " ")
 		if n.node.note != "" {
-			p.write(note(n.node.note), " ")
+			p.writeParts(noteComment(n.node.note), " ")
 		}
-		p.object(n.node, 0)
-		p.write("\n\n")
+		p.writeObject(n.node, 0)
+		p.writeParts("\n\n")
 		return
 	}
-	p.export()
-	p.write("type ", n.name, " = ")
-	p.node(n.node, 0, precedenceNone)
-	p.write(";\n\n")
+	p.writeExport()
+	p.writeParts("type ", n.name, " = ")
+	p.writeNode(n.node, 0, precedenceNone)
+	p.writeParts(";\n\n")
 }
 
-// signatures writes a tool's function with its overloads. Each of them ends with end.
-func (p *tsPrinter) signatures(t *core.Tool, types *tool, end string) {
+// writeSignatures writes a tool's function with its overloads. Each of them ends with end.
+func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) {
 	d := toolDoc(t)
 	if p.tags {
 		d.tags = append(d.tags, paramTag(types), returnsTag(types))
 	}
-	p.doc(d, 0)
+	p.writeDoc(d, 0)
 	optional := ""
 	if optionalInput(types.input.node) {
 		optional = "?"
 	}
-	p.write("export function ", t.TypeScript, "(input", optional, ": ", types.input.name, "): ", result(types), end, "\n")
-	if params := positional(types.input.node); params != nil {
-		p.write("export function ", t.TypeScript, "(")
-		p.parameters(types.input, params)
-		p.write("): ", result(types), end, "\n")
+	p.writeParts("export function ", t.TypeScript, "(input", optional, ": ", types.input.name, "): ", resultType(types), end, "\n")
+	if params := positionalParams(types.input.node); params != nil {
+		p.writeParts("export function ", t.TypeScript, "(")
+		p.writeParameters(types.input, params)
+		p.writeParts("): ", resultType(types), end, "\n")
 	}
 }
 
 // paramTag documents the argument of a tool's function.
-func paramTag(types *tool) string {
+func paramTag(types *toolTypes) string {
 	n := types.input.node
 	var names []string
 	for _, f := range n.fields {
@@ -99,9 +99,9 @@ func paramTag(types *tool) string {
 			names = append(names, f.name)
 		}
 	}
-	said := sentence(n.doc.text)
+	said := firstSentence(n.doc.text)
 	if said == "" && len(names) > 0 {
-		said = shorten(strings.Join(names, ", "), maxShown)
+		said = shortenText(strings.Join(names, ", "), maxShown)
 	}
 	if said == "" {
 		said = "The arguments"
@@ -110,19 +110,19 @@ func paramTag(types *tool) string {
 }
 
 // returnsTag documents the result of a tool's function.
-func returnsTag(types *tool) string {
+func returnsTag(types *toolTypes) string {
 	switch {
 	case types.output == nil:
 		return "@returns What the tool answers, of a type that it does not declare"
-	case sentence(types.output.node.doc.text) != "":
-		return "@returns " + sentence(types.output.node.doc.text)
+	case firstSentence(types.output.node.doc.text) != "":
+		return "@returns " + firstSentence(types.output.node.doc.text)
 	}
 	return "@returns " + types.output.name
 }
 
 // toolDoc returns the documentation of a tool.
-func toolDoc(t *core.Tool) doc {
-	d := doc{text: t.Description}
+func toolDoc(t *core.Tool) typeDoc {
+	d := typeDoc{text: t.Description}
 	if d.text == "" {
 		d.text = t.Title
 	}
@@ -136,16 +136,16 @@ func toolDoc(t *core.Tool) doc {
 	return d
 }
 
-func result(types *tool) string {
+func resultType(types *toolTypes) string {
 	if types.output == nil {
 		return "Promise<any>"
 	}
 	return "Promise<" + types.output.name + ">"
 }
 
-// parameters writes positional parameters. An optional one before a required one must be passed, if only as
+// writeParameters writes positional parameters. An optional one before a required one must be passed, if only as
 // undefined.
-func (p *tsPrinter) parameters(input *named, params []param) {
+func (p *tsPrinter) writeParameters(input *namedType, params []positionalParam) {
 	needed := 0
 	for i, q := range params {
 		if q.required {
@@ -154,35 +154,35 @@ func (p *tsPrinter) parameters(input *named, params []param) {
 	}
 	for i, q := range params {
 		if i > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		p.write(q.ident)
+		p.writeParts(q.ident)
 		if i >= needed {
-			p.write("?")
+			p.writeParts("?")
 		}
-		p.write(": ")
+		p.writeParts(": ")
 		p.parameterType(input, q)
 		if i < needed && !q.required {
-			p.write(" | undefined")
+			p.writeParts(" | undefined")
 		}
 	}
 }
 
-func (p *tsPrinter) parameterType(input *named, q param) {
+func (p *tsPrinter) parameterType(input *namedType, q positionalParam) {
 	const short = 60
-	if text, ok := inline(q.node, short); ok {
+	if text, ok := inlineType(q.node, short); ok {
 		if q.node.shape == shapeBoth {
 			text = "(" + text + ")"
 		}
-		p.write(text)
+		p.writeParts(text)
 		return
 	}
-	p.write(input.name, "[", quote(q.name), "]")
+	p.writeParts(input.name, "[", quoteString(q.name), "]")
 }
 
-// doc writes a documentation comment, followed by the line's indentation.
-func (p *tsPrinter) doc(d doc, indent int) {
-	text := lines(d.text)
+// writeDoc writes a documentation comment, followed by the line's indentation.
+func (p *tsPrinter) writeDoc(d typeDoc, indent int) {
+	text := plainLines(d.text)
 	for _, tag := range d.tags {
 		text = append(text, oneLine(tag))
 	}
@@ -190,182 +190,182 @@ func (p *tsPrinter) doc(d doc, indent int) {
 		return
 	}
 	if joined := strings.Join(text, " "); len(text) == 1 || len(joined) <= 100 && len(text)-len(d.tags) <= 1 {
-		p.write("/** ", inComment(joined), " */")
-		p.line(indent)
+		p.writeParts("/** ", inComment(joined), " */")
+		p.newLine(indent)
 		return
 	}
-	p.write("/**")
+	p.writeParts("/**")
 	for _, line := range text {
-		p.line(indent)
-		p.write(strings.TrimRight(" * "+inComment(line), " "))
+		p.newLine(indent)
+		p.writeParts(strings.TrimRight(" * "+inComment(line), " "))
 	}
-	p.line(indent)
-	p.write(" */")
-	p.line(indent)
+	p.newLine(indent)
+	p.writeParts(" */")
+	p.newLine(indent)
 }
 
-func (p *tsPrinter) line(indent int) {
-	p.write("\n")
+func (p *tsPrinter) newLine(indent int) {
+	p.writeParts("\n")
 	for range indent {
-		p.write("  ")
+		p.writeParts("  ")
 	}
 }
 
-// precedence says how tightly the surrounding syntax binds a type.
-type precedence int
+// typePrecedence says how tightly the surrounding syntax binds a type.
+type typePrecedence int
 
 const (
-	precedenceNone  precedence = iota
-	precedenceBoth             // a part of an intersection
-	precedenceArray            // the element before []
+	precedenceNone  typePrecedence = iota
+	precedenceBoth                 // a part of an intersection
+	precedenceArray                // the element before []
 )
 
-// node writes a type at an indentation, over several lines if necessary.
-func (p *tsPrinter) node(n *node, indent int, around precedence) {
+// writeNode writes a type at an indentation, over several lines if necessary.
+func (p *tsPrinter) writeNode(n *typeNode, indent int, around typePrecedence) {
 	const width = 90
-	if text, ok := inline(n, width); ok && (n.shape != shapeObject || len(n.fields) < 4) {
+	if text, ok := inlineType(n, width); ok && (n.shape != shapeObject || len(n.fields) < 4) {
 		if needsParentheses(n, around) {
 			text = "(" + text + ")"
 		}
-		p.write(text)
+		p.writeParts(text)
 		return
 	}
 	if needsParentheses(n, around) {
-		p.write("(")
-		defer p.write(")")
+		p.writeParts("(")
+		defer p.writeParts(")")
 	}
 	switch n.shape {
 	case shapeArray:
-		p.node(n.items[0], indent, precedenceArray)
-		p.write("[]")
+		p.writeNode(n.items[0], indent, precedenceArray)
+		p.writeParts("[]")
 	case shapeTuple:
-		p.tuple(n, indent)
+		p.writeTuple(n, indent)
 	case shapeObject:
-		p.object(n, indent)
+		p.writeObject(n, indent)
 	case shapeUnion:
-		p.list(n.items, " | ", indent, precedenceNone)
+		p.writeList(n.items, " | ", indent, precedenceNone)
 	case shapeBoth:
-		p.list(n.items, " & ", indent, precedenceBoth)
+		p.writeList(n.items, " & ", indent, precedenceBoth)
 	default:
-		p.write(atom(n))
+		p.writeParts(atomType(n))
 	}
 	if n.note != "" {
-		p.write(" ", note(n.note))
+		p.writeParts(" ", noteComment(n.note))
 	}
 }
 
-// list writes the parts of a union or intersection. If one of them is documented, each is on its own line, after its
+// writeList writes the parts of a union or intersection. If one of them is documented, each is on its own line, after its
 // comment.
-func (p *tsPrinter) list(items []*node, operator string, indent int, around precedence) {
-	apart := slices.ContainsFunc(items, func(n *node) bool { return remark(n) != "" })
+func (p *tsPrinter) writeList(items []*typeNode, operator string, indent int, around typePrecedence) {
+	apart := slices.ContainsFunc(items, func(n *typeNode) bool { return partRemark(n) != "" })
 	for i, item := range items {
 		switch {
 		case apart:
 			if i > 0 {
-				p.line(indent + 1)
-				p.write(strings.TrimLeft(operator, " "))
+				p.newLine(indent + 1)
+				p.writeParts(strings.TrimLeft(operator, " "))
 			}
-			if r := remark(item); r != "" {
-				p.write(r, " ")
+			if r := partRemark(item); r != "" {
+				p.writeParts(r, " ")
 			}
-			p.node(item, indent+1, around)
+			p.writeNode(item, indent+1, around)
 		case i > 0:
-			p.write(operator)
+			p.writeParts(operator)
 			fallthrough
 		default:
-			p.node(item, indent, around)
+			p.writeNode(item, indent, around)
 		}
 	}
 }
 
-// remark returns the documentation of a part of a type, as a comment on one line.
-func remark(n *node) string {
-	text := join(oneLine(n.doc.text), strings.Join(n.doc.tags, " "))
+// partRemark returns the documentation of a part of a type, as a comment on one line.
+func partRemark(n *typeNode) string {
+	text := joinNotes(oneLine(n.doc.text), strings.Join(n.doc.tags, " "))
 	if text == "" {
 		return ""
 	}
 	return "/** " + inComment(oneLine(text)) + " */"
 }
 
-func (p *tsPrinter) tuple(n *node, indent int) {
-	p.write("[")
+func (p *tsPrinter) writeTuple(n *typeNode, indent int) {
+	p.writeParts("[")
 	for i, item := range n.items {
 		if i > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		if remark := remark(item); remark != "" {
-			p.write(remark, " ")
+		if remark := partRemark(item); remark != "" {
+			p.writeParts(remark, " ")
 		}
-		p.node(item, indent, optionalPrecedence(i >= n.least))
+		p.writeNode(item, indent, optionalPrecedence(i >= n.least))
 		if i >= n.least {
-			p.write("?")
+			p.writeParts("?")
 		}
 	}
 	if n.rest != nil {
 		if len(n.items) > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		p.write("...")
-		p.node(n.rest, indent, precedenceArray)
-		p.write("[]")
+		p.writeParts("...")
+		p.writeNode(n.rest, indent, precedenceArray)
+		p.writeParts("[]")
 	}
-	p.write("]")
+	p.writeParts("]")
 }
 
-func optionalPrecedence(optional bool) precedence {
+func optionalPrecedence(optional bool) typePrecedence {
 	if optional {
 		return precedenceArray
 	}
 	return precedenceNone
 }
 
-func (p *tsPrinter) object(n *node, indent int) {
-	p.write("{")
+func (p *tsPrinter) writeObject(n *typeNode, indent int) {
+	p.writeParts("{")
 	for _, f := range n.fields {
-		p.line(indent + 1)
-		p.doc(f.node.doc, indent+1)
-		p.write(key(f))
-		p.node(f.node, indent+1, precedenceNone)
-		p.write(";")
+		p.newLine(indent + 1)
+		p.writeDoc(f.node.doc, indent+1)
+		p.writeParts(propertyKey(f))
+		p.writeNode(f.node, indent+1, precedenceNone)
+		p.writeParts(";")
 	}
 	if n.index != nil {
-		p.line(indent + 1)
-		p.write("[key: string]: ")
+		p.newLine(indent + 1)
+		p.writeParts("[key: string]: ")
 		if len(n.fields) == 0 {
-			p.node(n.index, indent+1, precedenceNone)
+			p.writeNode(n.index, indent+1, precedenceNone)
 		} else {
-			p.write(indexType(n))
+			p.writeParts(indexType(n))
 		}
-		p.write(";")
+		p.writeParts(";")
 	}
 	if len(n.fields) > 0 || n.index != nil {
-		p.line(indent)
+		p.newLine(indent)
 	}
-	p.write("}")
+	p.writeParts("}")
 }
 
-// key returns a property's name in front of its type.
-func key(f field) string {
+// propertyKey returns a property's name in front of its type.
+func propertyKey(f objectField) string {
 	name := f.name
 	if !isIdentifier(name) {
-		name = quote(name)
+		name = quoteString(name)
 	}
 	if f.required {
 		return name + ": "
 	}
-	if inherited[f.name] {
+	if inheritedMembers[f.name] {
 		// Every object has a function of this name, so that {} would not fit.
 		return name + "?: Function | "
 	}
 	return name + "?: "
 }
 
-// inherited lists the members that objects inherit from Object.
-var inherited = map[string]bool{"constructor": true, "toString": true, "toLocaleString": true, "valueOf": true, "hasOwnProperty": true, "isPrototypeOf": true, "propertyIsEnumerable": true}
+// inheritedMembers lists the members that objects inherit from Object.
+var inheritedMembers = map[string]bool{"constructor": true, "toString": true, "toLocaleString": true, "valueOf": true, "hasOwnProperty": true, "isPrototypeOf": true, "propertyIsEnumerable": true}
 
 // indexType returns the type of an index signature. TypeScript requires that it includes the types of all declared
 // properties.
-func indexType(n *node) string {
+func indexType(n *typeNode) string {
 	const few, short = 6, 160
 	others, ok := bareInline(n.index, short)
 	if n.index.isAny() {
@@ -377,14 +377,14 @@ func indexType(n *node) string {
 		if ok = ok && fits && len(types) < few; !ok {
 			break
 		}
-		for _, t := range alternatives(f, text) {
+		for _, t := range alternativeTexts(f, text) {
 			if !slices.Contains(types, t) {
 				types = append(types, t)
 			}
 		}
 	}
 	if !ok {
-		return "any " + note("the declared ones and "+others)
+		return "any " + noteComment("the declared ones and "+others)
 	}
 	for i, t := range types {
 		if strings.ContainsAny(t, "&|") {
@@ -394,145 +394,145 @@ func indexType(n *node) string {
 	return strings.Join(types, " | ")
 }
 
-func alternatives(f field, text string) []string {
+func alternativeTexts(f objectField, text string) []string {
 	if f.required {
 		return []string{text}
 	}
 	return []string{text, "undefined"}
 }
 
-// inline returns a type on one line, if it contains no documentation and has at most width bytes.
-func inline(n *node, width int) (string, bool) {
-	w := inliner{left: width}
-	w.node(n, precedenceNone)
+// inlineType returns a type on one line, if it contains no documentation and has at most width bytes.
+func inlineType(n *typeNode, width int) (string, bool) {
+	w := inlinePrinter{left: width}
+	w.writeNode(n, precedenceNone)
 	return w.b.String(), w.left >= 0
 }
 
 // bareInline returns a type on one line without its documentation, cut to width.
-func bareInline(n *node, width int) (string, bool) {
-	w := inliner{left: width, bare: true}
-	w.node(n, precedenceNone)
+func bareInline(n *typeNode, width int) (string, bool) {
+	w := inlinePrinter{left: width, bare: true}
+	w.writeNode(n, precedenceNone)
 	return strings.TrimSpace(w.b.String()), w.left >= 0
 }
 
-// inliner writes a type on one line and stops once it is too long.
-type inliner struct {
+// inlinePrinter writes a type on one line and stops once it is too long.
+type inlinePrinter struct {
 	b    strings.Builder
 	left int
 	bare bool // without documentation
 }
 
-// refuses reports whether a part cannot be written on one line.
-func (w *inliner) refuses(n *node) bool {
-	if !w.bare && !n.doc.empty() {
+// rejectsNode reports whether a part cannot be written on one line.
+func (w *inlinePrinter) rejectsNode(n *typeNode) bool {
+	if !w.bare && !n.doc.isEmpty() {
 		w.left = -1
 	}
 	return w.left < 0
 }
 
-func (w *inliner) write(s string) {
+func (w *inlinePrinter) writeText(s string) {
 	if w.left -= len(s); w.left >= 0 {
 		w.b.WriteString(s)
 	}
 }
 
-func (w *inliner) node(n *node, around precedence) {
+func (w *inlinePrinter) writeNode(n *typeNode, around typePrecedence) {
 	if w.left < 0 {
 		return
 	}
 	if needsParentheses(n, around) {
-		w.write("(")
-		defer w.write(")")
+		w.writeText("(")
+		defer w.writeText(")")
 	}
 	switch n.shape {
 	case shapeArray:
-		w.node(n.items[0], precedenceArray)
-		w.write("[]")
+		w.writeNode(n.items[0], precedenceArray)
+		w.writeText("[]")
 	case shapeTuple:
-		w.tuple(n)
+		w.writeTuple(n)
 	case shapeObject:
-		w.object(n)
+		w.writeObject(n)
 	case shapeUnion:
-		w.list(n.items, " | ", precedenceNone)
+		w.writeList(n.items, " | ", precedenceNone)
 	case shapeBoth:
-		w.list(n.items, " & ", precedenceBoth)
+		w.writeList(n.items, " & ", precedenceBoth)
 	default:
-		w.write(atom(n))
+		w.writeText(atomType(n))
 	}
 	if n.note != "" {
-		w.write(" " + note(n.note))
+		w.writeText(" " + noteComment(n.note))
 	}
 }
 
-func (w *inliner) list(items []*node, operator string, around precedence) {
+func (w *inlinePrinter) writeList(items []*typeNode, operator string, around typePrecedence) {
 	for i, item := range items {
 		if i > 0 {
-			w.write(operator)
+			w.writeText(operator)
 		}
-		if w.refuses(item) {
+		if w.rejectsNode(item) {
 			return
 		}
-		w.node(item, around)
+		w.writeNode(item, around)
 	}
 }
 
-func (w *inliner) tuple(n *node) {
-	w.write("[")
+func (w *inlinePrinter) writeTuple(n *typeNode) {
+	w.writeText("[")
 	for i, item := range n.items {
 		if i > 0 {
-			w.write(", ")
+			w.writeText(", ")
 		}
-		if w.refuses(item) {
+		if w.rejectsNode(item) {
 			return
 		}
-		w.node(item, optionalPrecedence(i >= n.least))
+		w.writeNode(item, optionalPrecedence(i >= n.least))
 		if i >= n.least {
-			w.write("?")
+			w.writeText("?")
 		}
 	}
 	if n.rest != nil {
 		if len(n.items) > 0 {
-			w.write(", ")
+			w.writeText(", ")
 		}
-		w.write("...")
-		w.node(n.rest, precedenceArray)
-		w.write("[]")
+		w.writeText("...")
+		w.writeNode(n.rest, precedenceArray)
+		w.writeText("[]")
 	}
-	w.write("]")
+	w.writeText("]")
 }
 
-func (w *inliner) object(n *node) {
-	if n.free() {
-		w.write("Record<string, any>")
+func (w *inlinePrinter) writeObject(n *typeNode) {
+	if n.isAnyObject() {
+		w.writeText("Record<string, any>")
 		return
 	}
-	w.write("{")
+	w.writeText("{")
 	for i, f := range n.fields {
-		if w.refuses(f.node) {
+		if w.rejectsNode(f.node) {
 			return
 		}
 		if i > 0 {
-			w.write(";")
+			w.writeText(";")
 		}
-		w.write(" " + key(f))
-		w.node(f.node, precedenceNone)
+		w.writeText(" " + propertyKey(f))
+		w.writeNode(f.node, precedenceNone)
 	}
 	if n.index != nil {
 		if len(n.fields) > 0 {
-			w.write(";")
+			w.writeText(";")
 		}
-		w.write(" [key: string]: ")
+		w.writeText(" [key: string]: ")
 		if len(n.fields) == 0 {
-			w.node(n.index, precedenceNone)
+			w.writeNode(n.index, precedenceNone)
 		} else {
-			w.write(indexType(n))
+			w.writeText(indexType(n))
 		}
 	}
-	w.write(" }")
+	w.writeText(" }")
 }
 
-// atom returns a type without parts in TypeScript's syntax.
-func atom(n *node) string {
+// atomType returns a type without parts in TypeScript's syntax.
+func atomType(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:
 		return "never"
@@ -545,8 +545,8 @@ func atom(n *node) string {
 	case shapeString:
 		return sealedName(n.sealed)
 	case shapeLiteral:
-		if n.literal.is(jsonString) {
-			return quote(n.literal.text)
+		if n.literal.hasKind(jsonString) {
+			return quoteString(n.literal.text)
 		}
 		return n.literal.text
 	case shapeRef:
@@ -556,7 +556,7 @@ func atom(n *node) string {
 }
 
 // needsParentheses reports whether a type needs parentheses in its place.
-func needsParentheses(n *node, around precedence) bool {
+func needsParentheses(n *typeNode, around typePrecedence) bool {
 	switch n.shape {
 	case shapeUnion:
 		return around >= precedenceBoth

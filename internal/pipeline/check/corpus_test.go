@@ -19,7 +19,7 @@ import (
 func TestCorpus(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
 	levels := []rules.Level{rules.Permissive, rules.Standard, rules.Strict, rules.Maximum}
-	var gates []*Gate
+	var gates []*ProgramChecker
 	for _, l := range levels {
 		gates = append(gates, newGate(t, p, l))
 	}
@@ -39,7 +39,7 @@ func TestCorpus(t *testing.T) {
 		var refused, ruled [4]int
 		for _, f := range archive.Files {
 			for k, g := range gates {
-				_, refusal := g.Check(context.Background(), core.Request{Code: string(f.Data), Language: language(f.Name), Name: f.Name}, tools, nil)
+				_, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: string(f.Data), Language: language(f.Name), Name: f.Name}, tools, nil)
 				if refusal != nil {
 					refused[k]++
 				}

@@ -20,12 +20,12 @@ import (
 
 // Verdict holds a program that may run. For a program that may not, Check returns a *core.Error instead.
 type Verdict struct {
-	Program  core.Program // complete but for ID and Limits
-	Runtime  string       // that the program needs: "quickjs", "python"
-	Tools    []*core.Tool // that the program can reach; all of them if Unknown
-	Unknown  bool         // the program computes which tools it calls
+	Program  core.CheckedProgram // complete but for ID and Limits
+	Runtime  string              // that the program needs: "quickjs", "python"
+	Tools    []*core.Tool        // that the program can reach; all of them if Unknown
+	Unknown  bool                // the program computes which tools it calls
 	Warnings []string
-	Risk     rules.Risk // the risk, for those who decide whether it runs
+	Risk     rules.ProgramRisk // the risk, for those who decide whether it runs
 
 	// Skills lists the checked skills that the program uses, directly or through other skills. The program runs with
 	// exactly this code.
@@ -37,8 +37,8 @@ type Verdict struct {
 	reports []rules.Report // on its skills
 }
 
-// Gate checks programs. It is safe for concurrent use.
-type Gate struct {
+// ProgramChecker checks programs. It is safe for concurrent use.
+type ProgramChecker struct {
 	typescript *typescript.Checker
 	python     *python.Checker // nil if nothing parses Python here
 	level      rules.Level
@@ -47,15 +47,15 @@ type Gate struct {
 
 // Options configures how programs are judged.
 type Options struct {
-	Start   typescript.Start         // makes the processes of the TypeScript compiler, which end with Close
-	Parser  python.Parser            // parses Python; without one, programs in Python are refused
-	Level   rules.Level              // how strictly
-	Trusted func(server string) bool // whether a server's hints may lower the effect of its tools; nil trusts none
+	Start   typescript.ProcessStarter // makes the processes of the TypeScript compiler, which end with Close
+	Parser  python.CodeParser         // parses Python; without one, programs in Python are refused
+	Level   rules.Level               // how strictly
+	Trusted func(server string) bool  // whether a server's hints may lower the effect of its tools; nil trusts none
 }
 
 // New returns a Gate with these options.
-func New(o Options) *Gate {
-	g := &Gate{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
+func New(o Options) *ProgramChecker {
+	g := &ProgramChecker{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
 	if o.Parser != nil {
 		g.python = python.New(o.Parser)
 	}
@@ -63,18 +63,18 @@ func New(o Options) *Gate {
 }
 
 // Warm starts the compiler, which takes about 50 ms.
-func (g *Gate) Warm() { g.typescript.Warm() }
+func (g *ProgramChecker) Warm() { g.typescript.Warm() }
 
 // Close ends the compiler's processes.
-func (g *Gate) Close() error { return g.typescript.Close() }
+func (g *ProgramChecker) Close() error { return g.typescript.Close() }
 
 // Check checks the program of req against the tools it may see and the skills it may import. A nil skills has none.
-func (g *Gate) Check(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
+func (g *ProgramChecker) Check(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (Verdict, *core.Error) {
 	switch req.Language {
 	case core.TypeScript, core.JavaScript:
-		return g.script(ctx, req, tools, skills)
+		return g.checkTypeScript(ctx, req, tools, skills)
 	case core.Python:
-		return g.snake(ctx, req, tools, skills)
+		return g.checkPython(ctx, req, tools, skills)
 	}
 	return Verdict{}, core.Errorf(core.KindInvalidArguments, "gate", "there is no language %q", req.Language).
 		WithHint("language is typescript, javascript or python")
@@ -84,17 +84,17 @@ func notBuilt(what string) *core.Error {
 	return core.Errorf(core.KindPolicy, "gate", "%s is not built in this version of Retort", what)
 }
 
-func (g *Gate) script(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
+func (g *ProgramChecker) checkTypeScript(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (Verdict, *core.Error) {
 	name := req.Name
 	if name == "" {
 		name = "program.ts"
 	}
-	checked, refusal := g.typescript.Check(ctx, typescript.Source{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills}, tools)
+	checked, refusal := g.typescript.Check(ctx, typescript.ProgramSource{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
 	v := Verdict{
-		Program:  core.Program{Name: name, Language: core.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
+		Program:  core.CheckedProgram{Name: name, Language: core.JavaScript, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  cmp.Or(req.Runtime, "quickjs"),
 		Tools:    checked.Tools,
 		Unknown:  checked.Unknown,
@@ -102,13 +102,13 @@ func (g *Gate) script(ctx context.Context, req core.Request, tools *core.Toolset
 		locate:   checked.Locate,
 	}
 	for _, s := range checked.Skills {
-		v.add(s.Passed)
+		v.addSkill(s.CheckedSkill)
 	}
-	v.Risk = g.riskOf(rules.Join(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
+	v.Risk = g.riskOf(rules.JoinReports(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
 	return v, nil
 }
 
-func (g *Gate) snake(ctx context.Context, req core.Request, tools *core.Toolset, skills source.Library) (Verdict, *core.Error) {
+func (g *ProgramChecker) checkPython(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (Verdict, *core.Error) {
 	if g.python == nil {
 		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
 	}
@@ -116,12 +116,12 @@ func (g *Gate) snake(ctx context.Context, req core.Request, tools *core.Toolset,
 	if name == "" {
 		name = "program.py"
 	}
-	checked, refusal := g.python.Check(ctx, python.Source{Code: req.Code, Level: g.level, Skills: skills}, tools)
+	checked, refusal := g.python.Check(ctx, python.ProgramSource{Code: req.Code, Level: g.level, Skills: skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
 	v := Verdict{
-		Program:  core.Program{Name: name, Language: core.Python, Code: checked.Code, Namespaces: checked.Namespaces},
+		Program:  core.CheckedProgram{Name: name, Language: core.Python, Code: checked.Code, Namespaces: checked.Namespaces},
 		Runtime:  "python",
 		Tools:    checked.Tools,
 		Unknown:  checked.Unknown,
@@ -129,14 +129,14 @@ func (g *Gate) snake(ctx context.Context, req core.Request, tools *core.Toolset,
 		locate:   checked.Locate,
 	}
 	for _, s := range checked.Skills {
-		v.add(s.Passed)
+		v.addSkill(s.CheckedSkill)
 	}
-	v.Risk = g.riskOf(rules.Join(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
+	v.Risk = g.riskOf(rules.JoinReports(checked.Report, v.reports), tools, checked.Tools, checked.Unknown)
 	return v, nil
 }
 
-// add adds a skill to a program.
-func (v *Verdict) add(s source.Passed) {
+// addSkill adds a skill to a program.
+func (v *Verdict) addSkill(s source.CheckedSkill) {
 	v.Skills = append(v.Skills, s.Skill)
 	v.Program.Modules = append(v.Program.Modules, s.Module)
 	v.reports = append(v.reports, s.Report)
@@ -146,8 +146,8 @@ func (v *Verdict) add(s source.Passed) {
 	v.inside[s.Module.File] = s.Locate
 }
 
-// Locate converts the positions of an error from the evaluated code to the program as it was written.
-func (v Verdict) Locate(e *core.Error) *core.Error {
+// LocateError converts the positions of an error from the evaluated code to the program as it was written.
+func (v Verdict) LocateError(e *core.Error) *core.Error {
 	if e == nil || v.locate == nil {
 		return e
 	}
@@ -155,17 +155,17 @@ func (v Verdict) Locate(e *core.Error) *core.Error {
 	if c.Line > 0 {
 		c.Line, c.Column = v.locate(e.Line, e.Column)
 	}
-	c.Stack = v.frames(e.Stack)
+	c.Stack = v.locateFrames(e.Stack)
 	return &c
 }
 
-var position = regexp.MustCompile(`(skills/[a-z0-9-]+/skill\.(?:ts|py))?:(\d+):(\d+)`)
+var positionPattern = regexp.MustCompile(`(skills/[a-z0-9-]+/skill\.(?:ts|py))?:(\d+):(\d+)`)
 
-func (v Verdict) frames(stack string) string {
+func (v Verdict) locateFrames(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i, line := range lines {
-		lines[i] = position.ReplaceAllStringFunc(line, func(found string) string {
-			m := position.FindStringSubmatch(found)
+		lines[i] = positionPattern.ReplaceAllStringFunc(line, func(found string) string {
+			m := positionPattern.FindStringSubmatch(found)
 			l, _ := strconv.Atoi(m[2])
 			c, _ := strconv.Atoi(m[3])
 			locate := v.locate

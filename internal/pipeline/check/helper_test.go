@@ -27,7 +27,7 @@ func inside() (io.ReadWriteCloser, error) {
 }
 
 // newGate is a gate of a level that parses with p, which may be nil.
-func newGate(t testing.TB, p python.Parser, level rules.Level) *Gate {
+func newGate(t testing.TB, p python.CodeParser, level rules.Level) *ProgramChecker {
 	g := New(Options{Start: inside, Parser: p, Level: level})
 	t.Cleanup(func() { _ = g.Close() })
 	return g
@@ -37,7 +37,7 @@ func newGate(t testing.TB, p python.Parser, level rules.Level) *Gate {
 // is what hostile programs hope for.
 func demoTools(t testing.TB) *core.Toolset {
 	t.Helper()
-	var servers []*core.Server
+	var servers []*core.ToolServer
 	var names []string
 	for _, name := range []string{"calendar", "chat", "crm", "database", "drive", "files", "issues", "mail", "sheets"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "devel", "demo", "tools", name+".json"))
@@ -56,7 +56,7 @@ func demoTools(t testing.TB) *core.Toolset {
 	return core.NewToolset(servers)
 }
 
-func serverOf(t testing.TB, name string, text []byte) *core.Server {
+func serverOf(t testing.TB, name string, text []byte) *core.ToolServer {
 	t.Helper()
 	var list []*core.Tool
 	var whole struct{ Tools []*core.Tool }
@@ -75,7 +75,7 @@ func serverOf(t testing.TB, name string, text []byte) *core.Server {
 	for _, tool := range list {
 		tool.TypeScript, tool.Python = assigned[tool.Name].TypeScript, assigned[tool.Name].Python
 	}
-	return &core.Server{Name: name, Tools: list}
+	return &core.ToolServer{Name: name, Tools: list}
 }
 
 // language is that of a program in a file.

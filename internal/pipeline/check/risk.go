@@ -7,20 +7,20 @@ import (
 )
 
 // riskOf weighs the tools that a program can call and the rules' findings.
-func (g *Gate) riskOf(r rules.Report, tools *core.Toolset, reached []*core.Tool, unknown bool) rules.Risk {
+func (g *ProgramChecker) riskOf(r rules.Report, tools *core.Toolset, reached []*core.Tool, unknown bool) rules.ProgramRisk {
 	loops := map[*core.Tool]bool{}
 	for _, c := range r.Impact.Calls {
-		if t, ok := tools.Tool(c.Name); ok {
+		if t, ok := tools.FindTool(c.Name); ok {
 			loops[t] = loops[t] || c.Loop
 		}
 	}
-	uses := make([]rules.Use, 0, len(reached))
+	uses := make([]rules.UsedTool, 0, len(reached))
 	for _, t := range reached {
-		uses = append(uses, rules.Use{Tool: tools.Qualified(t), Effect: g.effect(t), Loop: loops[t] || unknown})
+		uses = append(uses, rules.UsedTool{Tool: tools.QualifiedName(t), Effect: g.toolEffect(t), Loop: loops[t] || unknown})
 	}
-	return rules.Weigh(r, uses, unknown)
+	return rules.WeighRisk(r, uses, unknown)
 }
 
-func (g *Gate) effect(t *core.Tool) core.Effect {
+func (g *ProgramChecker) toolEffect(t *core.Tool) core.EffectInfo {
 	return effect.OfTool(t, g.trusted != nil && g.trusted(t.Server))
 }

@@ -14,7 +14,7 @@ import (
 
 // weighed tells of a risk in one line: score, level, the tools that do more than
 // read with * for those in loops, files and hosts.
-func weighed(r rules.Risk) string {
+func weighed(r rules.ProgramRisk) string {
 	var uses []string
 	for _, u := range r.Uses {
 		mark := ""
@@ -69,7 +69,7 @@ func TestRisk(t *testing.T) {
 		{core.Python, "with open('a.csv', 'w') as f: f.write(read_file('b.csv'))", "3 low b.csv a.csv"},
 		{core.Python, "result = getattr(crm, 'create_' + 'record')", "60 high 6"},
 	} {
-		verdict, refusal := g.Check(context.Background(), core.Request{Code: c.code, Language: c.language}, tools, nil)
+		verdict, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: c.code, Language: c.language}, tools, nil)
 		if refusal != nil {
 			t.Errorf("%s: %s", c.code, refusal.Message)
 			continue
@@ -84,7 +84,7 @@ func TestTrust(t *testing.T) {
 	tools := demoTools(t)
 	for _, trusted := range []bool{false, true} {
 		g := New(Options{Start: inside, Trusted: func(server string) bool { return trusted && server == "chat" }})
-		verdict, refusal := g.Check(context.Background(), core.Request{Code: "await chat.sendMessage({ channel: 'x', text: 'y' })", Language: core.TypeScript}, tools, nil)
+		verdict, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: "await chat.sendMessage({ channel: 'x', text: 'y' })", Language: core.TypeScript}, tools, nil)
 		if refusal != nil {
 			t.Fatal(refusal)
 		}

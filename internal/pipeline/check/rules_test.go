@@ -15,8 +15,8 @@ import (
 func TestExamples(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
 	g := newGate(t, p, rules.Maximum)
-	for _, r := range rules.Rules() {
-		for _, list := range [][]rules.Example{r.Fires, r.Passes} {
+	for _, r := range rules.AllRules() {
+		for _, list := range [][]rules.RuleExample{r.Fires, r.Passes} {
 			for _, e := range list {
 				found := findings(t, g, e, tools)
 				fires := slices.ContainsFunc(found, func(f rules.Finding) bool { return f.Rule == r.ID })
@@ -29,14 +29,14 @@ func TestExamples(t *testing.T) {
 }
 
 // findings are what the rules say of an example, whatever else is wrong with it.
-func findings(t *testing.T, g *Gate, e rules.Example, tools *core.Toolset) []rules.Finding {
+func findings(t *testing.T, g *ProgramChecker, e rules.RuleExample, tools *core.Toolset) []rules.Finding {
 	t.Helper()
 	var report rules.Report
 	var refusal *core.Error
 	if e.Language == rules.Python {
 		report, refusal = g.python.Judge(context.Background(), e.Code)
 	} else {
-		report, refusal = g.typescript.Judge(context.Background(), typescript.Source{Code: e.Code, Language: core.TypeScript})
+		report, refusal = g.typescript.Judge(context.Background(), typescript.ProgramSource{Code: e.Code, Language: core.TypeScript})
 	}
 	if refusal != nil {
 		t.Errorf("%s\n%s", refusal.Message, e.Code)

@@ -15,14 +15,14 @@ import (
 // shelf is a library in memory: files by name.ts or name.py.
 type shelf map[string]string
 
-func (s shelf) Skill(name string, lang core.Language) (core.Skill, *core.Error) {
+func (s shelf) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
 	file := name + ".ts"
 	if lang == core.Python {
 		file = name + ".py"
 	}
 	code, ok := s[file]
 	if !ok {
-		return source.NoSkills{}.Skill(name, lang)
+		return source.NoSkills{}.FindSkill(name, lang)
 	}
 	return core.Skill{Name: name, Language: lang, Code: code}, nil
 }
@@ -78,7 +78,7 @@ func TestSkillsOfPrograms(t *testing.T) {
 		{core.Python, "import skills", "type 1:8 skills are named one by one"},
 		{core.Python, "from skills import *", "type 1:20 skills are named one by one"},
 	} {
-		verdict, refusal := g.Check(context.Background(), core.Request{Code: c.code, Language: c.language}, tools, shelved)
+		verdict, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: c.code, Language: c.language}, tools, shelved)
 		got := ""
 		if refusal != nil {
 			got = fmt.Sprintf("%s %d:%d %s", refusal.Kind, refusal.Line, refusal.Column, strings.SplitN(refusal.Message, "\n", 2)[0])
@@ -101,7 +101,7 @@ func TestSkillsAreJudged(t *testing.T) {
 	g := New(Options{Start: inside, Parser: p, Level: rules.Strict})
 	t.Cleanup(func() { _ = g.Close() })
 	for lang, code := range map[core.Language]string{core.TypeScript: "import { f } from './skills/evil'; f('1')", core.Python: "from skills.evil import f\nf('1')"} {
-		_, refusal := g.Check(context.Background(), core.Request{Code: code, Language: lang}, tools, shelved)
+		_, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: code, Language: lang}, tools, shelved)
 		if refusal == nil || refusal.Kind != core.KindPolicy || refusal.Skill != "evil" {
 			t.Errorf("%s: %+v", lang, refusal)
 		}
@@ -125,7 +125,7 @@ func TestExamine(t *testing.T) {
 		{core.Skill{Name: "x", Language: core.Python, Code: "def f(): pass\nif f():\n    return 1"}, "syntax 3:5 return outside of functions, in a skill"},
 		{core.Skill{Name: "x", Language: core.TypeScript, Code: "\nexport const f = () => drive.nothing()"}, "tool_not_found 2:30 drive has no tool \"nothing\""},
 	} {
-		e, refusal := g.Examine(context.Background(), c.skill, tools, shelved)
+		e, refusal := g.ExamineSkill(context.Background(), c.skill, tools, shelved)
 		got := ""
 		if refusal != nil {
 			got = fmt.Sprintf("%s %d:%d %s", refusal.Kind, refusal.Line, refusal.Column, refusal.Message)
@@ -149,7 +149,7 @@ func TestExamine(t *testing.T) {
 			}
 			var calls []string
 			for _, t := range e.Tools {
-				calls = append(calls, tools.Qualified(t))
+				calls = append(calls, tools.QualifiedName(t))
 			}
 			got += fmt.Sprintf("uses %v calls %v", e.Uses, calls)
 		}

@@ -14,60 +14,60 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Answers stores answers of servers for a while, as programs saw them.
-type Answers interface {
+// AnswerStore stores answers of servers for a while, as programs saw them.
+type AnswerStore interface {
 	Get(server, key string) (json.RawMessage, bool)
 	Put(server, key string, value json.RawMessage)
 	// Forget drops all answers of a server.
 	Forget(server string)
 }
 
-// Cache answers repeated calls. All executions share it.
-type Cache struct {
-	answers Answers
+// AnswerCache answers repeated calls. All executions share it.
+type AnswerCache struct {
+	answers AnswerStore
 	listed  func(t *core.Tool) bool
 
 	mu     sync.Mutex
-	wrote  map[string]int      // calls with effects, by server
-	flying map[string]*waiting // by key
+	wrote  map[string]int          // calls with effects, by server
+	flying map[string]*pendingCall // by key
 }
 
-// waiting holds a call in progress that other callers wait for.
-type waiting struct {
+// pendingCall holds a call in progress that other callers wait for.
+type pendingCall struct {
 	done   chan struct{}
-	result core.Result
+	result core.CallResult
 	err    error
 }
 
 // NewCache returns a Cache for tools that are annotated as read-only and idempotent, and for those that are listed.
-func NewCache(answers Answers, listed func(t *core.Tool) bool) *Cache {
-	return &Cache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*waiting{}}
+func NewCache(answers AnswerStore, listed func(t *core.Tool) bool) *AnswerCache {
+	return &AnswerCache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*pendingCall{}}
 }
 
-// guard answers calls from the cache before anything is counted. Only calls that the policy judges to change nothing
+// cacheGuard answers calls from the cache before anything is counted. Only calls that the policy judges to change nothing
 // are cached. A call that may change something drops the cached answers of its server, before it is sent and after it
 // has returned.
-func (k *Cache) guard(x Execution, hit func()) Guard {
+func (k *AnswerCache) cacheGuard(x Execution, hit func()) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		if k == nil {
 			return next
 		}
-		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
-			tool, ok := x.Tools.Exact(c.Server, c.Tool)
+		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+			tool, ok := x.Tools.FindExact(c.Server, c.Tool)
 			if !ok {
 				return next.Call(ctx, c)
 			}
 			d := x.Policy.Call(tool, c.Arguments)
 			if d.Effect.Kind != core.EffectRead {
-				k.forget(c.Server, x)
-				defer k.forget(c.Server, x)
+				k.forgetServer(c.Server, x)
+				defer k.forgetServer(c.Server, x)
 				return next.Call(ctx, c)
 			}
-			key, ok := x.key(tool, c.Arguments)
-			if !ok || x.NoCache || c.NoCache || tool.Asks() || d.Verdict == policy.Deny || !k.keeps(tool) {
+			key, ok := x.cacheKey(tool, c.Arguments)
+			if !ok || x.NoCache || c.NoCache || tool.RequiresApproval() || d.Verdict == policy.Deny || !k.isCacheable(tool) {
 				return next.Call(ctx, c)
 			}
-			result, cached, err := k.answer(ctx, next, c, key)
+			result, cached, err := k.cachedAnswer(ctx, next, c, key)
 			if cached {
 				hit()
 				x.Carried(c.Arguments)
@@ -78,12 +78,12 @@ func (k *Cache) guard(x Execution, hit func()) Guard {
 	}
 }
 
-func (k *Cache) keeps(t *core.Tool) bool {
+func (k *AnswerCache) isCacheable(t *core.Tool) bool {
 	yes := func(hint *bool) bool { return hint != nil && *hint }
 	return yes(t.Annotations.ReadOnly) && yes(t.Annotations.Idempotent) || k.listed != nil && k.listed(t)
 }
 
-func (k *Cache) forget(server string, x Execution) {
+func (k *AnswerCache) forgetServer(server string, x Execution) {
 	if x.Rehearse != nil {
 		return
 	}
@@ -93,37 +93,37 @@ func (k *Cache) forget(server string, x Execution) {
 	k.answers.Forget(server)
 }
 
-// key returns the cache key of a call, which contains everything that an answer depends on. Tokens are valid only in
+// cacheKey returns the cache key of a call, which contains everything that an answer depends on. Tokens are valid only in
 // their session.
-func (x Execution) key(t *core.Tool, arguments json.RawMessage) (string, bool) {
+func (x Execution) cacheKey(t *core.Tool, arguments json.RawMessage) (string, bool) {
 	text, err := canonjson.Marshal(arguments)
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
-// answer returns a cached answer, the answer of an equal call in progress, or a new one.
-func (k *Cache) answer(ctx context.Context, next sandbox.Host, c core.Call, key string) (result core.Result, cached bool, err error) {
+// cachedAnswer returns a cached answer, the answer of an equal call in progress, or a new one.
+func (k *AnswerCache) cachedAnswer(ctx context.Context, next sandbox.Host, c core.ToolCall, key string) (result core.CallResult, cached bool, err error) {
 	for {
 		if value, ok := k.answers.Get(c.Server, key); ok {
-			return core.Result{Value: value}, true, nil
+			return core.CallResult{Value: value}, true, nil
 		}
 		k.mu.Lock()
 		other := k.flying[key]
 		if other == nil {
-			own := &waiting{done: make(chan struct{})}
+			own := &pendingCall{done: make(chan struct{})}
 			k.flying[key] = own
 			wrote := k.wrote[c.Server]
 			k.mu.Unlock()
-			result, err := k.call(ctx, next, c, key, own, wrote)
+			result, err := k.callAndStore(ctx, next, c, key, own, wrote)
 			return result, false, err
 		}
 		k.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return core.Result{}, false, core.Errorf(core.KindCancelled, "relay.cache", "cancelled: %w", context.Cause(ctx)).At(c.Server, c.Tool)
+			return core.CallResult{}, false, core.Errorf(core.KindCancelled, "relay.cache", "cancelled: %w", context.Cause(ctx)).AtTool(c.Server, c.Tool)
 		case <-other.done:
 		}
 		if other.err == nil {
-			other.result.Claim.Also()
+			other.result.Claim.AddHolder()
 			return other.result, true, nil
 		}
 	}
@@ -132,7 +132,7 @@ func (k *Cache) answer(ctx context.Context, next sandbox.Host, c core.Call, key 
 // errGone reports a call that ended without any answer.
 var errGone = errors.New("the call ended")
 
-func (k *Cache) call(ctx context.Context, next sandbox.Host, c core.Call, key string, own *waiting, wrote int) (core.Result, error) {
+func (k *AnswerCache) callAndStore(ctx context.Context, next sandbox.Host, c core.ToolCall, key string, own *pendingCall, wrote int) (core.CallResult, error) {
 	own.err = errGone
 	defer func() {
 		k.mu.Lock()
@@ -160,20 +160,20 @@ func (k *Cache) call(ctx context.Context, next sandbox.Host, c core.Call, key st
 // answer expires.
 type savedKey struct{}
 
-// noting wraps Files and notes when a file is saved.
-type noting struct{ Files }
+// notingFiles wraps Files and notes when a file is saved.
+type notingFiles struct{ FileStore }
 
-func (n noting) Save(ctx context.Context, suffix string, data []byte) (string, error) {
-	note(ctx)
-	return n.Files.Save(ctx, suffix, data)
+func (n notingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {
+	noteSaved(ctx)
+	return n.FileStore.Save(ctx, suffix, data)
 }
 
-func (n noting) Create(ctx context.Context, suffix string) (Incoming, error) {
-	note(ctx)
-	return n.Files.Create(ctx, suffix)
+func (n notingFiles) Create(ctx context.Context, suffix string) (IncomingFile, error) {
+	noteSaved(ctx)
+	return n.FileStore.Create(ctx, suffix)
 }
 
-func note(ctx context.Context) {
+func noteSaved(ctx context.Context) {
 	if saved, ok := ctx.Value(savedKey{}).(*atomic.Bool); ok {
 		saved.Store(true)
 	}

@@ -46,7 +46,7 @@ var yes = true
 // box is a server with tools that read and one that writes.
 func box(t *testing.T) Execution {
 	t.Helper()
-	tool := func(name string, a core.Annotations) *core.Tool {
+	tool := func(name string, a core.ToolAnnotations) *core.Tool {
 		return &core.Tool{Server: "box", Name: name, TypeScript: name, Python: name, InputSchema: json.RawMessage(`{"type":"object"}`), Pin: name, Annotations: a}
 	}
 	rules, err := policy.New(policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull}})
@@ -55,8 +55,8 @@ func box(t *testing.T) Execution {
 	}
 	return Execution{
 		ID: "x", Policy: rules.For(""), Limits: core.DefaultLimits(), Files: drawer{}, Carried: func([]byte) {}, Scope: "me",
-		Tools: core.NewToolset([]*core.Server{{Name: "box", TypeScript: "box", Python: "box", Tools: []*core.Tool{
-			tool("get_item", core.Annotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", core.Annotations{ReadOnly: &yes}), tool("put_item", core.Annotations{}),
+		Tools: core.NewToolset([]*core.ToolServer{{Name: "box", TypeScript: "box", Python: "box", Tools: []*core.Tool{
+			tool("get_item", core.ToolAnnotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", core.ToolAnnotations{ReadOnly: &yes}), tool("put_item", core.ToolAnnotations{}),
 		}}}),
 	}
 }
@@ -65,10 +65,10 @@ func TestCache(t *testing.T) {
 	up := &recorder{answer: `{"content":[{"type":"text","text":"1"}]}`}
 	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, func(t *core.Tool) bool { return t.Name == "put_item" }))
 	x := box(t)
-	call := func(x Execution, tool, arguments string) *Tally {
+	call := func(x Execution, tool, arguments string) *CallCounter {
 		t.Helper()
 		host, tally := relay.Open(x)
-		if _, err := host.Call(t.Context(), core.Call{Server: "box", Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil {
+		if _, err := host.Call(t.Context(), core.ToolCall{Server: "box", Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil {
 			t.Fatal(err)
 		}
 		return tally
@@ -95,9 +95,9 @@ func TestCache(t *testing.T) {
 	} {
 		before := len(up.calls)
 		tally := call(c.x, c.tool, c.arguments)
-		total, _ := tally.Counts()
-		if made := len(up.calls) - before; c.hit != (made == 0) || tally.Hits()+made != 1 || total != made {
-			t.Errorf("%d %s %s: %d calls made, %d counted, %d answers from the cache", i, c.tool, c.arguments, made, total, tally.Hits())
+		total, _ := tally.CallCounts()
+		if made := len(up.calls) - before; c.hit != (made == 0) || tally.CacheHits()+made != 1 || total != made {
+			t.Errorf("%d %s %s: %d calls made, %d counted, %d answers from the cache", i, c.tool, c.arguments, made, total, tally.CacheHits())
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestCacheKeepsNoErrorsAndNoFiles(t *testing.T) {
 		relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, nil))
 		for range 2 {
 			host, _ := relay.Open(box(t))
-			_, _ = host.Call(t.Context(), core.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)})
+			_, _ = host.Call(t.Context(), core.ToolCall{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)})
 		}
 		if len(up.calls) != 2 {
 			t.Errorf("%s: %d calls", answer, len(up.calls))
@@ -142,7 +142,7 @@ func TestCacheSingleFlight(t *testing.T) {
 	results := make(chan string, 20)
 	for range 20 {
 		all.Go(func() {
-			results <- outcome(host.Call(t.Context(), core.Call{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)}))
+			results <- outcome(host.Call(t.Context(), core.ToolCall{Server: "box", Tool: "get_item", Arguments: json.RawMessage(`{}`)}))
 		})
 	}
 	up.open <- core.Errorf(core.KindUpstreamGone, "test", "it died")
@@ -153,7 +153,7 @@ func TestCacheSingleFlight(t *testing.T) {
 	for r := range results {
 		counts[r]++
 	}
-	if fmt.Sprint(counts) != "map[1:19 error upstream_gone: it died:1]" || len(up.calls) != 2 || tally.Hits() != 18 {
-		t.Errorf("%v, %d calls, %d from the cache", counts, len(up.calls), tally.Hits())
+	if fmt.Sprint(counts) != "map[1:19 error upstream_gone: it died:1]" || len(up.calls) != 2 || tally.CacheHits() != 18 {
+		t.Errorf("%v, %d calls, %d from the cache", counts, len(up.calls), tally.CacheHits())
 	}
 }

@@ -12,42 +12,42 @@ import (
 	"retort/internal/core"
 )
 
-// Requester extends Upstream with MCP requests other than tool calls. It returns the result exactly as received.
-type Requester interface {
+// RawRequester extends Upstream with MCP requests other than tool calls. It returns the result exactly as received.
+type RawRequester interface {
 	Request(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// exact makes a call for an Execution with Exact set. It returns the server's own result without personal data.
-func (r *Relay) exact(ctx context.Context, x Execution, c core.Call) (core.Result, error) {
-	answer, err := r.send(ctx, x, c)
+// callExact makes a call for an Execution with Exact set. It returns the server's own result without personal data.
+func (r *Relay) callExact(ctx context.Context, x Execution, c core.ToolCall) (core.CallResult, error) {
+	answer, err := r.sendRequest(ctx, x, c)
 	if err != nil {
-		return core.Result{}, core.AsError(err).At(c.Server, c.Tool)
+		return core.CallResult{}, core.AsError(err).AtTool(c.Server, c.Tool)
 	}
 	if x.Privacy == nil {
-		return core.Result{Value: answer}, nil
+		return core.CallResult{Value: answer}, nil
 	}
-	hidden, err := Around(answer, func(document []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, document) })
+	hidden, err := HideAround(answer, func(document []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, document) })
 	if err != nil {
-		return core.Result{}, unhidden("the answer was held back", err)
+		return core.CallResult{}, unhiddenError("the answer was held back", err)
 	}
-	return core.Result{Value: hidden}, nil
+	return core.CallResult{Value: hidden}, nil
 }
 
-func (r *Relay) send(ctx context.Context, x Execution, c core.Call) (json.RawMessage, error) {
+func (r *Relay) sendRequest(ctx context.Context, x Execution, c core.ToolCall) (json.RawMessage, error) {
 	if x.Method == "" {
 		return r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
 	}
-	u, ok := r.upstream.(Requester)
+	u, ok := r.upstream.(RawRequester)
 	if !ok {
 		return nil, core.Errorf(core.KindInternal, "relay.exact", "%s can't be sent", x.Method)
 	}
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }
 
-// Around applies hide to an MCP result or the params of a request, but not to base64 data that is not text: images
+// HideAround applies hide to an MCP result or the params of a request, but not to base64 data that is not text: images
 // contain no readable personal data, and a change would break them. hide gets JSON and texts.
-func Around(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
-	spans := binary(document)
+func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
+	spans := findBinary(document)
 	for i, s := range spans {
 		if !s.text {
 			continue
@@ -58,29 +58,29 @@ func Around(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.R
 		}
 		spans[i].data = hidden
 	}
-	shown, err := hide(fill(document, spans, func(span) []byte { return nil }))
+	shown, err := hide(fillSpans(document, spans, func(byteSpan) []byte { return nil }))
 	if err != nil {
 		return nil, err
 	}
-	again := binary(shown)
+	again := findBinary(shown)
 	if len(again) != len(spans) {
 		return nil, core.Errorf(core.KindInternal, "relay.exact", "what is around the bytes of the answer is personal")
 	}
 	for i := range again {
 		again[i].data = spans[i].data
 	}
-	return fill(shown, again, func(s span) []byte { return []byte(base64.StdEncoding.EncodeToString(s.data)) }), nil
+	return fillSpans(shown, again, func(s byteSpan) []byte { return []byte(base64.StdEncoding.EncodeToString(s.data)) }), nil
 }
 
-// span locates a string of a document that contains base64 data.
-type span struct {
+// byteSpan locates a string of a document that contains base64 data.
+type byteSpan struct {
 	from, to int    // within the quotes
 	data     []byte // nil: it is no base64, or empty
 	text     bool   // the data are text
 }
 
-// fill replaces the contents of the spans that have data.
-func fill(document []byte, spans []span, with func(span) []byte) []byte {
+// fillSpans replaces the contents of the spans that have data.
+func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []byte {
 	var out bytes.Buffer
 	at := 0
 	for _, s := range spans {
@@ -94,40 +94,40 @@ func fill(document []byte, spans []span, with func(span) []byte) []byte {
 	return out.Bytes()
 }
 
-// paths lists where base64 data occurs in results of tools/call, resources/read and prompts/get, and in requests that
+// binaryPaths lists where base64 data occurs in results of tools/call, resources/read and prompts/get, and in requests that
 // servers send to models. * stands for any index.
-var paths = []string{
+var binaryPaths = []string{
 	"content.*.data", "content.*.resource.blob", "contents.*.blob", "content.data", "content.resource.blob",
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
 }
 
-// binary finds the strings of a document that contain base64 data, in order.
-func binary(document []byte) []span {
+// findBinary finds the strings of a document that contain base64 data, in order.
+func findBinary(document []byte) []byteSpan {
 	if !bytes.Contains(document, []byte(`"data"`)) && !bytes.Contains(document, []byte(`"blob"`)) {
 		return nil
 	}
-	w := walker{document: document, dec: json.NewDecoder(bytes.NewReader(document))}
+	w := spanWalker{document: document, dec: json.NewDecoder(bytes.NewReader(document))}
 	w.dec.UseNumber()
-	w.value(nil)
+	w.walkValue(nil)
 	return w.found
 }
 
-type walker struct {
+type spanWalker struct {
 	document []byte
 	dec      *json.Decoder
-	found    []span
+	found    []byteSpan
 }
 
-// value reads one value; way is the path to it. It returns false at the end of the document.
-func (w *walker) value(way []string) bool {
+// walkValue reads one value; way is the path to it. It returns false at the end of the document.
+func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {
 		return false
 	}
 	switch t := token.(type) {
 	case string:
-		if slices.Contains(paths, strings.Join(way, ".")) {
-			w.found = append(w.found, w.span(t))
+		if slices.Contains(binaryPaths, strings.Join(way, ".")) {
+			w.found = append(w.found, w.lastSpan(t))
 		}
 	case json.Delim:
 		for w.dec.More() {
@@ -139,7 +139,7 @@ func (w *walker) value(way []string) bool {
 				}
 				step, _ = key.(string)
 			}
-			if !w.value(append(way, step)) {
+			if !w.walkValue(append(way, step)) {
 				return false
 			}
 		}
@@ -149,9 +149,9 @@ func (w *walker) value(way []string) bool {
 	return true
 }
 
-// span returns the span of the string that was just read.
-func (w *walker) span(value string) span {
-	s := span{to: int(w.dec.InputOffset()) - 1}
+// lastSpan returns the span of the string that was just read.
+func (w *spanWalker) lastSpan(value string) byteSpan {
+	s := byteSpan{to: int(w.dec.InputOffset()) - 1}
 	s.from = bytes.LastIndexByte(w.document[:s.to], '"') + 1
 	data, err := base64.StdEncoding.DecodeString(value)
 	if err != nil || len(data) == 0 || string(w.document[s.from:s.to]) != value {

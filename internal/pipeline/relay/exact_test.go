@@ -23,19 +23,19 @@ func TestAround(t *testing.T) {
 		`{"messages":[{"content":{"data":"` + picture + `"}},{"content":[{"data":"` + picture + `"}]}]}`:       `{"messages":[{"content":{"data":"` + picture + `"}},{"content":[{"data":"` + picture + `"}]}]}`,
 		`{"content":[{"data":"\u0061da@x.io"},{"data":"` + strings.ReplaceAll(picture, "i", `\u0069`) + `"}]}`: `{"content":[{"data":"\u0061da@x.io"},{"data":"` + strings.ReplaceAll(picture, "i", `\u0069`) + `"}]}`,
 	} {
-		got, err := Around([]byte(in), hide)
+		got, err := HideAround([]byte(in), hide)
 		if err != nil || string(got) != want {
 			t.Errorf("%s\n is %s %v\nwant %s", in, got, err, want)
 		}
 	}
 	// A picture is not broken by what would be found in it.
 	letters := func(d []byte) ([]byte, error) { return bytes.ReplaceAll(d, []byte("iVBOR"), []byte("[X]")), nil }
-	if got, err := Around([]byte(`{"content":[{"data":"`+picture+`"}]}`), letters); err != nil || !strings.Contains(string(got), picture) {
+	if got, err := HideAround([]byte(`{"content":[{"data":"`+picture+`"}]}`), letters); err != nil || !strings.Contains(string(got), picture) {
 		t.Error(string(got), err)
 	}
 	// Who hides the way to the bytes loses them, and tells.
 	gone := func(d []byte) ([]byte, error) { return bytes.ReplaceAll(d, []byte(`"data"`), []byte(`"[X]"`)), nil }
-	if got, err := Around([]byte(`{"content":[{"data":"`+picture+`"}]}`), gone); err == nil {
+	if got, err := HideAround([]byte(`{"content":[{"data":"`+picture+`"}]}`), gone); err == nil {
 		t.Error(string(got))
 	}
 }
@@ -44,7 +44,7 @@ func FuzzAround(f *testing.F) {
 	f.Add(`{"content":[{"data":"iVBORw=="},{"resource":{"blob":"YQ=="}}]}`)
 	f.Add(`{"content":[{"data":"YWRh"`)
 	f.Fuzz(func(t *testing.T, text string) {
-		same, err := Around([]byte(text), func(d []byte) ([]byte, error) { return d, nil })
+		same, err := HideAround([]byte(text), func(d []byte) ([]byte, error) { return d, nil })
 		if err == nil && string(same) != text && strings.Count(text, "=") == strings.Count(string(same), "=") && len(same) != len(text) {
 			t.Errorf("%q became %q", text, same)
 		}

@@ -13,30 +13,30 @@ import (
 	"retort/internal/core"
 )
 
-// Fetcher extends Upstream with answers that are too large for memory. Exactly one of the two answers is nil.
-type Fetcher interface {
-	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.Spooled, error)
+// LargeFetcher extends Upstream with answers that are too large for memory. Exactly one of the two answers is nil.
+type LargeFetcher interface {
+	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error)
 }
 
-// Incoming is a file that is being written. It exists after Commit. Abort after Commit does nothing.
-type Incoming interface {
+// IncomingFile is a file that is being written. It exists after Commit. Abort after Commit does nothing.
+type IncomingFile interface {
 	io.Writer
 	Commit() (path string, bytes int64, err error)
 	Abort()
 }
 
-// large writes the large parts of an answer to files.
-type large struct {
+// largeAnswer writes the large parts of an answer to files.
+type largeAnswer struct {
 	ctx     context.Context
 	server  string
-	spooled *core.Spooled
-	answer  answer
+	spooled *core.SpooledAnswer
+	answer  toolAnswer
 	x       Execution // Files hide nothing
-	made    []*filed
+	made    []*savedPart
 }
 
-// filed describes a large part as a program sees it.
-type filed struct {
+// savedPart describes a large part as a program sees it.
+type savedPart struct {
 	Path     string          `json:"path"`
 	MIMEType string          `json:"mimeType"`
 	Bytes    int64           `json:"bytes"`
@@ -44,23 +44,23 @@ type filed struct {
 	Member   string          `json:"member,omitempty"` // of the object, whose array this is
 	Others   json.RawMessage `json:"others,omitempty"` // members of that object
 	Preview  string          `json:"preview"`
-	incoming Incoming
+	incoming IncomingFile
 }
 
-// value returns the answer as a program sees it and adds notes to the Outcome.
-func (l *large) value() (json.RawMessage, error) {
+// buildValue returns the answer as a program sees it and adds notes to the Outcome.
+func (l *largeAnswer) buildValue() (json.RawMessage, error) {
 	defer func() {
 		for _, f := range l.made {
 			f.incoming.Abort()
 		}
 	}()
-	if err := l.answer.read(l.spooled.Result); err != nil {
+	if err := l.answer.readResult(l.spooled.Result); err != nil {
 		return nil, core.Errorf(core.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
 	}
 	if l.answer.IsError {
 		return nil, l.toolError()
 	}
-	values, err := l.values()
+	values, err := l.buildValues()
 	if err != nil {
 		return nil, err
 	}
@@ -75,27 +75,27 @@ func (l *large) value() (json.RawMessage, error) {
 	return json.Marshal(values)
 }
 
-func (l *large) values() (values []any, err error) {
-	if p, ok := l.part(-1); ok {
-		v, err := l.file(p, "")
+func (l *largeAnswer) buildValues() (values []any, err error) {
+	if p, ok := l.findPart(-1); ok {
+		v, err := l.writePart(p, "")
 		return []any{v}, err
 	}
 	if s := l.answer.StructuredContent; len(s) > 0 && string(s) != "null" {
-		v, err := shown(l.x, l.server, s)
+		v, err := showAnswer(l.x, l.server, s)
 		return []any{v.Value}, err
 	}
 	files := l.x.Files
 	if l.x.Privacy != nil {
-		files = hiding{files, l.x.Privacy, l.server}
+		files = hidingFiles{files, l.x.Privacy, l.server}
 	}
 	for i := range l.answer.Content {
 		c := &l.answer.Content[i]
 		var v any
-		if p, ok := l.part(i); ok {
-			v, err = l.file(p, cmp.Or(c.MIMEType, c.Resource.MIMEType))
-		} else if v, err = c.value(l.ctx, files); err == nil {
-			var hidden core.Result
-			hidden, err = shown(l.x, l.server, v.(json.RawMessage))
+		if p, ok := l.findPart(i); ok {
+			v, err = l.writePart(p, cmp.Or(c.MIMEType, c.Resource.MIMEType))
+		} else if v, err = c.programValue(l.ctx, files); err == nil {
+			var hidden core.CallResult
+			hidden, err = showAnswer(l.x, l.server, v.(json.RawMessage))
 			v = hidden.Value
 		}
 		if err != nil {
@@ -106,8 +106,8 @@ func (l *large) values() (values []any, err error) {
 	return values, nil
 }
 
-// part returns the large part at an index of content, or structuredContent for -1.
-func (l *large) part(index int) (core.SpooledPart, bool) {
+// findPart returns the large part at an index of content, or structuredContent for -1.
+func (l *largeAnswer) findPart(index int) (core.SpooledPart, bool) {
 	for _, p := range l.spooled.Parts {
 		if p.Index == index {
 			return p, true
@@ -116,37 +116,37 @@ func (l *large) part(index int) (core.SpooledPart, bool) {
 	return core.SpooledPart{}, false
 }
 
-// file creates the file of a part and writes it.
-func (l *large) file(p core.SpooledPart, mime string) (f *filed, err error) {
+// writePart creates the file of a part and writes it.
+func (l *largeAnswer) writePart(p core.SpooledPart, mime string) (f *savedPart, err error) {
 	switch p.Member {
 	case core.SpooledData, core.SpooledBlob:
-		return l.bytes(p, mime)
+		return l.writeBytes(p, mime)
 	case core.SpooledText:
-		return l.text(func() io.Reader { return jsonscan.Text(l.spooled.Part(p)) }, mime)
+		return l.writeText(func() io.Reader { return jsonscan.Text(l.spooled.OpenPart(p)) }, mime)
 	}
-	open := func() io.Reader { return l.spooled.Part(p) }
-	shape, err := survey(l.reader(open()))
+	open := func() io.Reader { return l.spooled.OpenPart(p) }
+	shape, err := surveyJSON(l.contextReader(open()))
 	if err != nil {
 		return nil, errBroken(err)
 	}
-	return l.json(open, shape)
+	return l.writeJSON(open, shape)
 }
 
-// text writes a part that is text, which may be JSON.
-func (l *large) text(open func() io.Reader, mime string) (*filed, error) {
-	shape, err := survey(l.reader(open()))
+// writeText writes a part that is text, which may be JSON.
+func (l *largeAnswer) writeText(open func() io.Reader, mime string) (*savedPart, error) {
+	shape, err := surveyJSON(l.contextReader(open()))
 	var none *jsonscan.Error
 	switch {
 	case err == nil && shape.container:
-		return l.json(open, shape)
-	case err == nil || errors.Is(err, errNoContainer) || errors.As(err, &none) && (none.Trailing || none.At < likely):
-		return l.lines(open, cmp.Or(mime, "text/plain"))
+		return l.writeJSON(open, shape)
+	case err == nil || errors.Is(err, errNoContainer) || errors.As(err, &none) && (none.Trailing || none.At < maxTextPrefix):
+		return l.writeLines(open, cmp.Or(mime, "text/plain"))
 	}
 	return nil, errBroken(err)
 }
 
-// likely bounds how far into a text that begins like JSON an error may still show that it is not JSON.
-const likely = 1 << 20
+// maxTextPrefix bounds how far into a text that begins like JSON an error may still show that it is not JSON.
+const maxTextPrefix = 1 << 20
 
 func errBroken(err error) error {
 	var none *jsonscan.Error
@@ -157,17 +157,17 @@ func errBroken(err error) error {
 		WithHint("the server cut it off or produced it incorrectly: ask for less, with a filter, a page size, a range")
 }
 
-// json writes JSON. An array gets one line per row.
-func (l *large) json(open func() io.Reader, s shape) (*filed, error) {
+// writeJSON writes JSON. An array gets one line per row.
+func (l *largeAnswer) writeJSON(open func() io.Reader, s jsonShape) (*savedPart, error) {
 	suffix, mime := ".json", "application/json"
 	if s.rows {
 		suffix, mime = ".jsonl", "application/jsonl"
 	}
-	f, err := l.create(suffix, mime)
+	f, err := l.createFile(suffix, mime)
 	if err != nil {
 		return nil, err
 	}
-	from := l.reader(open())
+	from := l.contextReader(open())
 	if s.rows {
 		f.Member = s.member
 		if _, err := io.CopyN(io.Discard, from, s.from); err != nil {
@@ -176,14 +176,14 @@ func (l *large) json(open func() io.Reader, s shape) (*filed, error) {
 		from = io.LimitReader(from, s.to-s.from)
 	}
 	if len(s.others) > 0 {
-		hidden, err := shown(l.x, l.server, s.others)
+		hidden, err := showAnswer(l.x, l.server, s.others)
 		if err != nil {
 			return nil, err
 		}
 		f.Others = hidden.Value
 	}
-	w := &pieces{out: l.writer(f), lines: s.rows}
-	if err := w.copy(from); err != nil {
+	w := &pieceWriter{out: l.newBatches(f), lines: s.rows}
+	if err := w.copyFrom(from); err != nil {
 		return nil, err
 	}
 	if s.rows {
@@ -192,25 +192,25 @@ func (l *large) json(open func() io.Reader, s shape) (*filed, error) {
 	return f, nil
 }
 
-// lines writes plain text.
-func (l *large) lines(open func() io.Reader, mime string) (*filed, error) {
-	suffix := extension(mime)
+// writeLines writes plain text.
+func (l *largeAnswer) writeLines(open func() io.Reader, mime string) (*savedPart, error) {
+	suffix := fileExtension(mime)
 	if suffix == ".bin" || suffix == ".json" {
 		suffix = ".txt"
 	}
-	f, err := l.create(suffix, mime)
+	f, err := l.createFile(suffix, mime)
 	if err != nil {
 		return nil, err
 	}
-	return f, copyText(l.writer(f), l.reader(open()))
+	return f, copyText(l.newBatches(f), l.contextReader(open()))
 }
 
-// bytes writes base64 data. If it is text, personal data in it is hidden.
-func (l *large) bytes(p core.SpooledPart, mime string) (*filed, error) {
+// writeBytes writes base64 data. If it is text, personal data in it is hidden.
+func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, error) {
 	open := func() io.Reader {
-		return base64.NewDecoder(base64.StdEncoding, jsonscan.Text(l.spooled.Part(p)))
+		return base64.NewDecoder(base64.StdEncoding, jsonscan.Text(l.spooled.OpenPart(p)))
 	}
-	valid, err := isText(l.reader(open()))
+	valid, err := isText(l.contextReader(open()))
 	var corrupt base64.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, core.Errorf(core.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
@@ -218,36 +218,36 @@ func (l *large) bytes(p core.SpooledPart, mime string) (*filed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := l.create(extension(mime), mime)
+	f, err := l.createFile(fileExtension(mime), mime)
 	if err != nil {
 		return nil, err
 	}
 	if valid {
-		return f, copyText(l.writer(f), l.reader(open()))
+		return f, copyText(l.newBatches(f), l.contextReader(open()))
 	}
-	_, err = io.Copy(f.incoming, l.reader(open()))
+	_, err = io.Copy(f.incoming, l.contextReader(open()))
 	return f, err
 }
 
-func (l *large) create(suffix, mime string) (*filed, error) {
+func (l *largeAnswer) createFile(suffix, mime string) (*savedPart, error) {
 	in, err := l.x.Files.Create(l.ctx, suffix)
 	if err != nil {
 		return nil, err
 	}
-	f := &filed{MIMEType: mime, incoming: in}
+	f := &savedPart{MIMEType: mime, incoming: in}
 	l.made = append(l.made, f)
 	return f, nil
 }
 
-// reader returns a reader that ends with the call.
-func (l *large) reader(r io.Reader) io.Reader { return cancelled{l.ctx, r} }
+// contextReader returns a reader that ends with the call.
+func (l *largeAnswer) contextReader(r io.Reader) io.Reader { return cancelReader{l.ctx, r} }
 
-type cancelled struct {
+type cancelReader struct {
 	ctx context.Context
 	io.Reader
 }
 
-func (c cancelled) Read(p []byte) (int, error) {
+func (c cancelReader) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, core.Errorf(core.KindCancelled, "relay.large", "cancelled: %w", context.Cause(c.ctx))
 	}
@@ -258,19 +258,19 @@ func (c cancelled) Read(p []byte) (int, error) {
 }
 
 // toolError returns a tool's long error message.
-func (l *large) toolError() error {
+func (l *largeAnswer) toolError() error {
 	for i := range l.answer.Content {
-		if p, ok := l.part(i); ok && p.Member == core.SpooledText {
+		if p, ok := l.findPart(i); ok && p.Member == core.SpooledText {
 			p.Bytes = min(p.Bytes, 2*maxErrorText)
-			head, _ := io.ReadAll(jsonscan.Text(l.spooled.Part(p))) // the cut may go through an escape
+			head, _ := io.ReadAll(jsonscan.Text(l.spooled.OpenPart(p))) // the cut may go through an escape
 			l.answer.Content[i].Text = string(head)
 		}
 	}
 	return toolError(l.answer)
 }
 
-// notes adds notes on the files to the Outcome.
-func (l *large) notes(tool string) {
+// addNotes adds notes on the files to the Outcome.
+func (l *largeAnswer) addNotes(tool string) {
 	if l.x.Note == nil {
 		return
 	}

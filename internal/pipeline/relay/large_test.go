@@ -14,9 +14,9 @@ import (
 )
 
 // output is what batches write of a document, and the documents that are hidden.
-func output(size int, hide func([]byte) ([]byte, error)) (batches, *bytes.Buffer) {
+func output(size int, hide func([]byte) ([]byte, error)) (batchWriter, *bytes.Buffer) {
 	out := &bytes.Buffer{}
-	return batches{out: out, hide: hide, preview: new(string), size: size}, out
+	return batchWriter{out: out, hide: hide, preview: new(string), size: size}, out
 }
 
 // However JSON is cut into batches, each of them is JSON, and what is written is the
@@ -29,7 +29,7 @@ func FuzzPieces(f *testing.F) {
 		if !json.Valid([]byte(doc)) || strings.ToValidUTF8(doc, "") != doc {
 			return
 		}
-		shape, err := survey(iotest.OneByteReader(strings.NewReader(doc)))
+		shape, err := surveyJSON(iotest.OneByteReader(strings.NewReader(doc)))
 		if err != nil {
 			if first := strings.TrimSpace(doc)[:1]; first == "[" || first == "{" {
 				t.Fatalf("%s: %v", doc, err)
@@ -48,8 +48,8 @@ func FuzzPieces(f *testing.F) {
 			}
 			return bytes.Clone(p), nil
 		})
-		w := &pieces{out: batches, lines: lines}
-		if err := w.copy(strings.NewReader(doc)); err != nil {
+		w := &pieceWriter{out: batches, lines: lines}
+		if err := w.copyFrom(strings.NewReader(doc)); err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
 		if !lines {
@@ -78,8 +78,8 @@ func TestBatchesHaveTheirKeys(t *testing.T) {
 		seen = append(seen, string(p))
 		return bytes.ReplaceAll(p, []byte("7"), []byte("[N]")), nil
 	})
-	w := &pieces{out: batches}
-	if err := w.copy(strings.NewReader(`{"a": 1, "phones": {"of": [17, 27, 37, 47]}, "z": 2}`)); err != nil {
+	w := &pieceWriter{out: batches}
+	if err := w.copyFrom(strings.NewReader(`{"a": 1, "phones": {"of": [17, 27, 37, 47]}, "z": 2}`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); got != `{"a":1,"phones":{"of":[1[N],2[N],3[N],4[N]]},"z":2}` {
@@ -91,7 +91,7 @@ func TestBatchesHaveTheirKeys(t *testing.T) {
 }
 
 func TestSurvey(t *testing.T) {
-	rows := "[" + strings.Repeat("1,", aside) + "1]"
+	rows := "[" + strings.Repeat("1,", maxSurrounding) + "1]"
 	for doc, want := range map[string]string{
 		`{"total": 3, "rows": ` + rows + ` , "next":null}`: `{"total":3,"next":null} rows true`,
 		`{"rows":` + rows + `}`:                            ` rows true`,
@@ -101,7 +101,7 @@ func TestSurvey(t *testing.T) {
 		`{"a":{"b":` + rows + `}}`:                         `  false`,
 		rows:                                               `  true`,
 	} {
-		s, err := survey(strings.NewReader(doc))
+		s, err := surveyJSON(strings.NewReader(doc))
 		if !s.rows {
 			s.others = nil
 		}
@@ -131,12 +131,12 @@ func TestLinesKeepTheirHeader(t *testing.T) {
 	if want := strings.ReplaceAll(text, "555", "[PHONE_1]"); out.String() != want {
 		t.Errorf("%d bytes, want %d", out.Len(), len(want))
 	}
-	batches, _ = output(batch, func(p []byte) ([]byte, error) { return p, nil })
-	if err := copyText(batches, io.LimitReader(endless{}, 2*longest)); err == nil || core.AsError(err).Kind != core.KindLimit {
+	batches, _ = output(batchSize, func(p []byte) ([]byte, error) { return p, nil })
+	if err := copyText(batches, io.LimitReader(endless{}, 2*maxValueSize)); err == nil || core.AsError(err).Kind != core.KindLimit {
 		t.Errorf("an endless line: %v", err)
 	}
-	batches, out = output(batch, nil)
-	if err := copyText(batches, io.LimitReader(endless{}, 2*longest+1)); err != nil || out.Len() != 2*longest+1 {
+	batches, out = output(batchSize, nil)
+	if err := copyText(batches, io.LimitReader(endless{}, 2*maxValueSize+1)); err != nil || out.Len() != 2*maxValueSize+1 {
 		t.Errorf("an endless line of which nothing is hidden: %d, %v", out.Len(), err)
 	}
 }
@@ -154,13 +154,13 @@ func (endless) Read(p []byte) (int, error) {
 func TestLargeIsCancelled(t *testing.T) {
 	x, files := execution(nil)
 	up := &spooling{}
-	up.spooled = &core.Spooled{
+	up.spooled = &core.SpooledAnswer{
 		Result: json.RawMessage(`{"structuredContent":null}`), Parts: []core.SpooledPart{{Index: -1, Member: core.SpooledStructured, Bytes: 3}},
 		ReaderAt: strings.NewReader("[1]"), Closer: up,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := filedAway(ctx, x, core.Call{Server: "git-hub", Tool: "list_issues"}, up.spooled)
+	_, err := filedAway(ctx, x, core.ToolCall{Server: "git-hub", Tool: "list_issues"}, up.spooled)
 	if e := core.AsError(err); e == nil || e.Kind != core.KindCancelled || len(files) > 0 || !up.closed {
 		t.Errorf("%v, %d files, closed %v", err, len(files), up.closed)
 	}
@@ -169,11 +169,11 @@ func TestLargeIsCancelled(t *testing.T) {
 // spooling is an upstream whose answers are not in memory.
 type spooling struct {
 	recorder
-	spooled *core.Spooled
+	spooled *core.SpooledAnswer
 	closed  bool
 }
 
-func (s *spooling) Fetch(context.Context, string, string, json.RawMessage) (json.RawMessage, *core.Spooled, error) {
+func (s *spooling) Fetch(context.Context, string, string, json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error) {
 	return nil, s.spooled, nil
 }
 
@@ -192,11 +192,11 @@ func TestLargeParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x, files := execution(nil)
 			up := &spooling{}
-			up.spooled = &core.Spooled{Result: json.RawMessage(tt.result), Parts: tt.parts, ReaderAt: strings.NewReader(body), Closer: up}
+			up.spooled = &core.SpooledAnswer{Result: json.RawMessage(tt.result), Parts: tt.parts, ReaderAt: strings.NewReader(body), Closer: up}
 			var notes []string
 			x.Note = func(text string) { notes = append(notes, text) }
 			host, _ := New(up, nil).Open(x)
-			got, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"a","repo":"b"}`)})
+			got, err := host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"a","repo":"b"}`)})
 			if err != nil || string(got.Value) != tt.want {
 				t.Errorf("%v\ngot  %s\nwant %s", err, got.Value, tt.want)
 			}

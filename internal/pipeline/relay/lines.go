@@ -13,17 +13,17 @@ import (
 // columns, which helps to recognize personal data in them.
 const longestHeader = 4 << 10
 
-// texts writes text in batches of whole lines.
-type texts struct {
-	out    batches
+// lineBatches writes text in batches of whole lines.
+type lineBatches struct {
+	out    batchWriter
 	buf    []byte
 	none   int    // bytes of buf in which no line ends
 	header []byte // the first line, with its newline
 	hidden []byte // the same with personal data hidden
 }
 
-func copyText(out batches, r io.Reader) error {
-	w := &texts{out: out}
+func copyText(out batchWriter, r io.Reader) error {
+	w := &lineBatches{out: out}
 	for {
 		if cap(w.buf)-len(w.buf) < 64<<10 {
 			w.buf = append(make([]byte, 0, max(2*cap(w.buf), 2*w.out.size)), w.buf...)
@@ -31,7 +31,7 @@ func copyText(out batches, r io.Reader) error {
 		n, err := r.Read(w.buf[len(w.buf) : len(w.buf)+64<<10])
 		w.buf = w.buf[:len(w.buf)+n]
 		if errors.Is(err, io.EOF) {
-			return w.flush(len(w.buf))
+			return w.flushBytes(len(w.buf))
 		}
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func copyText(out batches, r io.Reader) error {
 		if len(w.buf) < w.out.size {
 			continue
 		}
-		if err := w.flush(w.lineEnd()); err != nil {
+		if err := w.flushBytes(w.lineEnd()); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func copyText(out batches, r io.Reader) error {
 
 // lineEnd returns the end of the last whole line. It prefers an empty line near the end, because keys and addresses
 // span several lines.
-func (w *texts) lineEnd() int {
+func (w *lineBatches) lineEnd() int {
 	end := bytes.LastIndexByte(w.buf[w.none:], '\n') + 1
 	if end == 0 {
 		w.none = len(w.buf)
@@ -60,33 +60,33 @@ func (w *texts) lineEnd() int {
 	return w.none + end
 }
 
-// flush writes the first n bytes. If n is 0, the line is either too long or not complete yet.
-func (w *texts) flush(n int) error {
-	if n == 0 && len(w.buf) > longest {
+// flushBytes writes the first n bytes. If n is 0, the line is either too long or not complete yet.
+func (w *lineBatches) flushBytes(n int) error {
+	if n == 0 && len(w.buf) > maxValueSize {
 		if w.out.hide != nil {
-			return core.Errorf(core.KindLimit, "relay.large", "the answer has a line of more than %d MB, in which personal data cannot be hidden", longest>>20).
+			return core.Errorf(core.KindLimit, "relay.large", "the answer has a line of more than %d MB, in which personal data cannot be hidden", maxValueSize>>20).
 				WithHint("ask for less, or for another format")
 		}
-		n = whole(w.buf)
+		n = wholeLength(w.buf)
 	}
 	if n == 0 {
 		return nil
 	}
-	out, err := w.hide(w.buf[:n])
+	out, err := w.hideBatch(w.buf[:n])
 	if err != nil {
 		return err
 	}
-	if err := w.out.write(out); err != nil {
+	if err := w.out.writeBatch(out); err != nil {
 		return err
 	}
 	w.buf, w.none = w.buf[:copy(w.buf, w.buf[n:])], 0
 	return nil
 }
 
-// hide hides a batch together with the text's header line, which gives it context.
-func (w *texts) hide(p []byte) ([]byte, error) {
+// hideBatch hides a batch together with the text's header line, which gives it context.
+func (w *lineBatches) hideBatch(p []byte) ([]byte, error) {
 	if w.header == nil {
-		out, err := w.out.hidden(p, 0, 0)
+		out, err := w.out.hideWrapped(p, 0, 0)
 		if i := bytes.IndexByte(p, '\n') + 1; i > 0 && i < longestHeader && w.out.hide != nil {
 			w.header = bytes.Clone(p[:i])
 			w.hidden = bytes.Clone(out[:bytes.IndexByte(out, '\n')+1])
@@ -96,14 +96,14 @@ func (w *texts) hide(p []byte) ([]byte, error) {
 		return out, err
 	}
 	if len(w.header) == 0 || !bytes.Equal(w.header, w.hidden) {
-		return w.out.hidden(p, 0, 0) // a header that contains personal data is not used
+		return w.out.hideWrapped(p, 0, 0) // a header that contains personal data is not used
 	}
-	out, err := w.out.hidden(append(bytes.Clone(w.header), p...), len(w.header), 0)
+	out, err := w.out.hideWrapped(append(bytes.Clone(w.header), p...), len(w.header), 0)
 	return out, err
 }
 
-// whole returns how many bytes of a text end with a complete character.
-func whole(p []byte) int {
+// wholeLength returns how many bytes of a text end with a complete character.
+func wholeLength(p []byte) int {
 	for n := len(p); n > len(p)-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(p[n-1]) {
 			if utf8.FullRune(p[n-1:]) {
@@ -128,7 +128,7 @@ func isText(r io.Reader) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		end := whole(p)
+		end := wholeLength(p)
 		valid = valid && utf8.Valid(p[:end])
 		rest = copy(buf, p[end:])
 	}

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	batch   = 1 << 20  // bytes that are searched for personal data at once
-	longest = 16 << 20 // bytes of one value or line in which it can be
-	aside   = 64 << 10 // bytes that may surround an array of rows
+	batchSize      = 1 << 20  // bytes that are searched for personal data at once
+	maxValueSize   = 16 << 20 // bytes of one value or line in which it can be
+	maxSurrounding = 64 << 10 // bytes that may surround an array of rows
 )
 
 var errNoContainer = errors.New("neither an array nor an object")
 
-// shape describes the structure of a JSON text.
-type shape struct {
+// jsonShape describes the structure of a JSON text.
+type jsonShape struct {
 	container bool
 	rows      bool // it is an array, or an object with little more than one
 	from, to  int64
@@ -28,10 +28,10 @@ type shape struct {
 	others    json.RawMessage // an object
 }
 
-// surveyor determines the shape of a JSON text.
-type surveyor struct {
+// shapeSurveyor determines the shape of a JSON text.
+type shapeSurveyor struct {
 	scan   jsonscan.Scanner
-	shape  shape
+	shape  jsonShape
 	many   bool // there is too much around an array
 	key    []byte
 	member []byte // the beginning of the current one's value
@@ -39,10 +39,10 @@ type surveyor struct {
 	others []byte
 }
 
-// survey reads a whole JSON text. The error is a *jsonscan.Error if it is not JSON.
-func survey(r io.Reader) (shape, error) {
-	s := surveyor{begin: -1}
-	err := scan(r, &s.scan, s.piece)
+// surveyJSON reads a whole JSON text. The error is a *jsonscan.Error if it is not JSON.
+func surveyJSON(r io.Reader) (jsonShape, error) {
+	s := shapeSurveyor{begin: -1}
+	err := scanPieces(r, &s.scan, s.takePiece)
 	if err == nil && s.shape.container && !s.shape.rows && s.shape.to > 0 && !s.many {
 		s.shape.rows = true
 		s.shape.others = append(s.others, '}')
@@ -55,8 +55,8 @@ func survey(r io.Reader) (shape, error) {
 	return s.shape, err
 }
 
-// scan passes each piece of a JSON text to take.
-func scan(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
+// scanPieces passes each piece of a JSON text to take.
+func scanPieces(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf)
@@ -79,7 +79,7 @@ func scan(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []by
 	}
 }
 
-func (s *surveyor) piece(kind jsonscan.Kind, p []byte) error {
+func (s *shapeSurveyor) takePiece(kind jsonscan.Kind, p []byte) error {
 	at, depth := s.scan.At(), s.scan.Depth()
 	if !s.shape.container && kind != jsonscan.Space {
 		if kind != jsonscan.Open {
@@ -100,24 +100,24 @@ func (s *surveyor) piece(kind jsonscan.Kind, p []byte) error {
 	top := depth == 1 || depth == 0
 	switch {
 	case top && kind == jsonscan.Key:
-		if s.key = append(s.key, p...); len(s.key) > aside {
+		if s.key = append(s.key, p...); len(s.key) > maxSurrounding {
 			s.many, s.key = true, s.key[:0]
 		}
 	case top && kind == jsonscan.Colon:
 		s.begin, s.member = at, s.member[:0]
 	case depth == 1 && kind == jsonscan.Comma, depth == 0 && kind == jsonscan.Close:
-		s.end(at - 1)
-	case s.begin >= 0 && len(s.member) <= aside && kind != jsonscan.Space:
+		s.endMember(at - 1)
+	case s.begin >= 0 && len(s.member) <= maxSurrounding && kind != jsonscan.Space:
 		s.member = append(s.member, p...)
 	}
 	return nil
 }
 
-// end processes a member that has ended.
-func (s *surveyor) end(at int64) {
+// endMember processes a member that has ended.
+func (s *shapeSurveyor) endMember(at int64) {
 	switch {
 	case s.begin < 0: // an empty object
-	case len(s.member) <= aside && len(s.others)+len(s.key)+len(s.member) <= aside:
+	case len(s.member) <= maxSurrounding && len(s.others)+len(s.key)+len(s.member) <= maxSurrounding:
 		sep := byte(',')
 		if len(s.others) == 0 {
 			sep = '{'
@@ -132,18 +132,18 @@ func (s *surveyor) end(at int64) {
 	s.begin, s.key = -1, s.key[:0]
 }
 
-// batches hides and writes data batch by batch.
-type batches struct {
+// batchWriter hides and writes data batch by batch.
+type batchWriter struct {
 	out     io.Writer
 	hide    func([]byte) ([]byte, error) // nil: nothing is hidden
 	size    int                          // bytes of a batch
 	preview *string
 }
 
-const previewed = 500
+const previewSize = 500
 
-func (l *large) writer(f *filed) batches {
-	b := batches{out: f.incoming, preview: &f.Preview, size: batch}
+func (l *largeAnswer) newBatches(f *savedPart) batchWriter {
+	b := batchWriter{out: f.incoming, preview: &f.Preview, size: batchSize}
 	if l.x.Privacy != nil {
 		b.hide = func(p []byte) ([]byte, error) { return l.x.Privacy.Incoming(l.server, p) }
 	}
@@ -161,8 +161,8 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// hidden hides a document and strips the wrapping bytes at its start and end, which only give it context.
-func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
+// hideWrapped hides a document and strips the wrapping bytes at its start and end, which only give it context.
+func (b batchWriter) hideWrapped(document []byte, before, after int) ([]byte, error) {
 	if !utf8.Valid(document) {
 		document = bytes.ToValidUTF8(document, []byte("\uFFFD"))
 	}
@@ -170,7 +170,7 @@ func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
 	if b.hide != nil {
 		var err error
 		if out, err = b.hide(document); err != nil {
-			return nil, unhidden("the answer was held back", err)
+			return nil, unhiddenError("the answer was held back", err)
 		}
 	}
 	head, tail := document[:before], document[len(document)-after:]
@@ -180,10 +180,10 @@ func (b batches) hidden(document []byte, before, after int) ([]byte, error) {
 	return out[before : len(out)-after], nil
 }
 
-func (b batches) write(p []byte) error {
+func (b batchWriter) writeBatch(p []byte) error {
 	if *b.preview == "" {
-		head := p[:min(len(p), previewed)]
-		if len(p) > previewed {
+		head := p[:min(len(p), previewSize)]
+		if len(p) > previewSize {
 			*b.preview = string(bytes.ToValidUTF8(head, nil)) + "…"
 		} else {
 			*b.preview = string(head)
@@ -193,67 +193,67 @@ func (b batches) write(p []byte) error {
 	return err
 }
 
-// pieces writes JSON without white space between tokens, or an array with one row per line. Each batch is a JSON
+// pieceWriter writes JSON without white space between tokens, or an array with one row per line. Each batch is a JSON
 // document of its own: containers that are open around it are opened before it, with their keys, and closed after it.
-type pieces struct {
-	out   batches
+type pieceWriter struct {
+	out   batchWriter
 	lines bool
 	rows  int64
 
 	scan   jsonscan.Scanner
 	buf    []byte
 	before int // bytes of buf that open the open containers
-	open   []opened
+	open   []openContainer
 	some   bool // a row has begun
 }
 
-type opened struct {
+type openContainer struct {
 	with byte
 	key  []byte // the last one
 }
 
-func (w *pieces) copy(r io.Reader) error {
+func (w *pieceWriter) copyFrom(r io.Reader) error {
 	if w.lines {
 		w.buf, w.before = append(w.buf, '['), 1
 	}
-	if err := scan(r, &w.scan, w.piece); err != nil {
+	if err := scanPieces(r, &w.scan, w.takePiece); err != nil {
 		return err
 	}
 	if w.some {
 		w.rows++
 	}
-	return w.flush(nil)
+	return w.flushBatch(nil)
 }
 
-func (w *pieces) piece(kind jsonscan.Kind, p []byte) error {
+func (w *pieceWriter) takePiece(kind jsonscan.Kind, p []byte) error {
 	depth := w.scan.Depth()
 	outer := w.lines && (depth == 1 && kind == jsonscan.Open && len(w.open) == 0 || depth == 0 && kind == jsonscan.Close)
 	switch kind {
 	case jsonscan.Space:
 		return nil
 	case jsonscan.Open:
-		w.open = append(w.open, opened{with: p[0]})
+		w.open = append(w.open, openContainer{with: p[0]})
 	case jsonscan.Close:
 		w.open = w.open[:depth]
 	case jsonscan.Key:
 		top := &w.open[depth-1]
 		top.key = append(top.key, p...)
 	case jsonscan.Comma:
-		return w.comma(depth)
+		return w.writeComma(depth)
 	}
 	if outer {
 		return nil
 	}
 	w.some = true
-	if w.buf = append(w.buf, p...); len(w.buf) > longest {
-		return core.Errorf(core.KindLimit, "relay.large", "the answer has a value of more than %d MB", longest>>20).
+	if w.buf = append(w.buf, p...); len(w.buf) > maxValueSize {
+		return core.Errorf(core.KindLimit, "relay.large", "the answer has a value of more than %d MB", maxValueSize>>20).
 			WithHint("ask for less: without the column that has such values")
 	}
 	return nil
 }
 
-// comma ends a batch that has become large: between rows if possible, otherwise within one.
-func (w *pieces) comma(depth int) error {
+// writeComma ends a batch that has become large: between rows if possible, otherwise within one.
+func (w *pieceWriter) writeComma(depth int) error {
 	top := &w.open[depth-1]
 	top.key = top.key[:0]
 	separator := []byte(",")
@@ -262,14 +262,14 @@ func (w *pieces) comma(depth int) error {
 		w.rows++
 	}
 	if size := len(w.buf) - w.before; size > w.out.size && (depth == 1 || size > 4*w.out.size) {
-		return w.flush(separator)
+		return w.flushBatch(separator)
 	}
 	w.buf = append(w.buf, separator...)
 	return nil
 }
 
-// flush writes a batch and the separator before the next one.
-func (w *pieces) flush(separator []byte) error {
+// flushBatch writes a batch and the separator before the next one.
+func (w *pieceWriter) flushBatch(separator []byte) error {
 	after := 0
 	for i := len(w.open) - 1; i >= 0; i-- {
 		w.buf = append(w.buf, w.open[i].with+2) // { } and [ ]
@@ -278,7 +278,7 @@ func (w *pieces) flush(separator []byte) error {
 	if len(w.open) == 0 && w.lines {
 		w.buf, after = append(w.buf, ']'), 1
 	}
-	out, err := w.out.hidden(w.buf, w.before, after)
+	out, err := w.out.hideWrapped(w.buf, w.before, after)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (w *pieces) flush(separator []byte) error {
 			separator = []byte("\n")
 		}
 	}
-	if err := w.out.write(append(out, separator...)); err != nil {
+	if err := w.out.writeBatch(append(out, separator...)); err != nil {
 		return err
 	}
 	w.buf = w.buf[:0]

@@ -17,8 +17,8 @@ func policed(t *testing.T, r policy.Rules) Execution {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := func(name string, tools ...string) *core.Server {
-		s := &core.Server{Name: name, TypeScript: name, Python: name}
+	server := func(name string, tools ...string) *core.ToolServer {
+		s := &core.ToolServer{Name: name, TypeScript: name, Python: name}
 		for _, tool := range tools {
 			s.Tools = append(s.Tools, &core.Tool{Server: name, Name: tool, TypeScript: tool, Python: tool})
 		}
@@ -26,7 +26,7 @@ func policed(t *testing.T, r policy.Rules) Execution {
 	}
 	x, _ := execution(nil)
 	x.Policy = rules.For("")
-	x.Tools = x.Policy.Toolset(core.NewToolset([]*core.Server{server("a", "b__get", "get"), server("a__b", "get", "delete")}))
+	x.Tools = x.Policy.Toolset(core.NewToolset([]*core.ToolServer{server("a", "b__get", "get"), server("a__b", "get", "delete")}))
 	return x
 }
 
@@ -35,27 +35,27 @@ func TestPolice(t *testing.T) {
 	rules := func(server string, s policy.Server) policy.Rules {
 		return policy.Rules{Limits: policy.Limits{Level: full, Servers: map[string]policy.Server{server: s}}}
 	}
-	byName := func(name, args string) core.Call {
-		return core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"` + name + `","arguments":` + args + `}`)}
+	byName := func(name, args string) core.ToolCall {
+		return core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"` + name + `","arguments":` + args + `}`)}
 	}
 	deny := func(p string) policy.Server { return policy.Server{Deny: []string{p}} }
 	small := policy.Server{Conditions: map[string]string{"get": "args.n < 10"}}
 	for _, c := range []struct {
 		name  string
 		rules policy.Rules
-		call  core.Call
+		call  core.ToolCall
 		want  string
 		left  string
 	}{
-		{"denied, as a member", rules("a__b", deny("del*")), core.Call{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
+		{"denied, as a member", rules("a__b", deny("del*")), core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
 		{"denied, by its raw name", rules("a__b", deny("del*")), byName("a__b__delete", "{}"), "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
-		{"the other of two tools with one name", rules("a", deny("b__get")), core.Call{Server: "a__b", Tool: "get"}, `"ok"`, "a__b get {}"},
-		{"the one of two tools with one name", rules("a__b", deny("get")), core.Call{Server: "a", Tool: "b__get"}, `"ok"`, "a b__get {}"},
-		{"the same, judged by its own server", rules("a__b", small), core.Call{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":10}`)}, "error policy: the policy refuses these arguments of a__b.get: servers.a__b.conditions: get", ""},
-		{"a condition that is met", rules("a__b", small), core.Call{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":9}`)}, `"ok"`, `a__b get {"n":9}`},
+		{"the other of two tools with one name", rules("a", deny("b__get")), core.ToolCall{Server: "a__b", Tool: "get"}, `"ok"`, "a__b get {}"},
+		{"the one of two tools with one name", rules("a__b", deny("get")), core.ToolCall{Server: "a", Tool: "b__get"}, `"ok"`, "a b__get {}"},
+		{"the same, judged by its own server", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":10}`)}, "error policy: the policy refuses these arguments of a__b.get: servers.a__b.conditions: get", ""},
+		{"a condition that is met", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":9}`)}, `"ok"`, `a__b get {"n":9}`},
 		{"two keys", rules("a", small), byName("a.get", `{"n":1,"n":100}`), "error policy: the policy refuses these arguments of a.get: servers.a.conditions: get", ""},
-		{"read_only", policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}, core.Call{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: permissionLevel: read_only", ""},
-		{"an Ask that nobody answers passes", policy.Rules{}, core.Call{Server: "a__b", Tool: "delete"}, `"ok"`, "a__b delete {}"},
+		{"read_only", policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}, core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: permissionLevel: read_only", ""},
+		{"an Ask that nobody answers passes", policy.Rules{}, core.ToolCall{Server: "a__b", Tool: "delete"}, `"ok"`, "a__b delete {}"},
 	} {
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
 		host, _ := New(up, nil).Open(policed(t, c.rules))
@@ -70,14 +70,14 @@ func TestPolice(t *testing.T) {
 func TestApprove(t *testing.T) {
 	x := policed(t, policy.Rules{})
 	var asked []string
-	x.Approve = func(_ context.Context, _ *core.Tool, c core.Call, d policy.Decision) (core.Call, *core.Error) {
+	x.Approve = func(_ context.Context, _ *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
 		asked = append(asked, c.Server+"."+c.Tool+": "+d.Rule+", "+d.Effect.Kind.String())
 		return c, core.Errorf(core.KindPolicy, "test", "a person said no")
 	}
 	up := &recorder{answer: `{"content":[]}`}
 	host, _ := New(up, nil).Open(x)
 	for _, tool := range []string{"get", "delete"} {
-		_, _ = host.Call(t.Context(), core.Call{Server: "a__b", Tool: tool})
+		_, _ = host.Call(t.Context(), core.ToolCall{Server: "a__b", Tool: tool})
 	}
 	if got := strings.Join(asked, "; "); got != "a__b.delete: permissionLevel: write_restricted, destructive" || strings.Join(up.calls, "; ") != "a__b get {}" {
 		t.Errorf("asked %q, left %q", got, up.calls)

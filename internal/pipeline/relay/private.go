@@ -10,8 +10,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Privacy replaces personal data in answers by tokens, and tokens in arguments by values.
-type Privacy interface {
+// PrivacyFilter replaces personal data in answers by tokens, and tokens in arguments by values.
+type PrivacyFilter interface {
 	// Incoming returns a server's document or text as programs may see it.
 	Incoming(server string, document []byte) ([]byte, error)
 	// Restore returns the arguments as the server gets them. crosses says why the call needs approval because values
@@ -19,43 +19,43 @@ type Privacy interface {
 	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
-// private restores the arguments of calls. Errors of later guards, which see real arguments, are hidden again.
-func private(x Execution) Guard {
+// privacyGuard restores the arguments of calls. Errors of later guards, which see real arguments, are hidden again.
+func privacyGuard(x Execution) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		if x.Privacy == nil {
 			return next
 		}
-		return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			arguments, crosses, refused := x.Privacy.Restore(c.Server, c.Arguments)
 			if refused != nil {
-				return core.Result{}, refused.At(c.Server, c.Tool)
+				return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 			}
 			c.Arguments, c.Crosses = arguments, crosses
 			result, err := next.Call(ctx, c)
 			if err != nil {
-				return core.Result{}, hidden(x.Privacy, c.Server, core.AsError(err))
+				return core.CallResult{}, hideError(x.Privacy, c.Server, core.AsError(err))
 			}
 			return result, nil
 		})
 	}
 }
 
-// hidden returns an error without personal data.
-func hidden(p Privacy, server string, e *core.Error) *core.Error {
+// hideError returns an error without personal data.
+func hideError(p PrivacyFilter, server string, e *core.Error) *core.Error {
 	c := *e
 	for _, text := range []*string{&c.Message, &c.Hint} {
 		shown, err := p.Incoming(server, []byte(*text))
 		if err != nil {
-			return unhidden("the error could not be shown", err).At(e.Server, e.Tool)
+			return unhiddenError("the error could not be shown", err).AtTool(e.Server, e.Tool)
 		}
-		*text = cut(string(shown))
+		*text = cutText(string(shown))
 	}
 	return &c
 }
 
-// unhidden returns the error for something that could not be hidden. If the cause is a limit, it keeps its kind and
+// unhiddenError returns the error for something that could not be hidden. If the cause is a limit, it keeps its kind and
 // hint.
-func unhidden(what string, cause error) *core.Error {
+func unhiddenError(what string, cause error) *core.Error {
 	e := core.Errorf(core.KindInternal, "relay.private", "%s, because personal data in it could not be hidden: %w", what, cause)
 	if limit := core.AsError(cause); limit.Kind == core.KindLimit {
 		e.Kind, e.Hint = limit.Kind, limit.Hint
@@ -63,43 +63,43 @@ func unhidden(what string, cause error) *core.Error {
 	return e
 }
 
-// hiding saves the bytes that a server sends as files. In text, personal data is hidden as in answers. Other bytes
+// hidingFiles saves the bytes that a server sends as files. In text, personal data is hidden as in answers. Other bytes
 // are not examined.
-type hiding struct {
-	Files
-	privacy Privacy
+type hidingFiles struct {
+	FileStore
+	privacy PrivacyFilter
 	server  string
 }
 
-func (h hiding) Save(ctx context.Context, suffix string, data []byte) (string, error) {
+func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {
 	if utf8.Valid(data) {
 		hidden, err := h.privacy.Incoming(h.server, data)
 		if err != nil {
-			return "", unhidden("the file was held back", err)
+			return "", unhiddenError("the file was held back", err)
 		}
 		data = hidden
 	}
-	return h.Files.Save(ctx, suffix, data)
+	return h.FileStore.Save(ctx, suffix, data)
 }
 
 // maxMessage bounds the error message that a program sees, in bytes.
 const maxMessage = 4 << 10
 
-func cut(text string) string {
+func cutText(text string) string {
 	if len(text) <= maxMessage {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
-// shown returns an answer as the program sees it.
-func shown(x Execution, server string, value json.RawMessage) (core.Result, error) {
+// showAnswer returns an answer as the program sees it.
+func showAnswer(x Execution, server string, value json.RawMessage) (core.CallResult, error) {
 	if x.Privacy == nil {
-		return core.Result{Value: value}, nil
+		return core.CallResult{Value: value}, nil
 	}
 	hidden, err := x.Privacy.Incoming(server, value)
 	if err != nil {
-		return core.Result{}, unhidden("the answer was held back", err)
+		return core.CallResult{}, unhiddenError("the answer was held back", err)
 	}
-	return core.Result{Value: hidden}, nil
+	return core.CallResult{Value: hidden}, nil
 }

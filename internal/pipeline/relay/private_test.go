@@ -11,10 +11,10 @@ import (
 // That a session is full is the program's to know, with what to do; what else fails is ours.
 func TestUnhidden(t *testing.T) {
 	full := core.Errorf(core.KindLimit, "pii.vault", "the session is full").WithHint("ask for less")
-	if e := unhidden("the answer was held back", full); e.Kind != core.KindLimit || e.Hint != "ask for less" || !strings.Contains(e.Message, "the session is full") {
+	if e := unhiddenError("the answer was held back", full); e.Kind != core.KindLimit || e.Hint != "ask for less" || !strings.Contains(e.Message, "the session is full") {
 		t.Errorf("%+v", e)
 	}
-	if e := unhidden("the answer was held back", errors.New("no disk")); e.Kind != core.KindInternal || e.Hint != "" {
+	if e := unhiddenError("the answer was held back", errors.New("no disk")); e.Kind != core.KindInternal || e.Hint != "" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -38,7 +38,7 @@ func (d drawer) Save(_ context.Context, suffix string, data []byte) (string, err
 	return name, nil
 }
 
-func (d drawer) Create(_ context.Context, suffix string) (Incoming, error) {
+func (d drawer) Create(_ context.Context, suffix string) (IncomingFile, error) {
 	return &slip{drawer: d, suffix: suffix}, nil
 }
 
@@ -67,7 +67,7 @@ func toolset() *core.Toolset {
 	tool := func(name, ts, schema string) *core.Tool {
 		return &core.Tool{Server: "git-hub", Name: name, TypeScript: ts, Python: name, InputSchema: json.RawMessage(schema), Pin: name}
 	}
-	return core.NewToolset([]*core.Server{{Name: "git-hub", TypeScript: "gitHub", Python: "git_hub", Tools: []*core.Tool{
+	return core.NewToolset([]*core.ToolServer{{Name: "git-hub", TypeScript: "gitHub", Python: "git_hub", Tools: []*core.Tool{
 		tool("list_issues", "listIssues", issueSchema),
 		tool("anything", "anything", `{"type":`),
 		tool("remote", "remote", `{"$ref":"http://192.0.2.1/schema.json"}`),
@@ -82,7 +82,7 @@ func execution(progress func(int)) (Execution, drawer) {
 	}
 	return Execution{
 		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: core.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
-		Functions: map[string]Function{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
+		Functions: map[string]EngineFunction{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
 	}, files
 }
 
@@ -109,14 +109,14 @@ func TestValues(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x, _ := execution(nil)
 			host, _ := New(&recorder{answer: c.answer}, nil).Open(x)
-			if got := outcome(host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything"})); got != c.want {
+			if got := outcome(host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "anything"})); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-func outcome(r core.Result, err error) string {
+func outcome(r core.CallResult, err error) string {
 	if err != nil {
 		e := core.AsError(err)
 		text := fmt.Sprintf("error %s: %s", e.Kind, e.Message)
@@ -147,7 +147,7 @@ func TestArguments(t *testing.T) {
 			x, _ := execution(nil)
 			up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
 			host, _ := New(up, nil).Open(x)
-			if got := outcome(host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(c.arguments)})); got != c.want {
+			if got := outcome(host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(c.arguments)})); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if refused := strings.HasPrefix(c.want, "error"); refused != (len(up.calls) == 0) {
@@ -161,7 +161,7 @@ func TestArguments(t *testing.T) {
 func TestSchemasLoadNothing(t *testing.T) {
 	x, _ := execution(nil)
 	host, _ := New(&recorder{answer: `{"content":[]}`}, nil).Open(x)
-	if got := outcome(host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "remote", Arguments: json.RawMessage(`{"a":1}`)})); got != "null" {
+	if got := outcome(host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "remote", Arguments: json.RawMessage(`{"a":1}`)})); got != "null" {
 		t.Error(got)
 	}
 }
@@ -169,18 +169,18 @@ func TestSchemasLoadNothing(t *testing.T) {
 func TestNames(t *testing.T) {
 	const args = `{"owner":"o","repo":"r"}`
 	for _, c := range []struct {
-		call core.Call
+		call core.ToolCall
 		want string
 		left string // what left for the upstream
 	}{
-		{core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
-		{core.Call{Server: "gitHub", Tool: "listIssues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
-		{core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"git-hub__list_issues","arguments":` + args + `}`)}, `"ok"`, "git-hub list_issues " + args},
-		{core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.anything"}`)}, `"ok"`, "git-hub anything {}"},
-		{core.Call{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
-		{core.Call{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
-		{core.Call{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
-		{core.Call{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
+		{core.ToolCall{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
+		{core.ToolCall{Server: "gitHub", Tool: "listIssues", Arguments: json.RawMessage(args)}, `"ok"`, "git-hub list_issues " + args},
+		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"git-hub__list_issues","arguments":` + args + `}`)}, `"ok"`, "git-hub list_issues " + args},
+		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.anything"}`)}, `"ok"`, "git-hub anything {}"},
+		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
+		{core.ToolCall{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
+		{core.ToolCall{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
+		{core.ToolCall{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
 	} {
 		x, _ := execution(nil)
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
@@ -201,12 +201,12 @@ func TestBudgetAndTally(t *testing.T) {
 	up := &recorder{answer: `{"content":[]}`}
 	host, tally := New(up, nil).Open(x)
 	for range 3 {
-		_, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything"})
+		_, err := host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "anything"})
 		if e := core.AsError(err); e != nil && e.Kind != core.KindLimit {
 			t.Fatal(err)
 		}
 	}
-	if total, by := tally.Counts(); total != 2 || by["gitHub.anything"] != 2 || len(up.calls) != 2 {
+	if total, by := tally.CallCounts(); total != 2 || by["gitHub.anything"] != 2 || len(up.calls) != 2 {
 		t.Errorf("total %d, by tool %v, left %v", total, by, up.calls)
 	}
 	if fmt.Sprint(told) != "[1 2]" {
@@ -217,7 +217,7 @@ func TestBudgetAndTally(t *testing.T) {
 func TestErrorsNameTheTool(t *testing.T) {
 	x, _ := execution(nil)
 	host, _ := New(&recorder{err: core.Errorf(core.KindUpstreamGone, "test", "it died")}, nil).Open(x)
-	_, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything"})
+	_, err := host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "anything"})
 	if e := core.AsError(err); e.Server != "git-hub" || e.Tool != "anything" || e.Kind != core.KindUpstreamGone {
 		t.Errorf("%+v", e)
 	}
@@ -240,7 +240,7 @@ func BenchmarkCall(b *testing.B) {
 	x.Limits.ToolCalls = 1 << 60
 	host, _ := New(&recorder{answer: `{"content":[{"type":"text","text":"{\"a\":1}"}]}`}, nil).Open(x)
 	for b.Loop() {
-		_, _ = host.Call(b.Context(), core.Call{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
+		_, _ = host.Call(b.Context(), core.ToolCall{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"o","repo":"r","state":"open"}`)})
 	}
 }
 
@@ -250,7 +250,7 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 	up := &recorder{answer: `{"content":[]}`}
 	x, _ := execution(nil)
 	host, _ := New(up, nil).Open(x)
-	for _, c := range []core.Call{
+	for _, c := range []core.ToolCall{
 		{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage("{\"a\":\"\xff\"}")},
 		{Tool: "call", Arguments: json.RawMessage("{\"name\":\"git-hub.anything\",\"arguments\":{\"a\":\"\xff\"}}")},
 	} {
@@ -261,7 +261,7 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 	if len(up.calls) != 0 {
 		t.Errorf("calls have left: %q", up.calls)
 	}
-	if _, err := host.Call(t.Context(), core.Call{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage(`{"a":"grün"}`)}); err != nil || len(up.calls) != 1 {
+	if _, err := host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "anything", Arguments: json.RawMessage(`{"a":"grün"}`)}); err != nil || len(up.calls) != 1 {
 		t.Errorf("valid UTF-8: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Tally counts the calls of one execution and refuses calls beyond the budget.
-type Tally struct {
+// CallCounter counts the calls of one execution and refuses calls beyond the budget.
+type CallCounter struct {
 	mu       sync.Mutex
 	limit    int
 	tools    *core.Toolset
@@ -20,33 +20,33 @@ type Tally struct {
 	hits     int
 }
 
-// serve makes t also count the calls of x.
-func (t *Tally) serve(x Execution) {
+// attachTo makes t also count the calls of x.
+func (t *CallCounter) attachTo(x Execution) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Progress
 }
 
-// hit counts an answer from the cache.
-func (t *Tally) hit() {
+// countHit counts an answer from the cache.
+func (t *CallCounter) countHit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hits++
 }
 
-// Hits returns how many answers came from the cache, without a call.
-func (t *Tally) Hits() int {
+// CacheHits returns how many answers came from the cache, without a call.
+func (t *CallCounter) CacheHits() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.hits
 }
 
-func (t *Tally) guard(next sandbox.Host) sandbox.Host {
-	return sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
-		n, ok := t.count(c)
+func (t *CallCounter) countGuard(next sandbox.Host) sandbox.Host {
+	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+		n, ok := t.countCall(c)
 		if !ok {
-			return core.Result{}, core.Errorf(core.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
-				WithHint("ask for more at once (page size, bulk tools) or raise resourceLimits.toolCalls").At(c.Server, c.Tool)
+			return core.CallResult{}, core.Errorf(core.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
+				WithHint("ask for more at once (page size, bulk tools) or raise resourceLimits.toolCalls").AtTool(c.Server, c.Tool)
 		}
 		if t.progress != nil {
 			t.progress(n)
@@ -55,21 +55,21 @@ func (t *Tally) guard(next sandbox.Host) sandbox.Host {
 	})
 }
 
-func (t *Tally) count(c core.Call) (n int, ok bool) {
+func (t *CallCounter) countCall(c core.ToolCall) (n int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.total >= t.limit {
 		return t.total, false
 	}
 	t.total++
-	if tool, known := t.tools.Exact(c.Server, c.Tool); known {
-		t.calls[t.tools.Qualified(tool)]++
+	if tool, known := t.tools.FindExact(c.Server, c.Tool); known {
+		t.calls[t.tools.QualifiedName(tool)]++
 	}
 	return t.total, true
 }
 
-// Counts returns the calls made so far, in total and by qualified tool name.
-func (t *Tally) Counts() (total int, byTool map[string]int) {
+// CallCounts returns the calls made so far, in total and by qualified tool name.
+func (t *CallCounter) CallCounts() (total int, byTool map[string]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total, maps.Clone(t.calls)

@@ -8,21 +8,21 @@ import (
 	"retort/internal/base/jsonscan"
 )
 
-// unambiguous refuses a result in which a member visible to programs occurs twice in one object, because it would be
+// checkUnambiguous refuses a result in which a member visible to programs occurs twice in one object, because it would be
 // unclear which one counts. The connection pool refuses the same in answers that are not in memory. For nearly every
 // result a quick check suffices.
-func (a *answer) unambiguous(result json.RawMessage) error {
+func (a *toolAnswer) checkUnambiguous(result json.RawMessage) error {
 	count := func(name string) int { return bytes.Count(result, []byte(name)) }
 	if count(`"content"`) < 2 && count(`"structuredContent"`) < 2 && count(`"isError"`) < 2 && count(`\u00`) == 0 &&
 		count(`"type"`) <= len(a.Content) && count(`"text"`) <= 2*len(a.Content) {
 		return nil
 	}
-	var t twice
-	return t.write(result)
+	var t duplicateFinder
+	return t.scanBytes(result)
 }
 
-// twice finds members that occur twice in a result, in its parts or in their resources.
-type twice struct {
+// duplicateFinder finds members that occur twice in a result, in its parts or in their resources.
+type duplicateFinder struct {
 	scan jsonscan.Scanner
 	seen []map[string]bool // by depth, of the objects that are open
 	key  []byte
@@ -35,13 +35,13 @@ const (
 	depthResource = 4
 )
 
-func (t *twice) write(p []byte) error {
+func (t *duplicateFinder) scanBytes(p []byte) error {
 	for len(p) > 0 {
 		kind, n, err := t.scan.Next(p)
 		if err != nil {
 			return err
 		}
-		if err := t.piece(kind, p[:n]); err != nil {
+		if err := t.takePiece(kind, p[:n]); err != nil {
 			return err
 		}
 		p = p[n:]
@@ -49,7 +49,7 @@ func (t *twice) write(p []byte) error {
 	return nil
 }
 
-func (t *twice) piece(kind jsonscan.Kind, p []byte) error {
+func (t *duplicateFinder) takePiece(kind jsonscan.Kind, p []byte) error {
 	depth := t.scan.Depth()
 	switch {
 	case depth > depthResource:
@@ -65,7 +65,7 @@ func (t *twice) piece(kind jsonscan.Kind, p []byte) error {
 		var name string
 		err := json.Unmarshal(t.key, &name)
 		t.key = t.key[:0]
-		if err != nil || !matters(depth, name) {
+		if err != nil || !isVisibleMember(depth, name) {
 			return err
 		}
 		if t.seen[depth][name] {
@@ -76,8 +76,8 @@ func (t *twice) piece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// matters reports whether programs see a member of this name in an object at this depth.
-func matters(depth int, name string) bool {
+// isVisibleMember reports whether programs see a member of this name in an object at this depth.
+func isVisibleMember(depth int, name string) bool {
 	switch name {
 	case "content", "structuredContent", "isError":
 		return depth == depthResult

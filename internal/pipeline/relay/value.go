@@ -15,22 +15,22 @@ import (
 	"retort/internal/core"
 )
 
-// Files stores bytes that tools send. Save chooses a name that ends in suffix and returns the path within the
+// FileStore stores bytes that tools send. Save chooses a name that ends in suffix and returns the path within the
 // workspace.
-type Files interface {
+type FileStore interface {
 	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
 	// Create begins such a file, whose data is written step by step.
-	Create(ctx context.Context, suffix string) (Incoming, error)
+	Create(ctx context.Context, suffix string) (IncomingFile, error)
 }
 
-// answer holds the parts of MCP's CallToolResult that programs see.
-type answer struct {
-	Content           []part          `json:"content"`
+// toolAnswer holds the parts of MCP's CallToolResult that programs see.
+type toolAnswer struct {
+	Content           []answerPart    `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent"`
 	IsError           bool            `json:"isError"`
 }
 
-type part struct {
+type answerPart struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
 	Data     string `json:"data"`
@@ -44,35 +44,35 @@ type part struct {
 	raw json.RawMessage
 }
 
-// unmarshal works like json.Unmarshal but matches member names exactly, as MCP requires. encoding/json would accept
+// unmarshalExact works like json.Unmarshal but matches member names exactly, as MCP requires. encoding/json would accept
 // "Content" for "content".
-func unmarshal(data []byte, v any) error {
+func unmarshalExact(data []byte, v any) error {
 	_, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 	return err
 }
 
-// read parses a result. Parts other than text keep their bytes. Text does not, because it can be large and is needed
+// readResult parses a result. Parts other than text keep their bytes. Text does not, because it can be large and is needed
 // only once.
-func (a *answer) read(result json.RawMessage) error {
+func (a *toolAnswer) readResult(result json.RawMessage) error {
 	if !json.Valid(result) {
 		return errors.New("it is not valid JSON")
 	}
 	if text := bytes.TrimSpace(result); text[0] != '{' && string(text) != "null" {
 		return errors.New("it is not a JSON object")
 	}
-	if err := unmarshal(result, a); err != nil {
+	if err := unmarshalExact(result, a); err != nil {
 		return err
 	}
-	if err := a.unambiguous(result); err != nil {
+	if err := a.checkUnambiguous(result); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.Content, func(p part) bool { return p.Type != "text" }) {
+	if !slices.ContainsFunc(a.Content, func(p answerPart) bool { return p.Type != "text" }) {
 		return nil
 	}
 	var again struct {
 		Content []json.RawMessage `json:"content"`
 	}
-	if err := unmarshal(result, &again); err != nil {
+	if err := unmarshalExact(result, &again); err != nil {
 		return err
 	}
 	for i := range a.Content {
@@ -83,8 +83,8 @@ func (a *answer) read(result json.RawMessage) error {
 	return nil
 }
 
-// blob describes saved bytes to a program: where they are stored.
-type blob struct {
+// savedBlob describes saved bytes to a program: where they are stored.
+type savedBlob struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
 	Bytes    int    `json:"bytes"`
@@ -94,8 +94,8 @@ type blob struct {
 // else the text. Several parts become a list, and images and blobs become files. A result marked as an error becomes
 // a *core.Error.
 func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
-	var a answer
-	if err := a.read(result); err != nil {
+	var a toolAnswer
+	if err := a.readResult(result); err != nil {
 		return nil, core.Errorf(core.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)
 	}
 	if a.IsError {
@@ -106,7 +106,7 @@ func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.Raw
 	}
 	values := make([]json.RawMessage, 0, len(a.Content))
 	for i := range a.Content {
-		v, err := a.Content[i].value(ctx, x.Files)
+		v, err := a.Content[i].programValue(ctx, x.Files)
 		if err != nil {
 			return nil, err
 		}
@@ -121,14 +121,14 @@ func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.Raw
 	return json.Marshal(values)
 }
 
-func (p *part) value(ctx context.Context, files Files) (json.RawMessage, error) {
+func (p *answerPart) programValue(ctx context.Context, files FileStore) (json.RawMessage, error) {
 	switch {
 	case p.Type == "text":
 		return textValue(p.Text)
 	case p.Type == "image" || p.Type == "audio":
-		return save(ctx, files, p.Data, p.MIMEType)
+		return saveEncoded(ctx, files, p.Data, p.MIMEType)
 	case p.Type == "resource" && p.Resource.Blob != nil:
-		return save(ctx, files, *p.Resource.Blob, p.Resource.MIMEType)
+		return saveEncoded(ctx, files, *p.Resource.Blob, p.Resource.MIMEType)
 	case p.Type == "resource" && p.Resource.Text != nil:
 		return json.Marshal(map[string]string{"uri": p.Resource.URI, "mimeType": p.Resource.MIMEType, "text": *p.Resource.Text})
 	}
@@ -139,10 +139,10 @@ func textValue(text string) (json.RawMessage, error) {
 	if trimmed := json.RawMessage(strings.TrimSpace(text)); json.Valid(trimmed) {
 		return trimmed, nil
 	}
-	return quote(text)
+	return quoteText(text)
 }
 
-func quote(text string) (json.RawMessage, error) {
+func quoteText(text string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -152,20 +152,20 @@ func quote(text string) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-func save(ctx context.Context, files Files, encoded, mime string) (json.RawMessage, error) {
+func saveEncoded(ctx context.Context, files FileStore, encoded, mime string) (json.RawMessage, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return nil, core.Errorf(core.KindToolError, "relay.blob", "the server sent bytes that are not base64: %v", err)
 	}
-	path, err := files.Save(ctx, extension(mime), data)
+	path, err := files.Save(ctx, fileExtension(mime), data)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(blob{Path: path, MIMEType: mime, Bytes: len(data)})
+	return json.Marshal(savedBlob{Path: path, MIMEType: mime, Bytes: len(data)})
 }
 
-// extension returns the file name extension for the MIME types that tools send most.
-func extension(mime string) string {
+// fileExtension returns the file name extension for the MIME types that tools send most.
+func fileExtension(mime string) string {
 	kind, _, _ := strings.Cut(mime, ";")
 	switch kind = strings.TrimSpace(strings.ToLower(kind)); kind {
 	case "image/png", "image/gif", "image/webp", "application/pdf", "application/zip", "application/json", "text/csv", "text/html":
@@ -188,7 +188,7 @@ func extension(mime string) string {
 // maxErrorText bounds how much of a tool's error text is used, in bytes.
 const maxErrorText = 4 << 10
 
-func toolError(a answer) error {
+func toolError(a toolAnswer) error {
 	var texts []string
 	for _, p := range a.Content {
 		if p.Type == "text" && p.Text != "" {

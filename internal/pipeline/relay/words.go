@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// argument returns a location within the arguments as a program would write it: filter.labels[2].
-func argument(location []string) string {
+// argumentPath returns a location within the arguments as a program would write it: filter.labels[2].
+func argumentPath(location []string) string {
 	var b strings.Builder
 	for i, step := range location {
 		if _, err := strconv.Atoi(step); err == nil && i > 0 {
@@ -25,14 +25,14 @@ func argument(location []string) string {
 	return b.String()
 }
 
-func prefix(at string) string {
+func pathPrefix(at string) string {
 	if at == "" {
 		return ""
 	}
 	return fmt.Sprintf("argument %q: ", at)
 }
 
-func quoted(names []string) string {
+func quoteNames(names []string) string {
 	q := make([]string, len(names))
 	for i, n := range names {
 		q[i] = strconv.Quote(n)
@@ -43,10 +43,10 @@ func quoted(names []string) string {
 // maxShown bounds how much of a value or list an error message repeats.
 const maxShown = 20
 
-func list(values []any) string {
+func listValues(values []any) string {
 	shown := make([]string, 0, min(len(values), maxShown))
 	for _, v := range values[:min(len(values), maxShown)] {
-		shown = append(shown, show(v))
+		shown = append(shown, showValue(v))
 	}
 	if len(values) > maxShown {
 		shown = append(shown, "…")
@@ -54,12 +54,12 @@ func list(values []any) string {
 	return strings.Join(shown, ", ")
 }
 
-func show(v any) string {
+func showValue(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	b = []byte(core.Legible(string(b)))
+	b = []byte(core.EscapeIllegible(string(b)))
 	if len(b) > 80 {
 		return strings.ToValidUTF8(string(b[:80]), "") + "…"
 	}

@@ -40,7 +40,7 @@ func TestNothingPersonalIsCut(t *testing.T) {
 		text, _ := json.Marshal(long)
 		row := fmt.Sprintf(`{"pad":%q,"name":%q,"note":%q}`, pad, personal, strings.Repeat(personal+". ", 40))
 		array := "[" + strings.Repeat(row+",", 400) + row + "]"
-		for name, r := range map[string]sandbox.Report{
+		for name, r := range map[string]sandbox.RunReport{
 			"text":   {Value: text},
 			"array":  {Value: json.RawMessage(array)},
 			"object": {Value: json.RawMessage(`{"name":"` + personal + `","rows":` + array + `,"` + pad + personal + `":1}`)},
@@ -48,7 +48,7 @@ func TestNothingPersonalIsCut(t *testing.T) {
 			"output": {Output: []byte(long)},
 			"error":  {Status: core.StatusError, Error: &core.Error{Kind: core.KindRuntime, Message: long, Stack: long}},
 		} {
-			o := Make(r, Options{ID: "x1", MaxTokens: 400 + shift, Files: shelf{}, Hide: hides})
+			o := MakeOutcome(r, Options{ID: "x1", MaxTokens: 400 + shift, Files: shelf{}, Hide: hides})
 			o.Output, o.Result = hides(o.Output), json.RawMessage(hides(string(o.Result)))
 			if len(o.Result) == 0 {
 				o.Result = nil
@@ -68,14 +68,14 @@ func TestNothingPersonalIsCut(t *testing.T) {
 func TestStoppedOutput(t *testing.T) {
 	line := "one\nof " + personal
 	for cut := range len(line) + 1 {
-		o := Make(sandbox.Report{Status: core.StatusOutputLimit, Output: []byte(line[:cut])}, Options{MaxTokens: 2000, Hide: hides})
+		o := MakeOutcome(sandbox.RunReport{Status: core.StatusOutputLimit, Output: []byte(line[:cut])}, Options{MaxTokens: 2000, Hide: hides})
 		o.Output = hides(o.Output)
 		seen(t, o, line[:cut])
 		if cut >= 4 && !strings.HasPrefix(o.Output, "one\n") {
 			t.Errorf("lines that had ended are gone: %q", o.Output)
 		}
 	}
-	if o := Make(sandbox.Report{Status: core.StatusTimeout, Output: []byte("no line")}, Options{MaxTokens: 2000}); o.Output != "no line" {
+	if o := MakeOutcome(sandbox.RunReport{Status: core.StatusTimeout, Output: []byte("no line")}, Options{MaxTokens: 2000}); o.Output != "no line" {
 		t.Errorf("nothing is hidden, and something is held back: %q", o.Output)
 	}
 }
@@ -90,7 +90,7 @@ func TestColumns(t *testing.T) {
 		rows = append(rows, fmt.Sprintf(`{"id":%d.5, "state":%q, "day":"2026-01-%02dT10:00:00Z", "owner":"%s", "long":%q, "mixed":%v%s}`,
 			i, []string{"open", "closed", "open"}[i%3], i%28+1, personal, strings.Repeat("é", 50+i), []any{1, true}[i%2], optional))
 	}
-	got := viewer{hides}.preview([]byte("["+strings.Join(rows, " ,\n")+"]"), 4000)
+	got := previewMaker{hides}.previewValue([]byte("["+strings.Join(rows, " ,\n")+"]"), 4000)
 	want := `array of 40 objects, one to a line
 id (number, 0.5 to 39.5, 40 distinct)
 state (string, "open" × 27, "closed" × 13)
@@ -108,7 +108,7 @@ first: `
 
 // Of an object that is an array, mostly, the array is told.
 func TestObjectAroundAnArray(t *testing.T) {
-	got := plain.preview([]byte(`{"total":3000,"rows":`+rows(3000)+`,"more":[1,2]}`), 400)
+	got := plain.previewValue([]byte(`{"total":3000,"rows":`+rows(3000)+`,"more":[1,2]}`), 400)
 	for _, want := range []string{"object with 3 keys\n", "total: 3000\n", "more (array of 2 numbers)\n", "rows is an array of 3000 objects\nid (number, 0 to 2999", "\nlast: {\"id\":2999"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)

@@ -11,33 +11,33 @@ import (
 // maxKeys bounds how many keys of an object a preview shows.
 const maxKeys = 40
 
-// viewer makes previews. Personal data is hidden before anything is cut, because part of a value would not be
+// previewMaker makes previews. Personal data is hidden before anything is cut, because part of a value would not be
 // recognized.
-type viewer struct {
+type previewMaker struct {
 	hide func(string) string
 }
 
-// preview describes a value in at most limit tokens: its shape, its counts, its first and last items.
-func (v viewer) preview(value []byte, limit int) string {
+// previewValue describes a value in at most limit tokens: its shape, its counts, its first and last items.
+func (v previewMaker) previewValue(value []byte, limit int) string {
 	value = value[skipSpace(value, 0):]
 	said := ""
 	switch value[0] {
 	case '[':
-		said = v.array(value, ", one to a line", limit)
+		said = v.previewArray(value, ", one to a line", limit)
 	case '{':
-		said = v.object(value, limit)
+		said = v.previewObject(value, limit)
 	case '"':
-		s := text(value)
-		said = fmt.Sprintf("text of %d characters, %d lines\n%s", utf8.RuneCountInString(s), strings.Count(s, "\n")+1, v.ends(s, limit-20))
+		s := stringText(value)
+		said = fmt.Sprintf("text of %d characters, %d lines\n%s", utf8.RuneCountInString(s), strings.Count(s, "\n")+1, v.previewEnds(s, limit-20))
 	default:
 		said = string(value)
 	}
 	return tokens.Prefix(said, limit)
 }
 
-func (v viewer) array(value []byte, where string, limit int) string {
+func (v previewMaker) previewArray(value []byte, where string, limit int) string {
 	var first, last []byte
-	for item := range items(value) {
+	for item := range arrayItems(value) {
 		if last = item; first == nil {
 			first = item
 		}
@@ -45,18 +45,18 @@ func (v viewer) array(value []byte, where string, limit int) string {
 	if first == nil {
 		return "an empty array"
 	}
-	t := profile(value)
-	lines := []string{fmt.Sprintf("array of %d %s%s", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), where)}
+	t := profileArray(value)
+	lines := []string{fmt.Sprintf("array of %d %s%s", t.rows, strings.Join(pluralKinds(byCount(t.kinds)), " and "), where)}
 	for _, c := range t.columns {
-		lines = append(lines, c.describe(t, v.hide))
+		lines = append(lines, c.describeColumn(t, v.hide))
 	}
 	if t.more > 0 {
 		lines = append(lines, fmt.Sprintf("… %d more keys", t.more))
 	}
-	return fmt.Sprintf("%s\nfirst: %s\nlast: %s", tokens.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10), v.row(first, limit/5), v.row(last, limit/6))
+	return fmt.Sprintf("%s\nfirst: %s\nlast: %s", tokens.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10), v.previewRow(first, limit/5), v.previewRow(last, limit/6))
 }
 
-func plural(kinds []string) []string {
+func pluralKinds(kinds []string) []string {
 	for i := range kinds {
 		if kinds[i] != "null" {
 			kinds[i] += "s"
@@ -65,38 +65,38 @@ func plural(kinds []string) []string {
 	return kinds
 }
 
-func (v viewer) object(value []byte, limit int) string {
+func (v previewMaker) previewObject(value []byte, limit int) string {
 	var b strings.Builder
 	var most []byte // the array that is most of it
 	n, name := 0, ""
-	for key, item := range members(value) {
+	for key, item := range objectMembers(value) {
 		if kindOf(item) == "array" && len(item) > len(value)/2 {
 			most, name = item, key
 		}
 		if n++; n <= maxKeys {
-			b.WriteString(key + v.member(key, item) + "\n")
+			b.WriteString(key + v.previewMember(key, item) + "\n")
 		}
 	}
 	said := fmt.Sprintf("object with %d keys\n%s", n, tokens.Prefix(v.hide(b.String()), limit/2-10))
 	if most != nil {
-		said += fmt.Sprintf("%s is an %s", v.hide(name), v.array(most, "", limit/2-10))
+		said += fmt.Sprintf("%s is an %s", v.hide(name), v.previewArray(most, "", limit/2-10))
 	}
 	return said
 }
 
-// member returns the text that follows a member's key.
-func (v viewer) member(key string, value []byte) string {
+// previewMember returns the text that follows a member's key.
+func (v previewMaker) previewMember(key string, value []byte) string {
 	switch kind := kindOf(value); {
 	case kind == "array":
-		return " (" + summary(profile(value)) + ")"
+		return " (" + summarizeTable(profileArray(value)) + ")"
 	case (kind == "object" || kind == "string") && len(value) > 80:
 		return fmt.Sprintf(" (%s of %d bytes)", kind, len(value))
 	}
-	return ": " + shown(key, string(value), v.hide)
+	return ": " + hideValue(key, string(value), v.hide)
 }
 
-// summary describes an array in a few words.
-func summary(t *table) string {
+// summarizeTable describes an array in a few words.
+func summarizeTable(t *arrayTable) string {
 	if t.rows == 0 {
 		return "empty array"
 	}
@@ -104,49 +104,49 @@ func summary(t *table) string {
 	for _, c := range t.columns {
 		names = append(names, c.name)
 	}
-	return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(plural(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
+	return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(pluralKinds(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
 }
 
-// ends returns the beginning and the end of text in about limit tokens.
-func (v viewer) ends(text string, limit int) string {
+// previewEnds returns the beginning and the end of text in about limit tokens.
+func (v previewMaker) previewEnds(text string, limit int) string {
 	if limit < 40 {
 		return ""
 	}
-	head := tokens.Prefix(v.head(text, limit/2), limit/2)
-	tail := v.tail(text, limit/2)
+	head := tokens.Prefix(v.hiddenHead(text, limit/2), limit/2)
+	tail := v.hiddenTail(text, limit/2)
 	tail = tail[max(0, len(tail)-min(len(head), max(0, len(text)-len(head)))):]
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// margin exceeds, in bytes, the length of every value that is searched for. Where a part of a text was cut out, that
+// hideMargin exceeds, in bytes, the length of every value that is searched for. Where a part of a text was cut out, that
 // much next to the cut is not shown.
-const margin = 1 << 10
+const hideMargin = 1 << 10
 
-// part returns how many bytes of a text are examined to show this many tokens of it.
-func part(tokens int) int { return tokens*16 + margin }
+// bytesForTokens returns how many bytes of a text are examined to show this many tokens of it.
+func bytesForTokens(tokens int) int { return tokens*16 + hideMargin }
 
-// head returns the beginning of a text with personal data hidden.
-func (v viewer) head(text string, tokens int) string {
-	if len(text) <= part(tokens) {
+// hiddenHead returns the beginning of a text with personal data hidden.
+func (v previewMaker) hiddenHead(text string, tokens int) string {
+	if len(text) <= bytesForTokens(tokens) {
 		return v.hide(text)
 	}
-	shown := v.hide(strings.ToValidUTF8(text[:part(tokens)], ""))
-	return strings.ToValidUTF8(shown[:max(0, len(shown)-margin)], "")
+	shown := v.hide(strings.ToValidUTF8(text[:bytesForTokens(tokens)], ""))
+	return strings.ToValidUTF8(shown[:max(0, len(shown)-hideMargin)], "")
 }
 
-// tail returns the end of a text with personal data hidden.
-func (v viewer) tail(text string, tokens int) string {
-	if len(text) <= part(tokens) {
+// hiddenTail returns the end of a text with personal data hidden.
+func (v previewMaker) hiddenTail(text string, tokens int) string {
+	if len(text) <= bytesForTokens(tokens) {
 		return v.hide(text)
 	}
-	shown := v.hide(strings.ToValidUTF8(text[len(text)-part(tokens):], ""))
-	return strings.ToValidUTF8(shown[min(len(shown), margin):], "")
+	shown := v.hide(strings.ToValidUTF8(text[len(text)-bytesForTokens(tokens):], ""))
+	return strings.ToValidUTF8(shown[min(len(shown), hideMargin):], "")
 }
 
-// row returns an array item in at most limit tokens.
-func (v viewer) row(item []byte, limit int) string {
+// previewRow returns an array item in at most limit tokens.
+func (v previewMaker) previewRow(item []byte, limit int) string {
 	if len(item) > 64<<10 && item[0] == '{' {
-		return v.object(item, limit)
+		return v.previewObject(item, limit)
 	}
 	if len(item) > 64<<10 {
 		return fmt.Sprintf("%s of %d bytes", kindOf(item), len(item))

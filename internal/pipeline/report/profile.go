@@ -19,22 +19,22 @@ const (
 	maxSample   = 40   // bytes of one of them
 )
 
-// table summarizes the items of an array.
-type table struct {
+// arrayTable summarizes the items of an array.
+type arrayTable struct {
 	rows    int
 	kinds   map[string]int
-	columns []*column
-	byName  map[string]*column
+	columns []*tableColumn
+	byName  map[string]*tableColumn
 	more    int // columns beyond the bound
 	seed    maphash.Seed
 }
 
-// column summarizes one key of the objects in an array.
-type column struct {
+// tableColumn summarizes one key of the objects in an array.
+type tableColumn struct {
 	name     string
 	seen     int
 	kinds    map[string]int
-	distinct map[uint64]*sample
+	distinct map[uint64]*columnSample
 	beyond   bool // there are more than are counted
 	numbers  bool // low and high are set
 	low      float64
@@ -45,35 +45,35 @@ type column struct {
 	length   int // of the longest string, in characters, or array, in items
 }
 
-type sample struct {
+type columnSample struct {
 	raw   string // "" if it is too long to be named
 	count int
 }
 
-// profile summarizes the items of an array in one pass.
-func profile(array []byte) *table {
-	t := &table{kinds: map[string]int{}, byName: map[string]*column{}, seed: maphash.MakeSeed()}
-	for item := range items(array) {
+// profileArray summarizes the items of an array in one pass.
+func profileArray(array []byte) *arrayTable {
+	t := &arrayTable{kinds: map[string]int{}, byName: map[string]*tableColumn{}, seed: maphash.MakeSeed()}
+	for item := range arrayItems(array) {
 		t.rows++
 		kind := kindOf(item)
 		t.kinds[kind]++
 		if kind != "object" {
-			t.column("").add(item, t.seed)
+			t.findColumn("").addValue(item, t.seed)
 			continue
 		}
-		for key, value := range members(item) {
-			if c := t.column(key); c != nil {
-				c.add(value, t.seed)
+		for key, value := range objectMembers(item) {
+			if c := t.findColumn(key); c != nil {
+				c.addValue(value, t.seed)
 			}
 		}
 	}
 	return t
 }
 
-func (t *table) column(name string) *column {
+func (t *arrayTable) findColumn(name string) *tableColumn {
 	c := t.byName[name]
 	if c == nil && len(t.columns) < maxColumns {
-		c = &column{name: name, kinds: map[string]int{}, distinct: map[uint64]*sample{}}
+		c = &tableColumn{name: name, kinds: map[string]int{}, distinct: map[uint64]*columnSample{}}
 		t.columns, t.byName[name] = append(t.columns, c), c
 	} else if c == nil && t.more < 1000 {
 		t.byName[name] = nil
@@ -82,7 +82,7 @@ func (t *table) column(name string) *column {
 	return c
 }
 
-func (c *column) add(value []byte, seed maphash.Seed) {
+func (c *tableColumn) addValue(value []byte, seed maphash.Seed) {
 	kind := kindOf(value)
 	c.seen++
 	c.kinds[kind]++
@@ -90,15 +90,15 @@ func (c *column) add(value []byte, seed maphash.Seed) {
 	case "null":
 		return
 	case "number":
-		c.number(string(value))
+		c.addNumber(string(value))
 	case "string":
 		c.length = max(c.length, utf8.RuneCount(value)-2)
 		if isDate(value) {
-			c.date(string(value[1:min(len(value)-1, 26)]))
+			c.addDate(string(value[1:min(len(value)-1, 26)]))
 		}
 	case "array":
 		n := 0
-		for range items(value) {
+		for range arrayItems(value) {
 			n++
 		}
 		c.length = max(c.length, n)
@@ -106,10 +106,10 @@ func (c *column) add(value []byte, seed maphash.Seed) {
 	case "object":
 		return
 	}
-	c.count(value, seed)
+	c.countValue(value, seed)
 }
 
-func (c *column) number(raw string) {
+func (c *tableColumn) addNumber(raw string) {
 	n, err := strconv.ParseFloat(raw, 64)
 	if err != nil {
 		return
@@ -136,14 +136,14 @@ func isDate(raw []byte) bool {
 	return len(raw) == 12 || raw[11] == 'T' || raw[11] == ' '
 }
 
-func (c *column) date(text string) {
+func (c *tableColumn) addDate(text string) {
 	if c.dates++; c.dates == 1 {
 		c.lowest, c.highest = text, text
 	}
 	c.lowest, c.highest = min(c.lowest, text), max(c.highest, text)
 }
 
-func (c *column) count(value []byte, seed maphash.Seed) {
+func (c *tableColumn) countValue(value []byte, seed maphash.Seed) {
 	h := maphash.Bytes(seed, value)
 	if s := c.distinct[h]; s != nil {
 		s.count++
@@ -153,25 +153,25 @@ func (c *column) count(value []byte, seed maphash.Seed) {
 		c.beyond = true
 		return
 	}
-	s := &sample{count: 1}
+	s := &columnSample{count: 1}
 	if len(value) <= maxSample && len(c.distinct) < maxSamples {
 		s.raw = string(value)
 	}
 	c.distinct[h] = s
 }
 
-// describe describes a column in one line. Values in it are hidden like a member with the column's name.
-func (c *column) describe(t *table, hide func(string) string) string {
+// describeColumn describes a column in one line. Values in it are hidden like a member with the column's name.
+func (c *tableColumn) describeColumn(t *arrayTable, hide func(string) string) string {
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	plain, nulls := c.kinds["string"]+c.kinds["number"]+c.kinds["boolean"], c.kinds["null"]
 	switch {
 	case c.numbers && c.kinds["number"] == plain && c.lowest != c.highest:
-		say("%s to %s", shown(c.name, c.lowest, hide), shown(c.name, c.highest, hide))
+		say("%s to %s", hideValue(c.name, c.lowest, hide), hideValue(c.name, c.highest, hide))
 	case c.dates > 0 && c.dates == plain && c.lowest != c.highest:
-		say("%s to %s", shown(c.name, quoted(c.lowest), hide), shown(c.name, quoted(c.highest), hide))
+		say("%s to %s", hideValue(c.name, quoteText(c.lowest), hide), hideValue(c.name, quoteText(c.highest), hide))
 	}
-	if all := c.samples(hide); all != "" {
+	if all := c.sampleValues(hide); all != "" {
 		said = append(said, all)
 	} else if plain > 0 {
 		say("%d%s distinct", len(c.distinct), map[bool]string{true: "+"}[c.beyond])
@@ -199,22 +199,22 @@ func (c *column) describe(t *table, hide func(string) string) string {
 	return c.name + optional + " (" + kinds + ")" // with a colon it would read like a filled-in form
 }
 
-// samples lists all values of a column if there are few and each occurs repeatedly.
-func (c *column) samples(hide func(string) string) string {
+// sampleValues lists all values of a column if there are few and each occurs repeatedly.
+func (c *tableColumn) sampleValues(hide func(string) string) string {
 	if len(c.distinct) == 0 || len(c.distinct) > maxSamples || c.beyond {
 		return ""
 	}
-	all := make([]*sample, 0, len(c.distinct))
+	all := make([]*columnSample, 0, len(c.distinct))
 	for _, s := range c.distinct {
 		if s.raw == "" {
 			return ""
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b *sample) int { return cmp.Or(b.count-a.count, cmp.Compare(a.raw, b.raw)) })
+	slices.SortFunc(all, func(a, b *columnSample) int { return cmp.Or(b.count-a.count, cmp.Compare(a.raw, b.raw)) })
 	parts := make([]string, len(all))
 	for i, s := range all {
-		parts[i] = fmt.Sprintf("%s × %d", shown(c.name, s.raw, hide), s.count)
+		parts[i] = fmt.Sprintf("%s × %d", hideValue(c.name, s.raw, hide), s.count)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -231,14 +231,14 @@ func byCount(kinds map[string]int) []string {
 	return names
 }
 
-func quoted(s string) string {
+func quoteText(s string) string {
 	raw, _ := json.Marshal(s)
 	return string(raw)
 }
 
-// shown returns a value as the model may see it. The key helps to recognize personal data.
-func shown(key, raw string, hide func(string) string) string {
-	for _, value := range members([]byte(hide("{" + quoted(key) + ":" + raw + "}"))) {
+// hideValue returns a value as the model may see it. The key helps to recognize personal data.
+func hideValue(key, raw string, hide func(string) string) string {
+	for _, value := range objectMembers([]byte(hide("{" + quoteText(key) + ":" + raw + "}"))) {
 		return string(value)
 	}
 	return "(hidden)"

@@ -16,8 +16,8 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// end returns the offset after the value that begins at i.
-func end(raw []byte, i int) int {
+// valueEnd returns the offset after the value that begins at i.
+func valueEnd(raw []byte, i int) int {
 	switch raw[i] {
 	case '"':
 		return stringEnd(raw, i)
@@ -58,11 +58,11 @@ func nestEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// items yields the items of an array as written.
-func items(raw []byte) iter.Seq[json.RawMessage] {
+// arrayItems yields the items of an array as written.
+func arrayItems(raw []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		for i := skipSpace(raw, skipSpace(raw, 0)+1); i < len(raw) && raw[i] != ']'; {
-			next := end(raw, i)
+			next := valueEnd(raw, i)
 			if !yield(raw[i:next]) {
 				return
 			}
@@ -73,14 +73,14 @@ func items(raw []byte) iter.Seq[json.RawMessage] {
 	}
 }
 
-// members yields an object's members in the order they are written.
-func members(raw []byte) iter.Seq2[string, json.RawMessage] {
+// objectMembers yields an object's members in the order they are written.
+func objectMembers(raw []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		for i := skipSpace(raw, skipSpace(raw, 0)+1); i < len(raw) && raw[i] == '"'; {
 			next := stringEnd(raw, i)
-			key := text(raw[i:next])
+			key := stringText(raw[i:next])
 			i = skipSpace(raw, skipSpace(raw, next)+1)
-			next = end(raw, i)
+			next = valueEnd(raw, i)
 			if !yield(key, raw[i:next]) {
 				return
 			}
@@ -91,8 +91,8 @@ func members(raw []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// text returns the decoded text of a JSON string.
-func text(raw []byte) string {
+// stringText returns the decoded text of a JSON string.
+func stringText(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])
 	}

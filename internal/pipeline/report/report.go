@@ -12,8 +12,8 @@ import (
 	"retort/internal/tokens"
 )
 
-// Files stores what is too large for the model. Paths are relative to the session's workspace.
-type Files interface {
+// FileStore stores what is too large for the model. Paths are relative to the session's workspace.
+type FileStore interface {
 	Write(path string, data []byte) error
 }
 
@@ -27,60 +27,60 @@ const maxMessage = 4 << 10
 // Options configures the report of an execution.
 type Options struct {
 	ID        string
-	MaxTokens int   // of value and output together
-	Files     Files // nil only where there can be nothing to keep
+	MaxTokens int       // of value and output together
+	Files     FileStore // nil only where there can be nothing to keep
 	Language  core.Language
 	// Hide returns a text without personal data. If nil, nothing is hidden. It is called before anything is cut,
 	// because part of a value would not be recognized.
 	Hide func(text string) string
 }
 
-// Make converts a sandbox's report to an Outcome. A value or output that would exceed the limit is written to a file
+// MakeOutcome converts a sandbox's report to an Outcome. A value or output that would exceed the limit is written to a file
 // completely. It is not hidden there, because programs read the file.
-func Make(r sandbox.Report, options Options) core.Outcome {
+func MakeOutcome(r sandbox.RunReport, options Options) core.Outcome {
 	o := core.Outcome{
 		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
-		Stats: core.Stats{Sandbox: r.Backend, Isolation: r.Isolation, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
+		Stats: core.ExecutionStats{Sandbox: r.Backend, Isolation: r.Isolation, Runtime: r.Runtime, MemoryBytes: r.MemoryBytes, Bounds: r.Bounds},
 	}
-	m := options.maker(&o)
-	o.Error = m.clip(r.Error)
-	m.value(r.Value)
+	m := options.newMaker(&o)
+	o.Error = m.clipError(r.Error)
+	m.reportValue(r.Value)
 	output := strings.ToValidUTF8(string(r.Output), "\uFFFD")
 	if options.Hide != nil && r.Status != core.StatusOK {
-		output = held(output)
+		output = completeLines(output)
 	}
-	m.output(output)
+	m.reportOutput(output)
 	return o
 }
 
-func (o Options) maker(outcome *core.Outcome) *maker {
+func (o Options) newMaker(outcome *core.Outcome) *outcomeMaker {
 	if o.Hide == nil {
 		o.Hide = func(text string) string { return text }
 	}
-	return &maker{Options: o, outcome: outcome, left: o.MaxTokens, view: viewer{o.Hide}}
+	return &outcomeMaker{Options: o, outcome: outcome, left: o.MaxTokens, view: previewMaker{o.Hide}}
 }
 
-// held returns a stopped program's output up to the last complete line. An incomplete line may end in a part of
+// completeLines returns a stopped program's output up to the last complete line. An incomplete line may end in a part of
 // personal data.
-func held(output string) string {
+func completeLines(output string) string {
 	line := strings.LastIndexByte(output, '\n') + 1
 	if line == len(output) {
 		return output
 	}
-	return strings.ToValidUTF8(output[:max(line, len(output)-margin)], "") + "…"
+	return strings.ToValidUTF8(output[:max(line, len(output)-hideMargin)], "") + "…"
 }
 
-// Effects adds the calls that a dry run did not make to an Outcome, as many as are worth their tokens. If not all
+// AddEffects adds the calls that a dry run did not make to an Outcome, as many as are worth their tokens. If not all
 // fit, all of them are written to a file.
-func Effects(o *core.Outcome, effects []core.Intended, options Options) {
-	m := options.maker(o)
+func AddEffects(o *core.Outcome, effects []core.IntendedCall, options Options) {
+	m := options.newMaker(o)
 	for i, e := range effects {
 		text, _ := json.Marshal(e) // strings, and JSON that was parsed before
 		n, ok := tokens.Fits(string(text), m.left)
 		if !ok {
 			o.Effects = effects[:i]
 			whole, _ := json.MarshalIndent(effects, "", " ")
-			m.spill(fmt.Sprintf("list of %d effects", len(effects)), "results/"+o.ExecutionID+".effects.json", whole, "", "")
+			m.spillToFile(fmt.Sprintf("list of %d effects", len(effects)), "results/"+o.ExecutionID+".effects.json", whole, "", "")
 			return
 		}
 		m.left -= n
@@ -88,8 +88,8 @@ func Effects(o *core.Outcome, effects []core.Intended, options Options) {
 	o.Effects = effects
 }
 
-// Returned returns how many tokens o puts into the model's context.
-func Returned(o core.Outcome) int {
+// CountReturned returns how many tokens o puts into the model's context.
+func CountReturned(o core.Outcome) int {
 	o.Stats.Tokens = nil
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -98,14 +98,14 @@ func Returned(o core.Outcome) int {
 	return tokens.Count(string(text))
 }
 
-type maker struct {
+type outcomeMaker struct {
 	Options
 	outcome *core.Outcome
 	left    int // tokens
-	view    viewer
+	view    previewMaker
 }
 
-func (m *maker) value(value json.RawMessage) {
+func (m *outcomeMaker) reportValue(value json.RawMessage) {
 	if len(value) == 0 {
 		return
 	}
@@ -121,14 +121,14 @@ func (m *maker) value(value json.RawMessage) {
 	name, data, how := "results/"+m.ID+".json", []byte(value), wholeJSON
 	switch value[skipSpace(value, 0)] {
 	case '"':
-		name, data, how = "results/"+m.ID+".txt", []byte(text(value[skipSpace(value, 0):])), lines
+		name, data, how = "results/"+m.ID+".txt", []byte(stringText(value[skipSpace(value, 0):])), lineHint
 	case '[':
 		name, data, how = "results/"+m.ID+".jsonl", jsonLines(value), rowLines
 		if len(data) > muchJSON {
 			how = rowsInParts
 		}
 	}
-	m.spill("result", name, data, m.view.preview(value, m.MaxTokens/4), how(m.Language, name))
+	m.spillToFile("result", name, data, m.view.previewValue(value, m.MaxTokens/4), how(m.Language, name))
 }
 
 // muchJSON is the size, in bytes, above which JSON should not be in a program's memory at once.
@@ -137,7 +137,7 @@ const muchJSON = 8 << 20
 // jsonLines returns an array with each item on its own line.
 func jsonLines(array []byte) []byte {
 	out := make([]byte, 0, len(array))
-	for item := range items(array) {
+	for item := range arrayItems(array) {
 		for _, b := range item {
 			if b != '\n' && b != '\r' { // strings have none
 				out = append(out, b)
@@ -148,7 +148,7 @@ func jsonLines(array []byte) []byte {
 	return out
 }
 
-func (m *maker) output(text string) {
+func (m *outcomeMaker) reportOutput(text string) {
 	if text == "" {
 		return
 	}
@@ -157,8 +157,8 @@ func (m *maker) output(text string) {
 		return
 	}
 	name := "results/" + m.ID + ".output.txt"
-	m.outcome.Output = m.view.ends(text, m.left*3/4)
-	m.spill("output", name, []byte(text), "", lines(m.Language, name))
+	m.outcome.Output = m.view.previewEnds(text, m.left*3/4)
+	m.spillToFile("output", name, []byte(text), "", lineHint(m.Language, name))
 }
 
 const nodeFS = " (import fs from 'node:fs/promises')"
@@ -186,26 +186,26 @@ func rowLines(lang core.Language, name string) string {
 	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).trim().split('\n').map(line => JSON.parse(line))`+nodeFS, name)
 }
 
-func lines(lang core.Language, name string) string {
+func lineHint(lang core.Language, name string) string {
 	if lang == core.Python {
 		return fmt.Sprintf(`open(%q).readlines()`, name)
 	}
 	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).split('\n')`+nodeFS, name)
 }
 
-// spill writes data to a file and says so. If that fails, only the preview remains and a warning gives the reason.
-func (m *maker) spill(what, name string, data []byte, preview, how string) {
+// spillToFile writes data to a file and says so. If that fails, only the preview remains and a warning gives the reason.
+func (m *outcomeMaker) spillToFile(what, name string, data []byte, preview, how string) {
 	o := m.outcome
 	n, _ := tokens.Fits(preview, m.left)
 	m.left = max(0, m.left-n)
 	if err := m.Files.Write(name, data); err != nil {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be saved: %s", what, len(data), core.AsError(err).Message))
 		if preview != "" {
-			o.Artifacts = append(o.Artifacts, core.Artifact{Bytes: int64(len(data)), Preview: preview})
+			o.Artifacts = append(o.Artifacts, core.WorkspaceArtifact{Bytes: int64(len(data)), Preview: preview})
 		}
 		return
 	}
-	o.Artifacts = append(o.Artifacts, core.Artifact{Path: name, Bytes: int64(len(data)), Preview: preview})
+	o.Artifacts = append(o.Artifacts, core.WorkspaceArtifact{Path: name, Bytes: int64(len(data)), Preview: preview})
 	warning := fmt.Sprintf("the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s", what, len(data), m.MaxTokens, name)
 	if how != "" {
 		warning += "; compute on it in the next program: " + how
@@ -213,18 +213,18 @@ func (m *maker) spill(what, name string, data []byte, preview, how string) {
 	o.Warnings = append(o.Warnings, warning)
 }
 
-func (m *maker) clip(e *core.Error) *core.Error {
+func (m *outcomeMaker) clipError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
 	}
 	c := *e
 	for _, text := range []*string{&c.Message, &c.Hint, &c.Stack, &c.Frame} {
-		*text = m.cut(*text)
+		*text = m.cutText(*text)
 	}
 	return &c
 }
 
-func (m *maker) cut(s string) string {
+func (m *outcomeMaker) cutText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= maxMessage {
 		return s

@@ -34,7 +34,7 @@ func rows(n int) string {
 func TestSmallResultsComeBackAsTheyAre(t *testing.T) {
 	files := shelf{}
 	value := `{"z":12345678901234567890,"a":[1.0,"é"]}`
-	o := Make(sandbox.Report{Status: core.StatusOK, Value: json.RawMessage(value), Output: []byte("hello\n")}, Options{ID: "x1", MaxTokens: 2000, Files: files})
+	o := MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(value), Output: []byte("hello\n")}, Options{ID: "x1", MaxTokens: 2000, Files: files})
 	if string(o.Result) != value || o.Output != "hello\n" || len(o.Artifacts)+len(o.Warnings)+len(files) != 0 {
 		t.Errorf("%+v %v", o, files)
 	}
@@ -53,7 +53,7 @@ func TestLargeResultsGoToFilesWhole(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := shelf{}
-			o := Make(sandbox.Report{Status: core.StatusOK, Value: json.RawMessage(c.value)}, Options{ID: "x1", MaxTokens: 2000, Files: files})
+			o := MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(c.value)}, Options{ID: "x1", MaxTokens: 2000, Files: files})
 			if o.Result != nil || len(o.Artifacts) != 1 || o.Artifacts[0].Path != c.path {
 				t.Fatalf("%+v", o)
 			}
@@ -89,7 +89,7 @@ func whole(value string) string {
 // rest of an Outcome (ids, warnings, stats) gets a fixed allowance.
 func within(t *testing.T, o core.Outcome, limit int) {
 	t.Helper()
-	if n := Returned(o); n > limit+400 {
+	if n := CountReturned(o); n > limit+400 {
 		t.Errorf("the outcome has %d tokens, the limit is %d", n, limit)
 	}
 	if text, err := json.Marshal(o); err != nil || !utf8.Valid(text) {
@@ -100,13 +100,13 @@ func within(t *testing.T, o core.Outcome, limit int) {
 func TestResultAndOutputShareTheLimit(t *testing.T) {
 	files := shelf{}
 	output := strings.Repeat("line of output\n", 20000)
-	o := Make(sandbox.Report{Status: core.StatusOK, Value: json.RawMessage(rows(60)), Output: []byte(output)}, Options{ID: "x1", MaxTokens: 2000, Files: files})
+	o := MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(rows(60)), Output: []byte(output)}, Options{ID: "x1", MaxTokens: 2000, Files: files})
 	if o.Result == nil || files["results/x1.output.txt"] != output {
 		t.Errorf("the result must stay, the output must be kept whole: %.200s", o.Result)
 	}
 	within(t, o, 2000)
 
-	o = Make(sandbox.Report{Status: core.StatusTimeout, Value: json.RawMessage(rows(9000)), Output: []byte(output)}, Options{ID: "x2", MaxTokens: 2000, Files: files})
+	o = MakeOutcome(sandbox.RunReport{Status: core.StatusTimeout, Value: json.RawMessage(rows(9000)), Output: []byte(output)}, Options{ID: "x2", MaxTokens: 2000, Files: files})
 	if len(o.Artifacts) != 2 || !strings.Contains(o.Output, "… of ") {
 		t.Errorf("%+v", o)
 	}
@@ -114,22 +114,22 @@ func TestResultAndOutputShareTheLimit(t *testing.T) {
 }
 
 func TestAFullDiskLosesNoPreview(t *testing.T) {
-	o := Make(sandbox.Report{Status: core.StatusOK, Value: json.RawMessage(rows(5000))}, Options{ID: "x1", MaxTokens: 2000, Files: shelf(nil)})
+	o := MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(rows(5000))}, Options{ID: "x1", MaxTokens: 2000, Files: shelf(nil)})
 	if len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "the disk is full") || !strings.Contains(o.Artifacts[0].Preview, "5000 objects") {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestHostileReports(t *testing.T) {
-	o := Make(sandbox.Report{Status: core.StatusOK, Value: json.RawMessage(`{"a":`), Output: []byte("a\xff\xfeb")}, Options{ID: "x1", MaxTokens: 2000, Files: shelf{}})
+	o := MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(`{"a":`), Output: []byte("a\xff\xfeb")}, Options{ID: "x1", MaxTokens: 2000, Files: shelf{}})
 	if o.Status != core.StatusError || o.Error.Kind != core.KindInternal || o.Result != nil || o.Output != "a\uFFFDb" {
 		t.Errorf("%+v", o)
 	}
-	o = Make(sandbox.Report{Status: core.StatusError, Error: &core.Error{Kind: core.KindRuntime, Message: strings.Repeat("é", 1<<20)}}, Options{ID: "x1", MaxTokens: 2000, Files: shelf{}})
+	o = MakeOutcome(sandbox.RunReport{Status: core.StatusError, Error: &core.Error{Kind: core.KindRuntime, Message: strings.Repeat("é", 1<<20)}}, Options{ID: "x1", MaxTokens: 2000, Files: shelf{}})
 	within(t, o, 4000)
 }
 
-var plain = viewer{func(s string) string { return s }}
+var plain = previewMaker{func(s string) string { return s }}
 
 func FuzzPreview(f *testing.F) {
 	f.Add(`[{"a":1},{"b":null}]`, 100)
@@ -139,7 +139,7 @@ func FuzzPreview(f *testing.F) {
 		if !json.Valid([]byte(value)) || limit < 0 || limit > 10000 {
 			t.Skip()
 		}
-		if p := plain.preview([]byte(value), limit); tokens.Count(p) > limit+1 {
+		if p := plain.previewValue([]byte(value), limit); tokens.Count(p) > limit+1 {
 			t.Errorf("preview of %q has %d tokens, limit %d", value, tokens.Count(p), limit)
 		}
 	})

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	tolerated  = 2 // failures in a row before the endpoint is blocked
-	firstPause = 30 * time.Second
-	lastPause  = 10 * time.Minute
+	maxFailures = 2 // failures in a row before the endpoint is blocked
+	firstPause  = 30 * time.Second
+	lastPause   = 10 * time.Minute
 )
 
-// breaker blocks requests to an endpoint that fails, so that they cost no time. After a pause it allows one attempt.
+// circuitBreaker blocks requests to an endpoint that fails, so that they cost no time. After a pause it allows one attempt.
 // Each failed attempt doubles the pause.
-type breaker struct {
+type circuitBreaker struct {
 	now func() time.Time
 
 	mu       sync.Mutex
@@ -22,27 +22,27 @@ type breaker struct {
 	err      error     // the last failure
 }
 
-// allow reports whether an attempt may be made. If not, the error gives the reason.
-func (b *breaker) allow() (bool, error) {
+// allowAttempt reports whether an attempt may be made. If not, the error gives the reason.
+func (b *circuitBreaker) allowAttempt() (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < tolerated {
+	if b.failures < maxFailures {
 		return true, nil
 	}
 	now := b.now()
 	if now.Before(b.until) {
 		return false, b.err
 	}
-	b.until = now.Add(b.pause()) // others wait for how this one ends
+	b.until = now.Add(b.pauseLength()) // others wait for how this one ends
 	return true, nil
 }
 
-func (b *breaker) pause() time.Duration {
-	return min(firstPause<<min(max(b.failures-tolerated, 0), 10), lastPause)
+func (b *circuitBreaker) pauseLength() time.Duration {
+	return min(firstPause<<min(max(b.failures-maxFailures, 0), 10), lastPause)
 }
 
-// done reports the result of an attempt.
-func (b *breaker) done(err error) {
+// finishAttempt reports the result of an attempt.
+func (b *circuitBreaker) finishAttempt(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {
@@ -51,21 +51,21 @@ func (b *breaker) done(err error) {
 	}
 	b.failures++
 	b.err = err
-	b.until = b.now().Add(b.pause())
+	b.until = b.now().Add(b.pauseLength())
 }
 
-// wait returns how long it takes until an attempt is allowed.
-func (b *breaker) wait() time.Duration {
+// remainingPause returns how long it takes until an attempt is allowed.
+func (b *circuitBreaker) remainingPause() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < tolerated {
+	if b.failures < maxFailures {
 		return 0
 	}
 	return max(b.until.Sub(b.now()), 0)
 }
 
-// failure returns the last failure, or nil if the last attempt succeeded.
-func (b *breaker) failure() error {
+// lastFailure returns the last failure, or nil if the last attempt succeeded.
+func (b *circuitBreaker) lastFailure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err

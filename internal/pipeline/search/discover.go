@@ -16,20 +16,20 @@ import (
 
 const (
 	defaultLimit = 10
-	// patience bounds how long a search waits for the index to catch up with the toolset. After that it answers from
+	// indexTimeout bounds how long a search waits for the index to catch up with the toolset. After that it answers from
 	// the index as it is.
-	patience = 100 * time.Millisecond
+	indexTimeout = 100 * time.Millisecond
 )
 
-// Catalog provides the tools. An unchanged toolset must be the same pointer.
-type Catalog interface {
+// ToolCatalog provides the tools. An unchanged toolset must be the same pointer.
+type ToolCatalog interface {
 	Toolset() *core.Toolset
 }
 
 // Options configures the search. The zero value searches by words only.
 type Options struct {
-	Embedder Embedder // nil: by words only
-	Dir      string   // where vectors are stored; empty: in memory only
+	Embedder TextEmbedder // nil: by words only
+	Dir      string       // where vectors are stored; empty: in memory only
 }
 
 // Query describes a search for tools.
@@ -42,25 +42,25 @@ type Query struct {
 	Settled  bool          // however long it takes until all tools of now can be found
 }
 
-// Answer holds the result of a search.
-type Answer struct {
-	Hits     []Hit // best first
-	Total    int   // how many tools fit, at least len(Hits)
+// SearchResult holds the result of a search.
+type SearchResult struct {
+	Hits     []ToolHit // best first
+	Total    int       // how many tools fit, at least len(Hits)
 	Warnings []string
 	Cached   bool // true if a hit's server has not answered yet in this run
 }
 
-// Hit describes one tool that was found.
-type Hit struct {
+// ToolHit describes one tool that was found.
+type ToolHit struct {
 	Tool  *core.Tool
 	Score float64 // comparable within one Answer only; 0 in a list without question
 }
 
-// Discoverer finds tools. It is safe for concurrent use.
-type Discoverer struct {
-	catalog  Catalog
+// Searcher finds tools. It is safe for concurrent use.
+type Searcher struct {
+	catalog  ToolCatalog
 	index    *index.Index
-	semantic *semantic // nil: by words only
+	semantic *semanticSearch // nil: by words only
 
 	mu       sync.Mutex
 	building chan struct{} // closed when the build that goes on is done; nil if none does
@@ -69,8 +69,8 @@ type Discoverer struct {
 }
 
 // New returns a Discoverer. Call Close to end it.
-func New(c Catalog, o Options) (*Discoverer, error) {
-	d := &Discoverer{catalog: c, index: index.New()}
+func New(c ToolCatalog, o Options) (*Searcher, error) {
+	d := &Searcher{catalog: c, index: index.New()}
 	if o.Embedder != nil {
 		s, err := newSemantic(o.Embedder, o.Dir)
 		if err != nil {
@@ -82,10 +82,10 @@ func New(c Catalog, o Options) (*Discoverer, error) {
 }
 
 // Warm updates the index in the background, so that the next search need not wait for it.
-func (d *Discoverer) Warm() { d.build() }
+func (d *Searcher) Warm() { d.buildIndex() }
 
 // Close stops all background work and waits for its end.
-func (d *Discoverer) Close() error {
+func (d *Searcher) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
@@ -98,11 +98,11 @@ func (d *Discoverer) Close() error {
 
 // Search finds tools. An unknown server or category is a *core.Error that names the nearest ones. Problems with the
 // embeddings endpoint are warnings.
-func (d *Discoverer) Search(ctx context.Context, q Query) (Answer, error) {
-	tools := d.refresh(ctx)
+func (d *Searcher) Search(ctx context.Context, q Query) (SearchResult, error) {
+	tools := d.refreshIndex(ctx)
 	for q.Settled && ctx.Err() == nil && tools != d.index.Toolset() && !d.isClosed() {
 		select { // the build that was under way knew less
-		case <-d.build():
+		case <-d.buildIndex():
 		case <-ctx.Done():
 		}
 		tools = d.catalog.Toolset()
@@ -110,32 +110,32 @@ func (d *Discoverer) Search(ctx context.Context, q Query) (Answer, error) {
 	if q.Tools != nil {
 		tools = q.Tools
 	}
-	filter, err := scope(tools, q)
+	filter, err := newFilter(tools, q)
 	if err != nil {
-		return Answer{}, err
+		return SearchResult{}, err
 	}
 	if q.Tools != nil && q.Tools != d.index.Toolset() {
-		filter.Hidden = q.Tools.Hides
+		filter.Hidden = q.Tools.IsHidden
 	}
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}
-	var a Answer
+	var a SearchResult
 	if strings.IndexFunc(q.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) < 0 {
-		a = list(tools, filter, q.Limit)
+		a = listTools(tools, filter, q.Limit)
 	} else {
-		a = d.find(ctx, tools, filter, q)
+		a = d.findTools(ctx, tools, filter, q)
 	}
 	for _, h := range a.Hits {
-		s, ok := tools.Server(h.Tool.Server)
+		s, ok := tools.FindServer(h.Tool.Server)
 		a.Cached = a.Cached || ok && s.Cached
 	}
 	return a, nil
 }
 
-// refresh returns the current toolset and waits, for a bounded time, until the index is up to date. Only the first
+// refreshIndex returns the current toolset and waits, for a bounded time, until the index is up to date. Only the first
 // search waits without bound.
-func (d *Discoverer) refresh(ctx context.Context) *core.Toolset {
+func (d *Searcher) refreshIndex(ctx context.Context) *core.Toolset {
 	tools := d.catalog.Toolset()
 	known := d.index.Toolset()
 	if known == tools {
@@ -143,26 +143,26 @@ func (d *Discoverer) refresh(ctx context.Context) *core.Toolset {
 	}
 	var late <-chan time.Time
 	if len(known.Servers) > 0 {
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(indexTimeout)
 		defer timer.Stop()
 		late = timer.C
 	}
 	select {
-	case <-d.build():
+	case <-d.buildIndex():
 	case <-late:
 	case <-ctx.Done():
 	}
 	return tools
 }
 
-func (d *Discoverer) isClosed() bool {
+func (d *Searcher) isClosed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.closed
 }
 
-// build updates the index in the background, one update at a time. The channel is closed when it is done.
-func (d *Discoverer) build() <-chan struct{} {
+// buildIndex updates the index in the background, one update at a time. The channel is closed when it is done.
+func (d *Searcher) buildIndex() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.building != nil {
@@ -178,7 +178,7 @@ func (d *Discoverer) build() <-chan struct{} {
 		tools := d.catalog.Toolset()
 		d.index.Update(tools)
 		if d.semantic != nil {
-			d.semantic.update(tools)
+			d.semantic.updatePlan(tools)
 		}
 		d.mu.Lock()
 		d.building = nil
@@ -188,48 +188,48 @@ func (d *Discoverer) build() <-chan struct{} {
 	return done
 }
 
-// list returns all tools that pass the filter, in their order.
-func list(tools *core.Toolset, f index.Filter, limit int) Answer {
-	var a Answer
+// listTools returns all tools that pass the filter, in their order.
+func listTools(tools *core.Toolset, f index.SearchFilter, limit int) SearchResult {
+	var a SearchResult
 	for _, s := range tools.Servers {
 		for _, t := range s.Tools {
-			if !f.Passes(t) {
+			if !f.IsMatch(t) {
 				continue
 			}
 			if a.Total++; a.Total <= limit {
-				a.Hits = append(a.Hits, Hit{Tool: t})
+				a.Hits = append(a.Hits, ToolHit{Tool: t})
 			}
 		}
 	}
 	return a
 }
 
-// find ranks tools by words, and also by meaning if possible.
-func (d *Discoverer) find(ctx context.Context, tools *core.Toolset, f index.Filter, q Query) Answer {
+// findTools ranks tools by words, and also by meaning if possible.
+func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.SearchFilter, q Query) SearchResult {
 	before := d.index.Toolset()
-	words, total := d.index.Search(q.Text, f, max(q.Limit, candidates))
-	a := Answer{Total: total}
+	words, total := d.index.Search(q.Text, f, max(q.Limit, maxCandidates))
+	a := SearchResult{Total: total}
 	if before != tools || d.index.Toolset() != tools {
 		gone := 0
-		words, gone = present(tools, words)
+		words, gone = dropMissing(tools, words)
 		a.Total -= gone
 	}
 	if d.semantic == nil {
-		a.Hits = hits(words)
+		a.Hits = toHits(words)
 	} else {
-		meaning, warnings := d.semantic.search(ctx, tools, f, q.Text)
-		a.Hits, a.Warnings = fuse(words, meaning), warnings
+		meaning, warnings := d.semantic.searchMeaning(ctx, tools, f, q.Text)
+		a.Hits, a.Warnings = fuseRankings(words, meaning), warnings
 	}
 	a.Total = max(a.Total, len(a.Hits))
 	a.Hits = a.Hits[:min(len(a.Hits), q.Limit)]
 	return a
 }
 
-// present removes hits that are not in the toolset, because the index may be older. It returns their number.
-func present(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
+// dropMissing removes hits that are not in the toolset, because the index may be older. It returns their number.
+func dropMissing(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
 	kept := found[:0]
 	for _, h := range found {
-		if t, ok := current(tools, h.Tool); ok {
+		if t, ok := currentTool(tools, h.Tool); ok {
 			h.Tool = t
 			kept = append(kept, h)
 		}
@@ -237,9 +237,9 @@ func present(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
 	return kept, len(found) - len(kept)
 }
 
-// current returns the toolset's tool with the same server and name as t.
-func current(tools *core.Toolset, t *core.Tool) (*core.Tool, bool) {
-	s, ok := tools.Server(t.Server)
+// currentTool returns the toolset's tool with the same server and name as t.
+func currentTool(tools *core.Toolset, t *core.Tool) (*core.Tool, bool) {
+	s, ok := tools.FindServer(t.Server)
 	if !ok || s.Name != t.Server {
 		return nil, false
 	}
@@ -250,10 +250,10 @@ func current(tools *core.Toolset, t *core.Tool) (*core.Tool, bool) {
 	return s.Tools[at], true
 }
 
-func hits(found []index.Hit) []Hit {
-	all := make([]Hit, len(found))
+func toHits(found []index.Hit) []ToolHit {
+	all := make([]ToolHit, len(found))
 	for i, h := range found {
-		all[i] = Hit{h.Tool, h.Score}
+		all[i] = ToolHit{h.Tool, h.Score}
 	}
 	return all
 }

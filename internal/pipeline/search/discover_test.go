@@ -20,15 +20,15 @@ type shelf struct{ current atomic.Pointer[core.Toolset] }
 
 func (s *shelf) Toolset() *core.Toolset { return s.current.Load() }
 
-func shelve(servers ...*core.Server) *shelf {
+func shelve(servers ...*core.ToolServer) *shelf {
 	s := &shelf{}
 	s.current.Store(core.NewToolset(servers))
 	return s
 }
 
 // server makes a server; each tool is "name: description".
-func server(name, category string, tools ...string) *core.Server {
-	s := &core.Server{Name: name, TypeScript: strings.ReplaceAll(name, "-", ""), Python: strings.ReplaceAll(name, "-", "_"), Category: category}
+func server(name, category string, tools ...string) *core.ToolServer {
+	s := &core.ToolServer{Name: name, TypeScript: strings.ReplaceAll(name, "-", ""), Python: strings.ReplaceAll(name, "-", "_"), Category: category}
 	for _, text := range tools {
 		tool, description, _ := strings.Cut(text, ": ")
 		s.Tools = append(s.Tools, &core.Tool{Server: name, Name: tool, TypeScript: tool, Python: tool, Description: description, Category: category, Pin: text})
@@ -46,7 +46,7 @@ func desk() *shelf {
 	)
 }
 
-func start(t *testing.T, c Catalog, o Options) *Discoverer {
+func start(t *testing.T, c ToolCatalog, o Options) *Searcher {
 	t.Helper()
 	d, err := New(c, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func start(t *testing.T, c Catalog, o Options) *Discoverer {
 	return d
 }
 
-func search(t *testing.T, d *Discoverer, q Query) Answer {
+func search(t *testing.T, d *Searcher, q Query) SearchResult {
 	t.Helper()
 	a, err := d.Search(t.Context(), q)
 	if err != nil {
@@ -75,7 +75,7 @@ func search(t *testing.T, d *Discoverer, q Query) Answer {
 	return a
 }
 
-func names(a Answer) []string {
+func names(a SearchResult) []string {
 	all := []string{}
 	for _, h := range a.Hits {
 		all = append(all, h.Tool.Server+"."+h.Tool.Name)
@@ -141,7 +141,7 @@ func searchAfterAChange(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{})
 	search(t, d, Query{Text: "issue"})
-	tools.current.Store(core.NewToolset([]*core.Server{server("jira", "projects", "find_issue: Finds an issue")}))
+	tools.current.Store(core.NewToolset([]*core.ToolServer{server("jira", "projects", "find_issue: Finds an issue")}))
 	if diff := cmp.Diff([]string{"jira.find_issue"}, names(search(t, d, Query{Text: "issue"}))); diff != "" {
 		t.Error(diff)
 	}
@@ -156,7 +156,7 @@ func searchBesideABuild(t *testing.T) {
 	d := start(t, tools, Options{})
 	search(t, d, Query{Text: "issue"})
 	next := server("github", "code", "list_issues: Lists issues")
-	tools.current.Store(core.NewToolset([]*core.Server{next}))
+	tools.current.Store(core.NewToolset([]*core.ToolServer{next}))
 	blocked := make(chan struct{})
 	d.mu.Lock()
 	d.building = blocked // as if a build took for ever
@@ -194,7 +194,7 @@ func TestConcurrentSearches(t *testing.T) {
 		wg.Go(func() {
 			for n := range 50 {
 				if i == 0 {
-					tools.current.Store(core.NewToolset([]*core.Server{server("s", "", fmt.Sprintf("issue_%d: x", n))}))
+					tools.current.Store(core.NewToolset([]*core.ToolServer{server("s", "", fmt.Sprintf("issue_%d: x", n))}))
 				}
 				if _, err := d.Search(t.Context(), Query{Text: "issue"}); err != nil {
 					t.Error(err)
@@ -208,12 +208,12 @@ func TestConcurrentSearches(t *testing.T) {
 // What is hidden takes no place among the hits, however well it fits, and is not counted.
 func TestHiddenTools(t *testing.T) {
 	tools := []string{"z: Once mentions a row among other things that it does"}
-	for i := range 3 * candidates {
+	for i := range 3 * maxCandidates {
 		tools = append(tools, fmt.Sprintf("row_%d: Deletes a row", i))
 	}
 	c := shelve(server("db", "data", tools...))
 	d := start(t, c, Options{})
-	visible := c.Toolset().Without(func(t *core.Tool) *core.Error {
+	visible := c.Toolset().WithoutRefused(func(t *core.Tool) *core.Error {
 		if t.Name == "z" {
 			return nil
 		}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Embedder converts texts to vectors. Texts of similar meaning get similar vectors. All vectors of a model have the
+// TextEmbedder converts texts to vectors. Texts of similar meaning get similar vectors. All vectors of a model have the
 // same length. It is used concurrently.
-type Embedder interface {
+type TextEmbedder interface {
 	// Model names the model that produces the vectors. Vectors of different models are never compared.
 	Model() string
 	// Embed returns one vector per text, in their order.
@@ -25,16 +25,16 @@ const (
 	maxComplaint  = 64 << 10 // bytes of a response that is an error
 )
 
-// Endpoint sends texts to an OpenAI-compatible embeddings endpoint.
-type Endpoint struct {
+// EmbeddingEndpoint sends texts to an OpenAI-compatible embeddings endpoint.
+type EmbeddingEndpoint struct {
 	url, model, key string
 	client          *http.Client
 }
 
 // NewEndpoint returns the endpoint at base, such as http://127.0.0.1:11434/v1. The API key may be empty. Redirects
 // are not followed, because they could send the key elsewhere.
-func NewEndpoint(base, model, apiKey string) *Endpoint {
-	return &Endpoint{
+func NewEndpoint(base, model, apiKey string) *EmbeddingEndpoint {
+	return &EmbeddingEndpoint{
 		url: strings.TrimRight(base, "/") + "/embeddings", model: model, key: apiKey,
 		client: &http.Client{
 			Transport:     http.DefaultTransport.(*http.Transport).Clone(),
@@ -44,16 +44,16 @@ func NewEndpoint(base, model, apiKey string) *Endpoint {
 }
 
 // Model returns the model's name.
-func (e *Endpoint) Model() string { return e.model }
+func (e *EmbeddingEndpoint) Model() string { return e.model }
 
 // Close closes idle connections.
-func (e *Endpoint) Close() error {
+func (e *EmbeddingEndpoint) Close() error {
 	e.client.CloseIdleConnections()
 	return nil
 }
 
 // Embed sends one request to the endpoint.
-func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+func (e *EmbeddingEndpoint) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(map[string]any{"model": e.model, "input": texts})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, complaint(response)
+		return nil, responseError(response)
 	}
 	limit := int64(len(texts))*maxDimensions*numberBytes + maxComplaint
 	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
@@ -85,8 +85,8 @@ func (e *Endpoint) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return readEmbeddings(data, len(texts))
 }
 
-// complaint returns the error of a response whose status is not OK.
-func complaint(response *http.Response) error {
+// responseError returns the error of a response whose status is not OK.
+func responseError(response *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint))
 	var said struct {
 		Error struct{ Message string }

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	candidates = 100 // of each ranking
+	maxCandidates = 100 // of each ranking
 	// rankOffset is the constant of reciprocal rank fusion. Its authors (Cormack, Clarke, Büttcher 2009) found 60 to
 	// be suitable everywhere.
 	rankOffset = 60
 )
 
-// fuse merges two rankings by reciprocal rank. Tools whose name the query spells out stay first, whatever their
+// fuseRankings merges two rankings by reciprocal rank. Tools whose name the query spells out stay first, whatever their
 // meaning.
-func fuse(words []index.Hit, meaning []*core.Tool) []Hit {
+func fuseRankings(words []index.Hit, meaning []*core.Tool) []ToolHit {
 	if len(meaning) == 0 {
-		return hits(words)
+		return toHits(words)
 	}
 	type fused struct {
-		Hit
+		ToolHit
 		exact bool
 	}
 	var all []fused
@@ -32,7 +32,7 @@ func fuse(words []index.Hit, meaning []*core.Tool) []Hit {
 		if !ok {
 			i = len(all)
 			at[t] = i
-			all = append(all, fused{Hit{Tool: t}, exact})
+			all = append(all, fused{ToolHit{Tool: t}, exact})
 		}
 		all[i].Score += 1 / float64(rankOffset+rank+1)
 	}
@@ -47,9 +47,9 @@ func fuse(words []index.Hit, meaning []*core.Tool) []Hit {
 		exact = len(all)
 	}
 	slices.SortStableFunc(all[exact:], func(a, b fused) int { return cmp.Compare(b.Score, a.Score) })
-	out := make([]Hit, len(all))
+	out := make([]ToolHit, len(all))
 	for i, f := range all {
-		out[i] = f.Hit
+		out[i] = f.ToolHit
 	}
 	return out
 }

@@ -9,24 +9,24 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// named bounds how many names a hint lists.
-const named = 20
+// maxNamed bounds how many names a hint lists.
+const maxNamed = 20
 
-// scope returns the filter for a query's server and category.
-func scope(tools *core.Toolset, q Query) (index.Filter, error) {
-	var f index.Filter
+// newFilter returns the filter for a query's server and category.
+func newFilter(tools *core.Toolset, q Query) (index.SearchFilter, error) {
+	var f index.SearchFilter
 	if q.Server != "" {
 		s, ok := findServer(tools, q.Server)
 		if !ok {
-			return f, unknown("server", q.Server, serverNames(tools))
+			return f, unknownError("server", q.Server, serverNames(tools))
 		}
 		f.Server = s.Name
 	}
 	if q.Category != "" {
-		all := categories(tools)
-		at := slices.IndexFunc(all, func(c string) bool { return fold(c) == fold(q.Category) })
+		all := toolCategories(tools)
+		at := slices.IndexFunc(all, func(c string) bool { return foldName(c) == foldName(q.Category) })
 		if at < 0 {
-			return f, unknown("category", q.Category, all)
+			return f, unknownError("category", q.Category, all)
 		}
 		f.Category = all[at]
 	}
@@ -34,30 +34,30 @@ func scope(tools *core.Toolset, q Query) (index.Filter, error) {
 }
 
 // findServer finds a server by any spelling, ignoring case and punctuation.
-func findServer(tools *core.Toolset, name string) (*core.Server, bool) {
-	if s, ok := tools.Server(name); ok {
+func findServer(tools *core.Toolset, name string) (*core.ToolServer, bool) {
+	if s, ok := tools.FindServer(name); ok {
 		return s, true
 	}
-	want := fold(name)
+	want := foldName(name)
 	for _, s := range tools.Servers {
-		if want != "" && (fold(s.Name) == want || fold(s.TypeScript) == want) {
+		if want != "" && (foldName(s.Name) == want || foldName(s.TypeScript) == want) {
 			return s, true
 		}
 	}
 	return nil, false
 }
 
-func unknown(what, name string, known []string) *core.Error {
+func unknownError(what, name string, known []string) *core.Error {
 	e := core.Errorf(core.KindInvalidArguments, "discover.search", "there is no %s %q", what, name)
 	if len(known) == 0 {
 		return e.WithHint("no server is configured")
 	}
-	if near := core.Nearest(name, known, 3); len(near) > 0 {
+	if near := core.NearestNames(name, known, 3); len(near) > 0 {
 		return e.WithHint("did you mean %s?", strings.Join(near, ", "))
 	}
 	rest := ""
-	if len(known) > named {
-		known, rest = known[:named], ", …"
+	if len(known) > maxNamed {
+		known, rest = known[:maxNamed], ", …"
 	}
 	return e.WithHint("there are %s%s", strings.Join(known, ", "), rest)
 }
@@ -70,8 +70,8 @@ func serverNames(tools *core.Toolset) []string {
 	return names
 }
 
-// categories returns the sorted categories that have tools.
-func categories(tools *core.Toolset) []string {
+// toolCategories returns the sorted categories that have tools.
+func toolCategories(tools *core.Toolset) []string {
 	seen := map[string]bool{}
 	var all []string
 	for _, s := range tools.Servers {
@@ -86,8 +86,8 @@ func categories(tools *core.Toolset) []string {
 	return all
 }
 
-// fold reduces a name to the characters that matter in comparisons.
-func fold(name string) string {
+// foldName reduces a name to the characters that matter in comparisons.
+func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			return -1

@@ -68,13 +68,13 @@ func (f *fake) Embed(_ context.Context, texts []string) ([][]float32, error) {
 }
 
 // filled waits until every tool has a vector.
-func filled(t *testing.T, d *Discoverer) {
+func filled(t *testing.T, d *Searcher) {
 	t.Helper()
 	d.Warm()
-	want := d.catalog.Toolset().Count()
+	want := d.catalog.Toolset().CountTools()
 	testenv.WaitUntil(t, "all tools have vectors", func() bool {
 		have := 0
-		for _, p := range d.semantic.planned() {
+		for _, p := range d.semantic.plannedVectors() {
 			if d.semantic.kept.get(p.key) != nil {
 				have++
 			}
@@ -254,8 +254,8 @@ func TestDeadEndpointCostsNothing(t *testing.T) {
 			t.Fatalf("%v, warnings %q", names(a), a.Warnings)
 		}
 	}
-	if n := e.requests.Load() - before; n != tolerated {
-		t.Errorf("%d requests to a dead endpoint, want %d", n, tolerated)
+	if n := e.requests.Load() - before; n != maxFailures {
+		t.Errorf("%d requests to a dead endpoint, want %d", n, maxFailures)
 	}
 }
 
@@ -266,7 +266,7 @@ func fetchAfterAFailure(t *testing.T) {
 	f.failWith(errors.New("not yet"))
 	d := start(t, desk(), Options{Embedder: f})
 	d.Warm()
-	testenv.WaitUntil(t, "the first fetch fails", func() bool { return d.semantic.breaker.failure() != nil })
+	testenv.WaitUntil(t, "the first fetch fails", func() bool { return d.semantic.breaker.lastFailure() != nil })
 	if a := search(t, d, Query{Text: "issue"}); len(a.Hits) == 0 || !strings.Contains(fmt.Sprint(a.Warnings), "not yet") {
 		t.Errorf("%v, warnings %q", names(a), a.Warnings)
 	}
@@ -287,7 +287,7 @@ func TestPartOfTheToolsHaveVectors(t *testing.T) {
 	filled(t, d)
 	search(t, d, Query{Text: "defect"})
 	f.failWith(errors.New("away"))
-	more := append([]*core.Server{server("aaa", "", "new: tool")}, tools.Toolset().Servers...)
+	more := append([]*core.ToolServer{server("aaa", "", "new: tool")}, tools.Toolset().Servers...)
 	tools.current.Store(core.NewToolset(more))
 	a := search(t, d, Query{Text: "defect"})
 	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "6 of 7 tools") {
@@ -408,12 +408,12 @@ func TestUnneededVectorsAreForgotten(t *testing.T) {
 	numbers := make([]float32, 1024)
 	numbers[0] = 1
 	wanted := map[vectorKey]bool{keyOf("s", "0"): true}
-	for i := range 1 + garbage/(4*len(numbers)) {
+	for i := range 1 + maxGarbage/(4*len(numbers)) {
 		if err := v.put([]vectorKey{keyOf("s", fmt.Sprint(i))}, [][]float32{numbers}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := v.retain(wanted); err != nil {
+	if err := v.retainWanted(wanted); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(v.path)
@@ -451,35 +451,35 @@ func FuzzRecords(f *testing.F) {
 
 func TestBreaker(t *testing.T) {
 	now := time.Unix(0, 0)
-	b := breaker{now: func() time.Time { return now }}
+	b := circuitBreaker{now: func() time.Time { return now }}
 	failed := errors.New("failed")
 	try := func(want bool) {
 		t.Helper()
-		if ok, err := b.allow(); ok != want || !ok && err != failed {
+		if ok, err := b.allowAttempt(); ok != want || !ok && err != failed {
 			t.Fatalf("allow %v, %v", ok, err)
 		}
 	}
 	try(true)
-	b.done(failed)
+	b.finishAttempt(failed)
 	try(true)
-	b.done(failed)
+	b.finishAttempt(failed)
 	try(false)
 	now = now.Add(firstPause)
 	try(true)
 	try(false) // one attempt at a time
-	b.done(failed)
+	b.finishAttempt(failed)
 	now = now.Add(firstPause)
 	try(false) // the pause has doubled
 	now = now.Add(firstPause)
 	try(true)
-	b.done(nil)
+	b.finishAttempt(nil)
 	try(true)
 	try(true)
 	for range 100 {
-		b.done(failed)
+		b.finishAttempt(failed)
 	}
-	if b.wait() != lastPause {
-		t.Errorf("pause %v", b.wait())
+	if b.remainingPause() != lastPause {
+		t.Errorf("pause %v", b.remainingPause())
 	}
 }
 
@@ -499,7 +499,7 @@ func TestFuse(t *testing.T) {
 		{"only exact", words[:1], []*core.Tool{tools[1]}, "a b"},
 	} {
 		var got []string
-		for _, h := range fuse(c.words, c.meaning) {
+		for _, h := range fuseRankings(c.words, c.meaning) {
 			got = append(got, h.Tool.Name)
 		}
 		if strings.Join(got, " ") != c.want {

@@ -19,7 +19,7 @@ import (
 
 const (
 	maxVectorBytes = 256 << 20 // of the file
-	garbage        = 4 << 20   // bytes of unneeded vectors before the file is rewritten
+	maxGarbage     = 4 << 20   // bytes of unneeded vectors before the file is rewritten
 )
 
 // A file of vectors consists of records, each appended with one write, little endian:
@@ -37,8 +37,8 @@ type vectorKey [sha256.Size]byte
 
 func keyOf(server, pin string) vectorKey { return sha256.Sum256([]byte(server + "\x00" + pin)) }
 
-// vectors stores the vectors of one model, of length 1, in memory and on disk.
-type vectors struct {
+// vectorStore stores the vectors of one model, of length 1, in memory and on disk.
+type vectorStore struct {
 	path string // empty: memory only
 
 	mu    sync.RWMutex
@@ -49,8 +49,8 @@ type vectors struct {
 }
 
 // openVectors reads the stored vectors of a model in dir.
-func openVectors(dir, model string) (*vectors, error) {
-	v := &vectors{known: map[vectorKey][]float32{}}
+func openVectors(dir, model string) (*vectorStore, error) {
+	v := &vectorStore{known: map[vectorKey][]float32{}}
 	if dir == "" {
 		return v, nil
 	}
@@ -59,10 +59,10 @@ func openVectors(dir, model string) (*vectors, error) {
 	}
 	name := sha256.Sum256([]byte(model))
 	v.path = filepath.Join(dir, "vectors-"+hex.EncodeToString(name[:8])+".bin")
-	return v, v.open()
+	return v, v.openFile()
 }
 
-func (v *vectors) open() error {
+func (v *vectorStore) openFile() error {
 	if info, err := os.Stat(v.path); err == nil && info.Mode().IsRegular() && info.Size() > maxVectorBytes {
 		if err := os.Remove(v.path); err != nil { // no version of ours wrote it
 			return err
@@ -93,7 +93,7 @@ func readRecords(data []byte, yield func(vectorKey, []float32)) {
 			return
 		}
 		data = data[at:]
-		size, ok := record(data, yield)
+		size, ok := readRecord(data, yield)
 		if !ok {
 			size = 1
 		}
@@ -101,8 +101,8 @@ func readRecords(data []byte, yield func(vectorKey, []float32)) {
 	}
 }
 
-// record reads the record at the start of data and returns its length.
-func record(data []byte, yield func(vectorKey, []float32)) (int, bool) {
+// readRecord reads the record at the start of data and returns its length.
+func readRecord(data []byte, yield func(vectorKey, []float32)) (int, bool) {
 	if len(data) < recordHead {
 		return 0, false
 	}
@@ -111,7 +111,7 @@ func record(data []byte, yield func(vectorKey, []float32)) (int, bool) {
 		return 0, false
 	}
 	size := recordHead + 4*dims
-	if checksum(data[:size]) != binary.LittleEndian.Uint32(data[recordHead-4:]) {
+	if recordChecksum(data[:size]) != binary.LittleEndian.Uint32(data[recordHead-4:]) {
 		return 0, false
 	}
 	numbers := make([]float32, dims)
@@ -131,31 +131,31 @@ func appendRecord(dst []byte, key vectorKey, numbers []float32) []byte {
 	for _, n := range numbers {
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(n))
 	}
-	binary.LittleEndian.PutUint32(dst[start+recordHead-4:], checksum(dst[start:]))
+	binary.LittleEndian.PutUint32(dst[start+recordHead-4:], recordChecksum(dst[start:]))
 	return dst
 }
 
-func checksum(record []byte) uint32 {
+func recordChecksum(record []byte) uint32 {
 	sum := crc32.ChecksumIEEE(record[4 : recordHead-4])
 	return crc32.Update(sum, crc32.IEEETable, record[recordHead:])
 }
 
 // get returns the vector of a tool, or nil.
-func (v *vectors) get(key vectorKey) []float32 {
+func (v *vectorStore) get(key vectorKey) []float32 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.known[key]
 }
 
-func (v *vectors) dimensions() int {
+func (v *vectorStore) vectorLength() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.dims
 }
 
-// room returns how many vectors can be stored in total.
-func (v *vectors) room() int {
-	if dims := v.dimensions(); dims > 0 {
+// vectorCapacity returns how many vectors can be stored in total.
+func (v *vectorStore) vectorCapacity() int {
+	if dims := v.vectorLength(); dims > 0 {
 		return maxVectorBytes / (recordHead + 4*dims)
 	}
 	return math.MaxInt
@@ -163,7 +163,7 @@ func (v *vectors) room() int {
 
 // put stores vectors. They must have length 1 and as many dimensions as the stored ones. A failure to write them to
 // disk is ignored.
-func (v *vectors) put(keys []vectorKey, numbers [][]float32) error {
+func (v *vectorStore) put(keys []vectorKey, numbers [][]float32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var records []byte
@@ -183,7 +183,7 @@ func (v *vectors) put(keys []vectorKey, numbers [][]float32) error {
 }
 
 // otherDimensions returns the error for a vector that cannot be compared with the stored ones.
-func (v *vectors) otherDimensions(got int) error {
+func (v *vectorStore) otherDimensions(got int) error {
 	hint := ""
 	if v.path != "" {
 		hint = "; if the model has changed, remove " + v.path
@@ -191,8 +191,8 @@ func (v *vectors) otherDimensions(got int) error {
 	return fmt.Errorf("it returned a vector of %d numbers, the stored ones have %d%s", got, v.dims, hint)
 }
 
-// retain drops unwanted vectors if there are enough of them to justify rewriting the file.
-func (v *vectors) retain(wanted map[vectorKey]bool) error {
+// retainWanted drops unwanted vectors if there are enough of them to justify rewriting the file.
+func (v *vectorStore) retainWanted(wanted map[vectorKey]bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	useful := int64(0)
@@ -201,7 +201,7 @@ func (v *vectors) retain(wanted map[vectorKey]bool) error {
 			useful += int64(recordHead + 4*v.dims)
 		}
 	}
-	if v.size-useful < max(garbage, useful) {
+	if v.size-useful < max(maxGarbage, useful) {
 		return nil
 	}
 	for key := range v.known {
@@ -209,11 +209,11 @@ func (v *vectors) retain(wanted map[vectorKey]bool) error {
 			delete(v.known, key)
 		}
 	}
-	return v.rewrite()
+	return v.rewriteFile()
 }
 
-// rewrite replaces the file by the vectors in memory.
-func (v *vectors) rewrite() error {
+// rewriteFile replaces the file by the vectors in memory.
+func (v *vectorStore) rewriteFile() error {
 	if v.file == nil {
 		return nil
 	}
@@ -241,7 +241,7 @@ func (v *vectors) rewrite() error {
 	return err
 }
 
-func (v *vectors) close() error {
+func (v *vectorStore) close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.file == nil {
@@ -252,8 +252,8 @@ func (v *vectors) close() error {
 	return err
 }
 
-// unit scales a vector to length 1. The zero vector is an error.
-func unit(numbers []float32) error {
+// normalizeVector scales a vector to length 1. The zero vector is an error.
+func normalizeVector(numbers []float32) error {
 	sum := 0.0
 	for _, n := range numbers {
 		sum += float64(n) * float64(n)
@@ -268,8 +268,8 @@ func unit(numbers []float32) error {
 	return nil
 }
 
-// cosine returns the similarity of two vectors of length 1.
-func cosine(a, b []float32) float32 {
+// cosineSimilarity returns the similarity of two vectors of length 1.
+func cosineSimilarity(a, b []float32) float32 {
 	var sum float32
 	for i := range a {
 		sum += a[i] * b[i]

@@ -22,7 +22,7 @@ const (
 
 // Expr represents a compiled expression. It is safe for concurrent use.
 type Expr struct {
-	root  node
+	root  evalNode
 	names []string
 }
 
@@ -40,12 +40,12 @@ func Compile(text string, variables ...string) (*Expr, error) {
 	if len(text) > maxText {
 		return nil, &Error{Message: fmt.Sprintf("the condition is longer than %d bytes", maxText)}
 	}
-	tokens, err := lex(text)
+	tokens, err := lexTokens(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: tokens, variables: variables}
-	root, err := p.whole()
+	p := &exprParser{tokens: tokens, variables: variables}
+	root, err := p.parseCondition()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (e *Expr) Names() []string { return e.names }
 // True evaluates the expression. Variables have values that Value makes. What
 // is not true or false, misses a field or takes too long is an error.
 func (e *Expr) True(variables map[string]any) (bool, error) {
-	v, err := e.root(&machine{variables: variables, steps: maxSteps})
+	v, err := e.root(&evalMachine{variables: variables, steps: maxSteps})
 	if err != nil {
 		return false, err
 	}
@@ -70,42 +70,42 @@ func (e *Expr) True(variables map[string]any) (bool, error) {
 	return b, nil
 }
 
-// node represents one operation. Values are nil, bool, int64, float64, string, []any and map[string]any.
-type node func(m *machine) (any, error)
+// evalNode represents one operation. Values are nil, bool, int64, float64, string, []any and map[string]any.
+type evalNode func(m *evalMachine) (any, error)
 
-// machine represents one evaluation.
-type machine struct {
+// evalMachine represents one evaluation.
+type evalMachine struct {
 	variables map[string]any
-	scope     *binding
+	scope     *macroBinding
 	steps     int
 }
 
-// binding represents the variable of a macro, inside of which it is known.
-type binding struct {
+// macroBinding represents the variable of a macro, inside of which it is known.
+type macroBinding struct {
 	name  string
 	value any
-	outer *binding
+	outer *macroBinding
 }
 
 var errSteps = errors.New("the condition takes too many steps")
 
-func (m *machine) spend(n int) error {
+func (m *evalMachine) spendSteps(n int) error {
 	if m.steps -= n; m.steps < 0 {
 		return errSteps
 	}
 	return nil
 }
 
-// read charges for a text that is looked at.
-func (m *machine) read(texts ...string) error {
+// chargeTexts charges for a text that is looked at.
+func (m *evalMachine) chargeTexts(texts ...string) error {
 	n := 0
 	for _, s := range texts {
 		n += 1 + len(s)/64
 	}
-	return m.spend(n)
+	return m.spendSteps(n)
 }
 
-func (m *machine) lookup(name string) (any, error) {
+func (m *evalMachine) lookupName(name string) (any, error) {
 	for b := m.scope; b != nil; b = b.outer {
 		if b.name == name {
 			return b.value, nil
@@ -118,9 +118,9 @@ func (m *machine) lookup(name string) (any, error) {
 	return v, nil
 }
 
-// did returns the hint for a name that is not known.
-func did(name string, known []string) string {
-	if near := core.Nearest(name, known, 1); len(near) > 0 {
+// didYouMean returns the hint for a name that is not known.
+func didYouMean(name string, known []string) string {
+	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
 	return "known are " + strings.Join(known, ", ")

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-func overload(what string, values ...any) error {
+func overloadError(what string, values ...any) error {
 	types := make([]string, len(values))
 	for i, v := range values {
 		types[i] = typeName(v)
@@ -38,13 +38,15 @@ func typeName(v any) string {
 	return "map"
 }
 
-func constant(v any) node { return func(*machine) (any, error) { return v, nil } }
+func constantNode(v any) evalNode { return func(*evalMachine) (any, error) { return v, nil } }
 
-func variable(name string) node { return func(m *machine) (any, error) { return m.lookup(name) } }
+func variableNode(name string) evalNode {
+	return func(m *evalMachine) (any, error) { return m.lookupName(name) }
+}
 
 // both evaluates two operands.
-func evalBoth(m *machine, a, b node) (x, y any, err error) {
-	if err = m.spend(1); err != nil {
+func evalBoth(m *evalMachine, a, b evalNode) (x, y any, err error) {
+	if err = m.spendSteps(1); err != nil {
 		return nil, nil, err
 	}
 	if x, err = a(m); err != nil {
@@ -54,8 +56,8 @@ func evalBoth(m *machine, a, b node) (x, y any, err error) {
 	return x, y, err
 }
 
-func choose(test, yes, no node) node {
-	return func(m *machine) (any, error) {
+func conditionalNode(test, yes, no evalNode) evalNode {
+	return func(m *evalMachine) (any, error) {
 		v, err := test(m)
 		if err != nil {
 			return nil, err
@@ -66,15 +68,15 @@ func choose(test, yes, no node) node {
 		case false:
 			return no(m)
 		}
-		return nil, overload("?:", v)
+		return nil, overloadError("?:", v)
 	}
 }
 
-// logic is && and ||. One operand that decides makes up for an error in the
+// logicNode is && and ||. One operand that decides makes up for an error in the
 // other, but not for too many steps.
-func logic(sign string, a, b node) node {
+func logicNode(sign string, a, b evalNode) evalNode {
 	decides := sign == "||"
-	return func(m *machine) (any, error) {
+	return func(m *evalMachine) (any, error) {
 		x, err := a(m)
 		if err == nil && x == decides {
 			return decides, nil
@@ -93,12 +95,12 @@ func logic(sign string, a, b node) node {
 		case x == !decides && y == !decides:
 			return !decides, nil
 		}
-		return nil, overload(sign, x, y)
+		return nil, overloadError(sign, x, y)
 	}
 }
 
-func negate(sign string, a node) node {
-	return func(m *machine) (any, error) {
+func negateNode(sign string, a evalNode) evalNode {
+	return func(m *evalMachine) (any, error) {
 		v, err := a(m)
 		if err != nil {
 			return nil, err
@@ -117,24 +119,24 @@ func negate(sign string, a node) node {
 				return -x, nil
 			}
 		}
-		return nil, overload(sign, v)
+		return nil, overloadError(sign, v)
 	}
 }
 
-func relate(sign string, a, b node) node {
-	return func(m *machine) (any, error) {
+func relationNode(sign string, a, b evalNode) evalNode {
+	return func(m *evalMachine) (any, error) {
 		x, y, err := evalBoth(m, a, b)
 		if err != nil {
 			return nil, err
 		}
 		switch sign {
 		case "==", "!=":
-			same, err := equal(m, x, y)
+			same, err := equalValues(m, x, y)
 			return same == (sign == "=="), err
 		case "in":
-			return contains(m, x, y)
+			return containsValue(m, x, y)
 		}
-		c, ok, err := compare(m, sign, x, y)
+		c, ok, err := compareValues(m, sign, x, y)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -142,10 +144,10 @@ func relate(sign string, a, b node) node {
 	}
 }
 
-// equal compares values of any types; those of different types differ, but for
+// equalValues compares values of any types; those of different types differ, but for
 // numbers.
-func equal(m *machine, x, y any) (bool, error) {
-	if err := m.spend(1); err != nil {
+func equalValues(m *evalMachine, x, y any) (bool, error) {
+	if err := m.spendSteps(1); err != nil {
 		return false, err
 	}
 	switch a := x.(type) {
@@ -160,21 +162,21 @@ func equal(m *machine, x, y any) (bool, error) {
 		return ok && f == g, nil
 	case string:
 		b, ok := y.(string)
-		return ok && a == b, m.read(a)
+		return ok && a == b, m.chargeTexts(a)
 	case []any:
 		b, ok := y.([]any)
 		if !ok || len(a) != len(b) {
 			return false, nil
 		}
 		for i := range a {
-			if same, err := equal(m, a[i], b[i]); err != nil || !same {
+			if same, err := equalValues(m, a[i], b[i]); err != nil || !same {
 				return false, err
 			}
 		}
 		return true, nil
 	case map[string]any:
 		b, ok := y.(map[string]any)
-		return ok && len(a) == len(b) && sameEntries(m, a, b), m.spend(0)
+		return ok && len(a) == len(b) && sameEntries(m, a, b), m.spendSteps(0)
 	}
 	return x == y && !isNested(y), nil
 }
@@ -187,13 +189,13 @@ func isNested(v any) bool {
 	return false
 }
 
-func sameEntries(m *machine, a, b map[string]any) bool {
+func sameEntries(m *evalMachine, a, b map[string]any) bool {
 	for key, v := range a {
 		w, ok := b[key]
 		if !ok {
 			return false
 		}
-		if same, err := equal(m, v, w); err != nil || !same {
+		if same, err := equalValues(m, v, w); err != nil || !same {
 			return false
 		}
 	}
@@ -210,12 +212,12 @@ func asFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// compare orders numbers, texts and truth values; not ok is a number that is none.
-func compare(m *machine, sign string, x, y any) (order int, ok bool, err error) {
+// compareValues orders numbers, texts and truth values; not ok is a number that is none.
+func compareValues(m *evalMachine, sign string, x, y any) (order int, ok bool, err error) {
 	switch a := x.(type) {
 	case string:
 		if b, ok := y.(string); ok {
-			return strings.Compare(a, b), true, m.read(a)
+			return strings.Compare(a, b), true, m.chargeTexts(a)
 		}
 	case bool:
 		if b, ok := y.(bool); ok {
@@ -230,16 +232,16 @@ func compare(m *machine, sign string, x, y any) (order int, ok bool, err error) 
 	f, ok := asFloat(x)
 	g, also := asFloat(y)
 	if !ok || !also {
-		return 0, false, overload(sign, x, y)
+		return 0, false, overloadError(sign, x, y)
 	}
 	return cmp.Compare(f, g), !math.IsNaN(f) && !math.IsNaN(g), nil
 }
 
-func contains(m *machine, x, y any) (any, error) {
+func containsValue(m *evalMachine, x, y any) (any, error) {
 	switch in := y.(type) {
 	case []any:
 		for _, item := range in {
-			if same, err := equal(m, x, item); err != nil || same {
+			if same, err := equalValues(m, x, item); err != nil || same {
 				return same, err
 			}
 		}
@@ -251,11 +253,11 @@ func contains(m *machine, x, y any) (any, error) {
 		}
 		return ok, nil
 	}
-	return nil, overload("in", x, y)
+	return nil, overloadError("in", x, y)
 }
 
-func arithmetic(sign string, a, b node) node {
-	return func(m *machine) (any, error) {
+func arithmeticNode(sign string, a, b evalNode) evalNode {
+	return func(m *evalMachine) (any, error) {
 		x, y, err := evalBoth(m, a, b)
 		if err != nil {
 			return nil, err
@@ -263,7 +265,7 @@ func arithmetic(sign string, a, b node) node {
 		switch v := x.(type) {
 		case int64:
 			if w, ok := y.(int64); ok {
-				return integers(sign, v, w)
+				return computeIntegers(sign, v, w)
 			}
 		case float64:
 			if w, ok := y.(float64); ok && sign != "%" {
@@ -271,20 +273,20 @@ func arithmetic(sign string, a, b node) node {
 			}
 		case string:
 			if w, ok := y.(string); ok && sign == "+" {
-				return v + w, m.read(v, w)
+				return v + w, m.chargeTexts(v, w)
 			}
 		case []any:
 			if w, ok := y.([]any); ok && sign == "+" {
-				return slices.Concat(v, w), m.spend(len(v) + len(w))
+				return slices.Concat(v, w), m.spendSteps(len(v) + len(w))
 			}
 		}
-		return nil, overload(sign, x, y)
+		return nil, overloadError(sign, x, y)
 	}
 }
 
 var errOverflow = errors.New("an integer is too large for 64 bits")
 
-func integers(sign string, a, b int64) (any, error) {
+func computeIntegers(sign string, a, b int64) (any, error) {
 	switch sign {
 	case "+":
 		if c := a + b; c > a == (b > 0) {
@@ -316,20 +318,20 @@ func integers(sign string, a, b int64) (any, error) {
 }
 
 // fieldsOf returns the value of an operand that has fields.
-func fieldsOf(m *machine, operand node, what string) (map[string]any, error) {
+func fieldsOf(m *evalMachine, operand evalNode, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {
 		return nil, err
 	}
 	in, ok := v.(map[string]any)
 	if !ok {
-		return nil, overload(what, v)
+		return nil, overloadError(what, v)
 	}
 	return in, nil
 }
 
-func selectField(operand node, field string) node {
-	return func(m *machine) (any, error) {
+func selectField(operand evalNode, field string) evalNode {
+	return func(m *evalMachine) (any, error) {
 		in, err := fieldsOf(m, operand, "."+field)
 		if err != nil {
 			return nil, err
@@ -338,25 +340,25 @@ func selectField(operand node, field string) node {
 		if !ok {
 			return nil, fmt.Errorf("there is no %s", field)
 		}
-		return found, m.spend(1)
+		return found, m.spendSteps(1)
 	}
 }
 
 // hasField is has. A value that has no fields is an error, as CEL's definition says;
 // cel-go answers false.
-func hasField(operand node, field string) node {
-	return func(m *machine) (any, error) {
+func hasField(operand evalNode, field string) evalNode {
+	return func(m *evalMachine) (any, error) {
 		in, err := fieldsOf(m, operand, "has")
 		if err != nil {
 			return nil, err
 		}
 		_, ok := in[field]
-		return ok, m.spend(1)
+		return ok, m.spendSteps(1)
 	}
 }
 
-func indexed(operand, key node) node {
-	return func(m *machine) (any, error) {
+func indexNode(operand, key evalNode) evalNode {
+	return func(m *evalMachine) (any, error) {
 		v, k, err := evalBoth(m, operand, key)
 		if err != nil {
 			return nil, err
@@ -372,19 +374,19 @@ func indexed(operand, key node) node {
 		case []any:
 			f, ok := asFloat(k)
 			if !ok || f != math.Trunc(f) {
-				return nil, overload("[]", v, k)
+				return nil, overloadError("[]", v, k)
 			}
 			if f < 0 || f >= float64(len(in)) {
 				return nil, errors.New("the index is out of range")
 			}
 			return in[int(f)], nil
 		}
-		return nil, overload("[]", v, k)
+		return nil, overloadError("[]", v, k)
 	}
 }
 
-func makeList(items []part) node {
-	return func(m *machine) (any, error) {
+func makeList(items []exprPart) evalNode {
+	return func(m *evalMachine) (any, error) {
 		list := make([]any, len(items))
 		for i := range items {
 			v, err := items[i].eval(m)
@@ -393,25 +395,25 @@ func makeList(items []part) node {
 			}
 			list[i] = v
 		}
-		return list, m.spend(1 + len(list))
+		return list, m.spendSteps(1 + len(list))
 	}
 }
 
-func evalText(m *machine, what string, a node) (string, error) {
+func evalText(m *evalMachine, what string, a evalNode) (string, error) {
 	v, err := a(m)
 	if err != nil {
 		return "", err
 	}
 	s, ok := v.(string)
 	if !ok {
-		return "", overload(what, v)
+		return "", overloadError(what, v)
 	}
-	return s, m.read(s)
+	return s, m.chargeTexts(s)
 }
 
-func textTest(name string, a, b node) node {
+func textTest(name string, a, b evalNode) evalNode {
 	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains}[name]
-	return func(m *machine) (any, error) {
+	return func(m *evalMachine) (any, error) {
 		s, err := evalText(m, name, a)
 		if err != nil {
 			return nil, err
@@ -424,15 +426,15 @@ func textTest(name string, a, b node) node {
 	}
 }
 
-func call1(name string, a node) node {
-	f := map[string]func(any) (any, error){"size": size, "int": toInt, "double": toDouble, "string": toText}[name]
-	return func(m *machine) (any, error) {
+func unaryCall(name string, a evalNode) evalNode {
+	f := map[string]func(any) (any, error){"size": sizeOf, "int": toInt, "double": toDouble, "string": toText}[name]
+	return func(m *evalMachine) (any, error) {
 		v, err := a(m)
 		if err != nil {
 			return nil, err
 		}
 		if s, ok := v.(string); ok {
-			if err := m.read(s); err != nil {
+			if err := m.chargeTexts(s); err != nil {
 				return nil, err
 			}
 		}
@@ -440,7 +442,7 @@ func call1(name string, a node) node {
 	}
 }
 
-func size(v any) (any, error) {
+func sizeOf(v any) (any, error) {
 	switch x := v.(type) {
 	case string:
 		return int64(utf8.RuneCountInString(x)), nil
@@ -449,7 +451,7 @@ func size(v any) (any, error) {
 	case map[string]any:
 		return int64(len(x)), nil
 	}
-	return nil, overload("size", v)
+	return nil, overloadError("size", v)
 }
 
 func toInt(v any) (any, error) {
@@ -464,7 +466,7 @@ func toInt(v any) (any, error) {
 	case string:
 		return strconv.ParseInt(x, 10, 64)
 	}
-	return nil, overload("int", v)
+	return nil, overloadError("int", v)
 }
 
 func toDouble(v any) (any, error) {
@@ -474,7 +476,7 @@ func toDouble(v any) (any, error) {
 	if f, ok := asFloat(v); ok {
 		return f, nil
 	}
-	return nil, overload("double", v)
+	return nil, overloadError("double", v)
 }
 
 func toText(v any) (any, error) {
@@ -488,18 +490,18 @@ func toText(v any) (any, error) {
 	case float64:
 		return strconv.FormatFloat(x, 'g', -1, 64), nil
 	}
-	return nil, overload("string", v)
+	return nil, overloadError("string", v)
 }
 
-// iteration represents a macro over the items of a list or the keys of a map.
-type iteration struct {
-	items    node
+// macroIteration represents a macro over the items of a list or the keys of a map.
+type macroIteration struct {
+	items    evalNode
 	variable string
-	body     node
+	body     evalNode
 }
 
-// each calls visit with every item, while the item is the variable's value.
-func (i iteration) each(m *machine, visit func(item any) (more bool, err error)) error {
+// eachItem calls visit with every item, while the item is the variable's value.
+func (i macroIteration) eachItem(m *evalMachine, visit func(item any) (more bool, err error)) error {
 	v, err := i.items(m)
 	if err != nil {
 		return err
@@ -512,15 +514,15 @@ func (i iteration) each(m *machine, visit func(item any) (more bool, err error))
 		}
 	}
 	if !ok {
-		return overload("a macro", v)
+		return overloadError("a macro", v)
 	}
 	outer := m.scope
 	defer func() { m.scope = outer }()
 	for _, item := range list {
-		if err := m.spend(1); err != nil {
+		if err := m.spendSteps(1); err != nil {
 			return err
 		}
-		m.scope = &binding{i.variable, item, outer}
+		m.scope = &macroBinding{i.variable, item, outer}
 		if more, err := visit(item); err != nil || !more {
 			return err
 		}
@@ -528,25 +530,25 @@ func (i iteration) each(m *machine, visit func(item any) (more bool, err error))
 	return nil
 }
 
-func (i iteration) test(m *machine) (bool, error) {
+func (i macroIteration) testItem(m *evalMachine) (bool, error) {
 	v, err := i.body(m)
 	if err != nil {
 		return false, err
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, overload("a macro's test", v)
+		return false, overloadError("a macro's test", v)
 	}
 	return b, nil
 }
 
-// quantified returns all and exists. An item that decides makes up for errors in others.
-func (i iteration) quantified(all bool) node {
-	return func(m *machine) (any, error) {
+// quantifierNode returns all and exists. An item that decides makes up for errors in others.
+func (i macroIteration) quantifierNode(all bool) evalNode {
+	return func(m *evalMachine) (any, error) {
 		result := all
 		var failed error
-		err := i.each(m, func(any) (bool, error) {
-			holds, err := i.test(m)
+		err := i.eachItem(m, func(any) (bool, error) {
+			holds, err := i.testItem(m)
 			switch {
 			case errors.Is(err, errSteps):
 				return false, err
@@ -565,10 +567,10 @@ func (i iteration) quantified(all bool) node {
 	}
 }
 
-func (i iteration) one(m *machine) (any, error) {
+func (i macroIteration) existsOne(m *evalMachine) (any, error) {
 	count := 0
-	err := i.each(m, func(any) (bool, error) {
-		holds, err := i.test(m)
+	err := i.eachItem(m, func(any) (bool, error) {
+		holds, err := i.testItem(m)
 		if holds {
 			count++
 		}
@@ -577,13 +579,13 @@ func (i iteration) one(m *machine) (any, error) {
 	return count == 1, err
 }
 
-// mapped is filter and map: the items for which test holds, as value makes them.
-func (i iteration) mapped(test, value node) node {
-	return func(m *machine) (any, error) {
+// mapNode is filter and map: the items for which test holds, as value makes them.
+func (i macroIteration) mapNode(test, value evalNode) evalNode {
+	return func(m *evalMachine) (any, error) {
 		made := []any{}
-		err := i.each(m, func(item any) (bool, error) {
+		err := i.eachItem(m, func(item any) (bool, error) {
 			if test != nil {
-				if holds, err := (iteration{body: test}).test(m); err != nil || !holds {
+				if holds, err := (macroIteration{body: test}).testItem(m); err != nil || !holds {
 					return true, err
 				}
 			}

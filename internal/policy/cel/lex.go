@@ -17,7 +17,7 @@ const (
 	signToken
 )
 
-type token struct {
+type exprToken struct {
 	kind tokenKind
 	text string // of a textToken, what it stands for
 	at   int
@@ -25,11 +25,11 @@ type token struct {
 
 var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[", "]"}
 
-// lex splits an expression; the last token is an endToken.
-func lex(text string) ([]token, error) {
-	var tokens []token
+// lexTokens splits an expression; the last token is an endToken.
+func lexTokens(text string) ([]exprToken, error) {
+	var tokens []exprToken
 	for at := 0; at < len(text); {
-		t, next, err := scan(text, at)
+		t, next, err := scanToken(text, at)
 		if err != nil {
 			return nil, err
 		}
@@ -38,20 +38,20 @@ func lex(text string) ([]token, error) {
 		}
 		at = next
 	}
-	return append(tokens, token{kind: endToken, at: len(text)}), nil
+	return append(tokens, exprToken{kind: endToken, at: len(text)}), nil
 }
 
-// scan reads what stands at an offset. Space and comments are an endToken.
-func scan(s string, at int) (t token, next int, err error) {
+// scanToken reads what stands at an offset. Space and comments are an endToken.
+func scanToken(s string, at int) (t exprToken, next int, err error) {
 	c := s[at]
 	switch {
 	case strings.IndexByte(" \t\r\n\f", c) >= 0:
-		return token{}, at + 1, nil
+		return exprToken{}, at + 1, nil
 	case strings.HasPrefix(s[at:], "//"):
 		if n := strings.IndexByte(s[at:], '\n'); n >= 0 {
-			return token{}, at + n, nil
+			return exprToken{}, at + n, nil
 		}
-		return token{}, len(s), nil
+		return exprToken{}, len(s), nil
 	case c == '"' || c == '\'' || (c == 'r' || c == 'R') && at+1 < len(s) && (s[at+1] == '"' || s[at+1] == '\''):
 		return scanText(s, at)
 	case isDigit(c) || c == '.' && at+1 < len(s) && isDigit(s[at+1]):
@@ -61,11 +61,11 @@ func scan(s string, at int) (t token, next int, err error) {
 		for next < len(s) && (isLetter(s[next]) || isDigit(s[next])) {
 			next++
 		}
-		return token{nameToken, s[at:next], at}, next, nil
+		return exprToken{nameToken, s[at:next], at}, next, nil
 	}
 	for _, sign := range signs {
 		if strings.HasPrefix(s[at:], sign) {
-			return token{signToken, sign, at}, at + len(sign), nil
+			return exprToken{signToken, sign, at}, at + len(sign), nil
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(s[at:])
@@ -78,14 +78,14 @@ func scan(s string, at int) (t token, next int, err error) {
 	case '{', '}':
 		e.Hint = "literal maps are left out of CEL here"
 	}
-	return token{}, 0, e
+	return exprToken{}, 0, e
 }
 
 func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isHex(c byte) bool    { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-func scanNumber(s string, at int) (token, int, error) {
+func scanNumber(s string, at int) (exprToken, int, error) {
 	next := at
 	take := func(is func(byte) bool) bool {
 		from := next
@@ -114,13 +114,13 @@ func scanNumber(s string, at int) (token, int, error) {
 		}
 	}
 	if next < len(s) && (isLetter(s[next]) || s[next] == '.' && next+1 < len(s) && isDigit(s[next+1])) {
-		return token{}, 0, &Error{At: at, Message: "this is no number", Hint: "numbers are 1000, 0x3e8, 0.5 and 1e3"}
+		return exprToken{}, 0, &Error{At: at, Message: "this is no number", Hint: "numbers are 1000, 0x3e8, 0.5 and 1e3"}
 	}
-	return token{numberToken, s[at:next], at}, next, nil
+	return exprToken{numberToken, s[at:next], at}, next, nil
 }
 
 // scanText reads a string: 'a', "a", ”'a”', r"a".
-func scanText(s string, at int) (token, int, error) {
+func scanText(s string, at int) (exprToken, int, error) {
 	open, raw := at, false
 	if s[at]|0x20 == 'r' {
 		open, raw = at+1, true
@@ -133,13 +133,13 @@ func scanText(s string, at int) (token, int, error) {
 	for i := open + len(quote); i < len(s); {
 		switch {
 		case strings.HasPrefix(s[i:], quote):
-			return token{textToken, b.String(), at}, i + len(quote), nil
+			return exprToken{textToken, b.String(), at}, i + len(quote), nil
 		case len(quote) == 1 && (s[i] == '\n' || s[i] == '\r'):
-			return token{}, 0, &Error{At: at, Message: "the text does not end in its line"}
+			return exprToken{}, 0, &Error{At: at, Message: "the text does not end in its line"}
 		case s[i] == '\\' && !raw:
-			r, n, ok := escape(s[i+1:])
+			r, n, ok := readEscape(s[i+1:])
 			if !ok {
-				return token{}, 0, &Error{At: i, Message: "this escape means nothing", Hint: `write \\ for a backslash, or r"..." for a text without escapes`}
+				return exprToken{}, 0, &Error{At: i, Message: "this escape means nothing", Hint: `write \\ for a backslash, or r"..." for a text without escapes`}
 			}
 			b.WriteRune(r)
 			i += 1 + n
@@ -148,11 +148,11 @@ func scanText(s string, at int) (token, int, error) {
 			i++
 		}
 	}
-	return token{}, 0, &Error{At: at, Message: "the text does not end"}
+	return exprToken{}, 0, &Error{At: at, Message: "the text does not end"}
 }
 
-// escape reads what follows a backslash, and says how many bytes that is.
-func escape(s string) (r rune, n int, ok bool) {
+// readEscape reads what follows a backslash, and says how many bytes that is.
+func readEscape(s string) (r rune, n int, ok bool) {
 	if s == "" {
 		return 0, 0, false
 	}

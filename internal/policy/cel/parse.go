@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// parser makes nodes of tokens.
-type parser struct {
-	tokens    []token
+// exprParser makes nodes of tokens.
+type exprParser struct {
+	tokens    []exprToken
 	next      int
 	nest      int
 	variables []string
@@ -17,22 +17,22 @@ type parser struct {
 	names     []string // fields and keys that were asked for
 }
 
-// part represents a piece of an expression with what the grammar has to know of it.
-type part struct {
-	eval    node
+// exprPart represents a piece of an expression with what the grammar has to know of it.
+type exprPart struct {
+	eval    evalNode
 	at      int
 	name    string // of a variable
 	text    *string
-	operand node   // of a selection
-	field   string // of a selection
-	noBool  bool   // it is never true or false
+	operand evalNode // of a selection
+	field   string   // of a selection
+	noBool  bool     // it is never true or false
 }
 
-func (p *parser) peek() token { return p.tokens[p.next] }
+func (p *exprParser) peekToken() exprToken { return p.tokens[p.next] }
 
-// accept takes the next token if it is one of these signs.
-func (p *parser) accept(signs ...string) (token, bool) {
-	t := p.peek()
+// acceptToken takes the next token if it is one of these signs.
+func (p *exprParser) acceptToken(signs ...string) (exprToken, bool) {
+	t := p.peekToken()
 	if t.kind != signToken || !slices.Contains(signs, t.text) {
 		return t, false
 	}
@@ -40,14 +40,14 @@ func (p *parser) accept(signs ...string) (token, bool) {
 	return t, true
 }
 
-func (p *parser) want(sign string) error {
-	if t, ok := p.accept(sign); !ok {
-		return unexpected(t, "expected "+sign)
+func (p *exprParser) expectSign(sign string) error {
+	if t, ok := p.acceptToken(sign); !ok {
+		return unexpectedToken(t, "expected "+sign)
 	}
 	return nil
 }
 
-func unexpected(t token, what string) *Error {
+func unexpectedToken(t exprToken, what string) *Error {
 	found := strconv.Quote(t.text)
 	if t.kind == endToken {
 		found = "the end"
@@ -55,134 +55,142 @@ func unexpected(t token, what string) *Error {
 	return &Error{At: t.at, Message: what + ", found " + found}
 }
 
-// whole returns an expression that is true or false, and nothing after it.
-func (p *parser) whole() (part, error) {
-	e, err := p.expression()
+// parseCondition returns an expression that is true or false, and nothing after it.
+func (p *exprParser) parseCondition() (exprPart, error) {
+	e, err := p.parseExpression()
 	if err != nil {
-		return part{}, err
+		return exprPart{}, err
 	}
-	if t := p.peek(); t.kind != endToken {
-		return part{}, unexpected(t, "expected an operator")
+	if t := p.peekToken(); t.kind != endToken {
+		return exprPart{}, unexpectedToken(t, "expected an operator")
 	}
 	if e.noBool {
-		return part{}, &Error{At: e.at, Message: "this is not true or false", Hint: "compare it, as in args.amount < 1000"}
+		return exprPart{}, &Error{At: e.at, Message: "this is not true or false", Hint: "compare it, as in args.amount < 1000"}
 	}
 	return e, nil
 }
 
-func (p *parser) expression() (part, error) {
+func (p *exprParser) parseExpression() (exprPart, error) {
 	if p.nest++; p.nest > maxNest {
-		return part{}, &Error{At: p.peek().at, Message: "the condition is nested too deep"}
+		return exprPart{}, &Error{At: p.peekToken().at, Message: "the condition is nested too deep"}
 	}
 	defer func() { p.nest-- }()
-	test, err := p.either()
+	test, err := p.parseOr()
 	if err != nil {
-		return part{}, err
+		return exprPart{}, err
 	}
-	if _, ok := p.accept("?"); !ok {
+	if _, ok := p.acceptToken("?"); !ok {
 		return test, nil
 	}
-	yes, err := p.either()
+	yes, err := p.parseOr()
 	if err != nil {
-		return part{}, err
+		return exprPart{}, err
 	}
-	if err := p.want(":"); err != nil {
-		return part{}, err
+	if err := p.expectSign(":"); err != nil {
+		return exprPart{}, err
 	}
-	no, err := p.expression()
-	return part{eval: choose(test.eval, yes.eval, no.eval), at: test.at, noBool: yes.noBool && no.noBool}, err
+	no, err := p.parseExpression()
+	return exprPart{eval: conditionalNode(test.eval, yes.eval, no.eval), at: test.at, noBool: yes.noBool && no.noBool}, err
 }
 
-// binary reads operands of the next tighter level with these signs between.
-func (p *parser) binary(tighter func() (part, error), noBool bool, join func(sign string, a, b node) node, signs ...string) (part, error) {
+// parseBinary reads operands of the next tighter level with these signs between.
+func (p *exprParser) parseBinary(tighter func() (exprPart, error), noBool bool, join func(sign string, a, b evalNode) evalNode, signs ...string) (exprPart, error) {
 	left, err := tighter()
 	for err == nil {
-		t, ok := p.accept(signs...)
+		t, ok := p.acceptToken(signs...)
 		if !ok {
 			if t.kind != nameToken || t.text != "in" || !slices.Contains(signs, "in") {
 				return left, nil
 			}
 			p.next++
-			p.note(left)
+			p.noteKey(left)
 		}
-		var right part
+		var right exprPart
 		right, err = tighter()
-		left = part{eval: join(t.text, left.eval, right.eval), at: left.at, noBool: noBool}
+		left = exprPart{eval: join(t.text, left.eval, right.eval), at: left.at, noBool: noBool}
 	}
-	return part{}, err
+	return exprPart{}, err
 }
 
-// note keeps a written key, which the condition asks for.
-func (p *parser) note(key part) {
+// noteKey keeps a written key, which the condition asks for.
+func (p *exprParser) noteKey(key exprPart) {
 	if key.text != nil {
 		p.names = append(p.names, *key.text)
 	}
 }
 
-func (p *parser) either() (part, error) { return p.binary(p.both, false, logic, "||") }
-func (p *parser) both() (part, error)   { return p.binary(p.relation, false, logic, "&&") }
-func (p *parser) relation() (part, error) {
-	return p.binary(p.sum, false, relate, "==", "!=", "<=", ">=", "<", ">", "in")
+func (p *exprParser) parseOr() (exprPart, error) {
+	return p.parseBinary(p.parseAnd, false, logicNode, "||")
 }
-func (p *parser) sum() (part, error)     { return p.binary(p.product, true, arithmetic, "+", "-") }
-func (p *parser) product() (part, error) { return p.binary(p.unary, true, arithmetic, "*", "/", "%") }
+func (p *exprParser) parseAnd() (exprPart, error) {
+	return p.parseBinary(p.parseRelation, false, logicNode, "&&")
+}
+func (p *exprParser) parseRelation() (exprPart, error) {
+	return p.parseBinary(p.parseSum, false, relationNode, "==", "!=", "<=", ">=", "<", ">", "in")
+}
+func (p *exprParser) parseSum() (exprPart, error) {
+	return p.parseBinary(p.parseProduct, true, arithmeticNode, "+", "-")
+}
+func (p *exprParser) parseProduct() (exprPart, error) {
+	return p.parseBinary(p.parseUnary, true, arithmeticNode, "*", "/", "%")
+}
 
-// unary reads any number of ! or of -.
-func (p *parser) unary() (part, error) {
-	first, ok := p.accept("!", "-")
+// parseUnary reads any number of ! or of -.
+func (p *exprParser) parseUnary() (exprPart, error) {
+	first, ok := p.acceptToken("!", "-")
 	if !ok {
-		return p.member()
+		return p.parseMember()
 	}
 	count := 1
 	for ; count < maxNest; count++ {
-		if _, more := p.accept(first.text); !more {
+		if _, more := p.acceptToken(first.text); !more {
 			break
 		}
 	}
-	if first.text == "-" && p.peek().kind == numberToken { // the sign is the number's: the least integer has no positive
-		p.tokens[p.next].text = "-" + p.peek().text
+	if first.text == "-" && p.peekToken().kind == numberToken { // the sign is the number's: the least integer has no positive
+		p.tokens[p.next].text = "-" + p.peekToken().text
 		count--
 	}
-	e, err := p.member()
+	e, err := p.parseMember()
 	for range count {
-		e = part{eval: negate(first.text, e.eval), noBool: first.text == "-"}
+		e = exprPart{eval: negateNode(first.text, e.eval), noBool: first.text == "-"}
 	}
 	e.at = first.at
 	return e, err
 }
 
-// member reads a value with what is selected from it and called on it.
-func (p *parser) member() (part, error) {
-	e, err := p.primary()
+// parseMember reads a value with what is selected from it and called on it.
+func (p *exprParser) parseMember() (exprPart, error) {
+	e, err := p.parsePrimary()
 	for err == nil {
-		if t, ok := p.accept(".", "["); !ok {
+		if t, ok := p.acceptToken(".", "["); !ok {
 			return e, nil
 		} else if t.text == "[" {
-			e, err = p.index(e)
+			e, err = p.parseIndex(e)
 			continue
 		}
-		name := p.peek()
+		name := p.peekToken()
 		if name.kind != nameToken || slices.Contains(keywords, name.text) {
-			return part{}, unexpected(name, "expected a field's name")
+			return exprPart{}, unexpectedToken(name, "expected a field's name")
 		}
 		p.next++
-		if _, called := p.accept("("); called {
-			e, err = p.method(e, name)
+		if _, called := p.acceptToken("("); called {
+			e, err = p.parseMethod(e, name)
 			continue
 		}
 		p.names = append(p.names, name.text)
-		e = part{eval: selectField(e.eval, name.text), at: e.at, operand: e.eval, field: name.text}
+		e = exprPart{eval: selectField(e.eval, name.text), at: e.at, operand: e.eval, field: name.text}
 	}
-	return part{}, err
+	return exprPart{}, err
 }
 
-func (p *parser) index(e part) (part, error) {
-	key, err := p.expression()
+func (p *exprParser) parseIndex(e exprPart) (exprPart, error) {
+	key, err := p.parseExpression()
 	if err != nil {
-		return part{}, err
+		return exprPart{}, err
 	}
-	p.note(key)
-	return part{eval: indexed(e.eval, key.eval), at: e.at}, p.want("]")
+	p.noteKey(key)
+	return exprPart{eval: indexNode(e.eval, key.eval), at: e.at}, p.expectSign("]")
 }
 
 var (
@@ -190,48 +198,48 @@ var (
 	reserved = []string{"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
 )
 
-func (p *parser) primary() (part, error) {
-	t := p.peek()
+func (p *exprParser) parsePrimary() (exprPart, error) {
+	t := p.peekToken()
 	p.next = min(p.next+1, len(p.tokens)-1)
 	switch {
 	case t.kind == numberToken:
-		return number(t)
+		return parseNumber(t)
 	case t.kind == textToken:
-		return part{eval: constant(t.text), at: t.at, text: &t.text, noBool: true}, nil
+		return exprPart{eval: constantNode(t.text), at: t.at, text: &t.text, noBool: true}, nil
 	case t.kind == nameToken:
-		return p.named(t)
+		return p.parseNamed(t)
 	case t.kind == signToken && t.text == "(":
-		e, err := p.expression()
+		e, err := p.parseExpression()
 		if err != nil {
-			return part{}, err
+			return exprPart{}, err
 		}
-		return part{eval: e.eval, at: t.at, noBool: e.noBool}, p.want(")")
+		return exprPart{eval: e.eval, at: t.at, noBool: e.noBool}, p.expectSign(")")
 	case t.kind == signToken && t.text == "[":
-		items, err := p.list("]")
-		return part{eval: makeList(items), at: t.at, noBool: true}, err
+		items, err := p.parseList("]")
+		return exprPart{eval: makeList(items), at: t.at, noBool: true}, err
 	}
-	return part{}, unexpected(t, "expected a value")
+	return exprPart{}, unexpectedToken(t, "expected a value")
 }
 
-func (p *parser) named(t token) (part, error) {
+func (p *exprParser) parseNamed(t exprToken) (exprPart, error) {
 	switch {
 	case t.text == "true" || t.text == "false":
-		return part{eval: constant(t.text == "true"), at: t.at}, nil
+		return exprPart{eval: constantNode(t.text == "true"), at: t.at}, nil
 	case t.text == "null":
-		return part{eval: constant(nil), at: t.at, noBool: true}, nil
+		return exprPart{eval: constantNode(nil), at: t.at, noBool: true}, nil
 	case slices.Contains(reserved, t.text) || t.text == "in":
-		return part{}, &Error{At: t.at, Message: fmt.Sprintf("%s is a reserved word", t.text)}
+		return exprPart{}, &Error{At: t.at, Message: fmt.Sprintf("%s is a reserved word", t.text)}
 	}
-	if _, called := p.accept("("); called {
-		return p.function(t)
+	if _, called := p.acceptToken("("); called {
+		return p.parseFunction(t)
 	}
 	if !slices.Contains(p.scope, t.text) && !slices.Contains(p.variables, t.text) {
-		return part{}, &Error{At: t.at, Message: fmt.Sprintf("there is no %s", t.text), Hint: did(t.text, p.variables)}
+		return exprPart{}, &Error{At: t.at, Message: fmt.Sprintf("there is no %s", t.text), Hint: didYouMean(t.text, p.variables)}
 	}
-	return part{eval: variable(t.text), at: t.at, name: t.text}, nil
+	return exprPart{eval: variableNode(t.text), at: t.at, name: t.text}, nil
 }
 
-func number(t token) (part, error) {
+func parseNumber(t exprToken) (exprPart, error) {
 	digits := strings.TrimPrefix(t.text, "-")
 	sign, base := t.text[:len(t.text)-len(digits)], 10
 	if hex := strings.TrimPrefix(digits, "0x"); len(hex) < len(digits) {
@@ -240,33 +248,33 @@ func number(t token) (part, error) {
 	if base == 10 && strings.ContainsAny(digits, ".eE") {
 		v, err := strconv.ParseFloat(t.text, 64)
 		if err != nil {
-			return part{}, &Error{At: t.at, Message: "the number is too large"}
+			return exprPart{}, &Error{At: t.at, Message: "the number is too large"}
 		}
-		return part{eval: constant(v), at: t.at, noBool: true}, nil
+		return exprPart{eval: constantNode(v), at: t.at, noBool: true}, nil
 	}
 	v, err := strconv.ParseInt(sign+digits, base, 64)
 	if err != nil {
-		return part{}, &Error{At: t.at, Message: "this is no integer of 64 bits"}
+		return exprPart{}, &Error{At: t.at, Message: "this is no integer of 64 bits"}
 	}
-	return part{eval: constant(v), at: t.at, noBool: true}, nil
+	return exprPart{eval: constantNode(v), at: t.at, noBool: true}, nil
 }
 
-// list reads expressions up to a closing sign.
-func (p *parser) list(closing string) ([]part, error) {
-	var items []part
+// parseList reads expressions up to a closing sign.
+func (p *exprParser) parseList(closing string) ([]exprPart, error) {
+	var items []exprPart
 	for {
-		if _, done := p.accept(closing); done {
+		if _, done := p.acceptToken(closing); done {
 			return items, nil
 		}
 		if len(items) > 0 {
-			if err := p.want(","); err != nil {
+			if err := p.expectSign(","); err != nil {
 				return nil, err
 			}
-			if _, done := p.accept(closing); done && closing == "]" {
+			if _, done := p.acceptToken(closing); done && closing == "]" {
 				return items, nil
 			}
 		}
-		e, err := p.expression()
+		e, err := p.parseExpression()
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ const maxDepth = 500
 func Value(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	v, err := value(d, 0)
+	v, err := decodeValue(d, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func Value(raw json.RawMessage) (any, error) {
 	return v, nil
 }
 
-func value(d *json.Decoder, depth int) (any, error) {
+func decodeValue(d *json.Decoder, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errors.New("the value is nested too deep")
 	}
@@ -39,20 +39,20 @@ func value(d *json.Decoder, depth int) (any, error) {
 	}
 	switch t {
 	case json.Delim('['):
-		return items(d, depth)
+		return decodeItems(d, depth)
 	case json.Delim('{'):
-		return entries(d, depth)
+		return decodeEntries(d, depth)
 	}
 	if n, ok := t.(json.Number); ok {
-		return numeric(n)
+		return decodeNumber(n)
 	}
 	return t, nil
 }
 
-func items(d *json.Decoder, depth int) (any, error) {
+func decodeItems(d *json.Decoder, depth int) (any, error) {
 	list := []any{}
 	for d.More() {
-		v, err := value(d, depth+1)
+		v, err := decodeValue(d, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func items(d *json.Decoder, depth int) (any, error) {
 	return list, err
 }
 
-func entries(d *json.Decoder, depth int) (any, error) {
+func decodeEntries(d *json.Decoder, depth int) (any, error) {
 	object, folded := map[string]any{}, map[string]bool{}
 	for d.More() {
 		t, err := d.Token()
@@ -78,7 +78,7 @@ func entries(d *json.Decoder, depth int) (any, error) {
 		} else {
 			folded[f] = true
 		}
-		if object[key], err = value(d, depth+1); err != nil {
+		if object[key], err = decodeValue(d, depth+1); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func entries(d *json.Decoder, depth int) (any, error) {
 	return object, err
 }
 
-func numeric(n json.Number) (any, error) {
+func decodeNumber(n json.Number) (any, error) {
 	if i, err := n.Int64(); err == nil {
 		return i, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // Judge judges the calls of one tool. It is safe for concurrent use.
 type Judge struct {
-	effect   core.Effect
+	effect   core.EffectInfo
 	database bool            // the tool says that it speaks to a database
 	spoken   bool            // it turns questions in plain words into queries
 	runs     bool            // its effect is that it runs what it is given, such as a query
@@ -58,35 +58,35 @@ func saysDatabase(words []string) bool {
 }
 
 // Tool returns the effect of the tool before anything is known of arguments.
-func (j *Judge) Tool() core.Effect { return j.effect }
+func (j *Judge) Tool() core.EffectInfo { return j.effect }
 
 // Call returns the effect of a call with these arguments, a JSON object. Arguments that name an
 // action (a query, mutation, HTTP method or command) can raise the tool's effect. They lower it
 // only for a tool that runs queries, and only if every query is known to be read-only.
-func (j *Judge) Call(args json.RawMessage) core.Effect {
-	w := walk{judge: j, worst: judgement{kind: core.EffectRead}, words: map[string][]string{}}
-	w.document(args, "", 0)
+func (j *Judge) Call(args json.RawMessage) core.EffectInfo {
+	w := argumentWalk{judge: j, worst: textJudgement{kind: core.EffectRead}, words: map[string][]string{}}
+	w.judgeDocument(args, "", 0)
 	switch {
 	case w.worst.kind > j.effect.Kind:
-		return core.Effect{Kind: w.worst.kind, Reason: w.reason()}
+		return core.EffectInfo{Kind: w.worst.kind, Reason: w.effectReason()}
 	case w.worst.kind < j.effect.Kind && j.database && j.runs && w.queries > 0 && w.others == 0:
-		return core.Effect{Kind: w.worst.kind, Reason: w.reason()}
+		return core.EffectInfo{Kind: w.worst.kind, Reason: w.effectReason()}
 	}
 	return j.effect
 }
 
-// walk goes through the arguments of a call.
-type walk struct {
+// argumentWalk goes through the arguments of a call.
+type argumentWalk struct {
 	judge   *Judge
-	worst   judgement
+	worst   textJudgement
 	key     string              // of the argument that decides
 	queries int                 // arguments that were judged as queries
 	others  int                 // strings that were not, and could be anything
 	words   map[string][]string // of keys: arguments repeat them
 }
 
-// split returns the words of a key.
-func (w *walk) split(key string) []string {
+// splitKey returns the words of a key.
+func (w *argumentWalk) splitKey(key string) []string {
 	words, ok := w.words[key]
 	if !ok {
 		words = splitWords(key)
@@ -100,9 +100,11 @@ func (w *walk) split(key string) []string {
 // maxKeys bounds the keys whose words are kept.
 const maxKeys = 256
 
-func (w *walk) reason() string { return "its argument " + w.key + " says " + w.worst.verb }
+func (w *argumentWalk) effectReason() string {
+	return "its argument " + w.key + " says " + w.worst.verb
+}
 
-func (w *walk) raise(key string, kind core.EffectKind, verb string) {
+func (w *argumentWalk) raiseEffect(key string, kind core.EffectKind, verb string) {
 	if w.worst.verb == "" || kind > w.worst.kind {
 		w.worst.kind, w.worst.verb, w.key = kind, verb, key
 	}
@@ -111,15 +113,15 @@ func (w *walk) raise(key string, kind core.EffectKind, verb string) {
 // maxNested sets how many times JSON within a string is looked into.
 const maxNested = 3
 
-// document judges the values of a JSON document. key is the name of the argument that it is
+// judgeDocument judges the values of a JSON document. key is the name of the argument that it is
 // in, nested how many strings are around it.
-func (w *walk) document(text []byte, key string, nested int) {
+func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 	var s jsonscan.Scanner
 	var keys []string // of the open containers, the innermost last
 	for len(text) > 0 {
 		kind, n, err := s.Next(text)
 		if err != nil || s.InString() {
-			w.raise(key, core.EffectDestructive, "something that is not JSON")
+			w.raiseEffect(key, core.EffectDestructive, "something that is not JSON")
 			return
 		}
 		piece := text[:n]
@@ -127,25 +129,25 @@ func (w *walk) document(text []byte, key string, nested int) {
 		switch kind {
 		case jsonscan.Open:
 			if s.Depth() > 1 && piece[0] == '{' {
-				w.object(key)
+				w.judgeObject(key)
 			}
 			keys = append(keys, key)
 		case jsonscan.Close:
 			key, keys = keys[len(keys)-1], keys[:len(keys)-1]
 		case jsonscan.Key:
-			key = unquote(piece)
-			w.member(key, s.Depth())
+			key = unquoteJSON(piece)
+			w.judgeMember(key, s.Depth())
 		case jsonscan.String:
-			w.text(key, unquote(piece), nested)
+			w.judgeText(key, unquoteJSON(piece), nested)
 		case jsonscan.Literal:
 			if string(piece) == "true" || string(piece) == "1" {
-				w.flag(key)
+				w.judgeFlag(key)
 			}
 		}
 	}
 }
 
-func unquote(piece []byte) string {
+func unquoteJSON(piece []byte) string {
 	if bytes.IndexByte(piece, '\\') < 0 {
 		return string(piece[1 : len(piece)-1])
 	}
@@ -156,46 +158,46 @@ func unquote(piece []byte) string {
 	return text
 }
 
-// member judges a key of an object at a depth: {"$out": "users"}, and for a database
+// judgeMember judges a key of an object at a depth: {"$out": "users"}, and for a database
 // {"command": {"delete": "users"}}.
-func (w *walk) member(key string, depth int) {
+func (w *argumentWalk) judgeMember(key string, depth int) {
 	if key == "$out" || key == "$merge" {
-		w.raise(key, core.EffectDestructive, key)
+		w.raiseEffect(key, core.EffectDestructive, key)
 	}
 	if w.judge.database && depth > 1 && !strings.ContainsAny(key, "_- ") {
-		w.object(key)
+		w.judgeObject(key)
 	}
 }
 
-// object judges the name of a nested object: {"deleteOne": {…}}, {"$out": {…}}.
-func (w *walk) object(key string) {
-	words := w.split(key)
+// judgeObject judges the name of a nested object: {"deleteOne": {…}}, {"$out": {…}}.
+func (w *argumentWalk) judgeObject(key string) {
+	words := w.splitKey(key)
 	if len(words) == 0 {
 		return
 	}
-	if first := lookup(words[0]); first.bare && first.class == destroys {
-		w.raise(key, core.EffectDestructive, first.verb)
+	if first := lookupWord(words[0]); first.bare && first.class == destroys {
+		w.raiseEffect(key, core.EffectDestructive, first.verb)
 	}
 }
 
-// flag judges an argument that is true: {"permanent": true}.
-func (w *walk) flag(key string) {
-	for _, text := range w.split(key) {
-		word := lookup(text)
+// judgeFlag judges an argument that is true: {"permanent": true}.
+func (w *argumentWalk) judgeFlag(key string) {
+	for _, text := range w.splitKey(key) {
+		word := lookupWord(text)
 		if word.class == destroys && word.bare || irreversible[text] || text == "force" && w.judge.effect.Kind > core.EffectRead {
-			w.raise(key, core.EffectDestructive, text)
+			w.raiseEffect(key, core.EffectDestructive, text)
 		}
 	}
 }
 
-// text judges a string.
-func (w *walk) text(key, value string, nested int) {
+// judgeText judges a string.
+func (w *argumentWalk) judgeText(key, value string, nested int) {
 	if value == "" {
 		return
 	}
-	words := w.split(key)
+	words := w.splitKey(key)
 	if nested < maxNested && (value[0] == '{' || value[0] == '[') && json.Valid([]byte(value)) {
-		w.document([]byte(value), key, nested+1)
+		w.judgeDocument([]byte(value), key, nested+1)
 		return
 	}
 	last := ""
@@ -204,20 +206,20 @@ func (w *walk) text(key, value string, nested int) {
 	}
 	switch {
 	case value == "true" || value == "yes" || value == "1":
-		w.flag(key)
+		w.judgeFlag(key)
 	case (last == "method" || last == "verb") && isMethod(value), knownMethod(value) && (slices.Contains(words, "method") || slices.Contains(words, "http")):
-		w.method(key, value)
+		w.judgeMethod(key, value)
 	case (commands[last] || last == "line" && slices.Contains(words, "command")) && !w.judge.choices[key]:
-		w.raise(key, core.EffectDestructive, "a command")
+		w.raiseEffect(key, core.EffectDestructive, "a command")
 	case programs[last] && w.judge.effect.Kind > core.EffectRead && !w.judge.database && strings.ContainsAny(value, "(;={<> \n"):
-		w.raise(key, core.EffectDestructive, "a program")
+		w.raiseEffect(key, core.EffectDestructive, "a program")
 	case options[last]:
 		w.commandLine(key, value)
-		w.query(key, last, value)
+		w.judgeQuery(key, last, value)
 	case actions[last] && len(value) <= 64:
-		w.action(key, value)
+		w.judgeAction(key, value)
 	default:
-		w.query(key, last, value)
+		w.judgeQuery(key, last, value)
 	}
 }
 
@@ -230,88 +232,88 @@ func knownMethod(value string) bool {
 	return len(value) <= 16 && httpMethods[strings.ToLower(strings.TrimSpace(value))] != unknown
 }
 
-// method judges an HTTP method. Methods that are not known may do anything.
-func (w *walk) method(key, value string) {
+// judgeMethod judges an HTTP method. Methods that are not known may do anything.
+func (w *argumentWalk) judgeMethod(key, value string) {
 	switch httpMethods[strings.ToLower(strings.TrimSpace(value))] {
 	case reads:
 	case writes:
-		w.raise(key, core.EffectWrite, value)
+		w.raiseEffect(key, core.EffectWrite, value)
 	default:
-		w.raise(key, core.EffectDestructive, value)
+		w.raiseEffect(key, core.EffectDestructive, value)
 	}
 }
 
 // commandLine judges arguments of a command: {"args": ["push", "--force"]}.
-func (w *walk) commandLine(key, value string) {
+func (w *argumentWalk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
-		w.raise(key, core.EffectDestructive, "a command line")
+		w.raiseEffect(key, core.EffectDestructive, "a command line")
 		return
 	}
 	for _, part := range strings.Fields(value) {
 		option := strings.TrimLeft(part, "-")
 		if option != part && (hard[option] || strings.HasPrefix(option, "force")) {
-			w.raise(key, core.EffectDestructive, part)
+			w.raiseEffect(key, core.EffectDestructive, part)
 		}
 		if j := judgeName(option); j.kind > core.EffectRead && (option == part || j.kind == core.EffectDestructive) {
-			w.raise(key, j.kind, j.verb)
+			w.raiseEffect(key, j.kind, j.verb)
 		}
 	}
 }
 
-// asked judges a question or an order in plain words to a tool that makes a query of it. What
+// judgeRequest judges a question or an order in plain words to a tool that makes a query of it. What
 // does not begin like a question may do anything.
-func (w *walk) asked(key, value string) {
+func (w *argumentWalk) judgeRequest(key, value string) {
 	words := splitWords(value)
 	if len(words) == 0 {
 		return
 	}
-	if first := lookup(words[0]); !questions[words[0]] && first.class != reads {
-		w.raise(key, core.EffectDestructive, "something that does not begin like a question")
+	if first := lookupWord(words[0]); !questions[words[0]] && first.class != reads {
+		w.raiseEffect(key, core.EffectDestructive, "something that does not begin like a question")
 	}
 	for i, text := range words {
-		word := lookup(text)
+		word := lookupWord(text)
 		changes := word.class == destroys || word.class == writes || word.class > reads && i > 0 && connective[words[i-1]]
 		if word.bare && changes {
-			w.raise(key, core.EffectDestructive, word.verb)
+			w.raiseEffect(key, core.EffectDestructive, word.verb)
 		}
 	}
 }
 
-// action judges an argument that names what to do: {"action": "delete"}.
-func (w *walk) action(key, value string) {
+// judgeAction judges an argument that names what to do: {"action": "delete"}.
+func (w *argumentWalk) judgeAction(key, value string) {
 	if j := judgeName(value); j.kind > core.EffectRead {
-		w.raise(key, j.kind, j.verb)
+		w.raiseEffect(key, j.kind, j.verb)
 	}
 }
 
-// query judges a string that may be a query.
-func (w *walk) query(key, last, value string) {
+// judgeQuery judges a string that may be a query.
+func (w *argumentWalk) judgeQuery(key, last, value string) {
 	if j, ok := judgeGraphQL(value); ok {
 		w.queries++
-		w.raise(key, j.kind, j.verb)
+		w.raiseEffect(key, j.kind, j.verb)
 		if !sure[last] {
 			return
 		}
 	}
 	carries := carriers[last] || w.judge.queries[key]
 	if w.judge.spoken && carries {
-		w.asked(key, value)
+		w.judgeRequest(key, value)
 	}
 	if w.judge.database || sure[last] {
 		if j, ok := judgeQuery(value); ok && carries {
 			w.queries++
-			w.raise(key, j.kind, j.verb)
+			w.raiseEffect(key, j.kind, j.verb)
 			return
 		}
 		if sure[last] {
-			w.raise(key, core.EffectDestructive, "a statement that is not known")
+			w.raiseEffect(key, core.EffectDestructive, "a statement that is not known")
 			return
 		}
-		w.script(key, value)
+		w.judgeScript(key, value)
 	}
 	if carries || w.judge.database {
 		if j := mentionsQuery(value); j.verb != "" {
-			w.raise(key, j.kind, j.verb)
+			w.raiseEffect(key, j.kind, j.verb)
 		}
 	}
 	if strings.ContainsAny(value, " \n\t(") {
@@ -319,12 +321,12 @@ func (w *walk) query(key, last, value string) {
 	}
 }
 
-// script judges calls in a database's shell, and paths of its interface: db.users.drop(),
+// judgeScript judges calls in a database's shell, and paths of its interface: db.users.drop(),
 // /users/_delete_by_query.
-func (w *walk) script(key, value string) {
+func (w *argumentWalk) judgeScript(key, value string) {
 	for _, path := range []string{"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink", "_rollover", "_execute"} {
 		if strings.Contains(value, path) {
-			w.raise(key, core.EffectDestructive, path)
+			w.raiseEffect(key, core.EffectDestructive, path)
 		}
 	}
 	if len(value) > maxQuery || !strings.Contains(value, ".") && !strings.Contains(value, "$") {
@@ -334,44 +336,44 @@ func (w *walk) script(key, value string) {
 	for i, t := range tokens {
 		called := t.kind == tokenWord && i > 0 && tokens[i-1].text == "." && i+1 < len(tokens) && tokens[i+1].text == "("
 		if j := judgeName(t.raw); called && j.kind > core.EffectRead {
-			w.raise(key, j.kind, j.verb)
+			w.raiseEffect(key, j.kind, j.verb)
 		}
 		if t.text == "]" && i+1 < len(tokens) && tokens[i+1].text == "(" {
-			w.raise(key, core.EffectDestructive, "a function whose name is computed") // db.users["drop"]()
+			w.raiseEffect(key, core.EffectDestructive, "a function whose name is computed") // db.users["drop"]()
 		}
 		if t.text == "$" && i+1 < len(tokens) && (tokens[i+1].text == "out" || tokens[i+1].text == "merge") {
-			w.raise(key, core.EffectDestructive, "$"+tokens[i+1].text)
+			w.raiseEffect(key, core.EffectDestructive, "$"+tokens[i+1].text)
 		}
 	}
 }
 
 var (
 	// running has verbs of tools whose effect is that of what they are given.
-	running = set("execute exec run query evaluate eval")
+	running = wordSet("execute exec run query evaluate eval")
 	// databases has words that say that a tool or an argument is about a database.
-	databases = set(`sql postgres postgresql mysql mariadb sqlite duckdb bigquery snowflake redshift clickhouse mssql oracle database databases db cypher
+	databases = wordSet(`sql postgres postgresql mysql mariadb sqlite duckdb bigquery snowflake redshift clickhouse mssql oracle database databases db cypher
 		neo4j cassandra cql trino presto athena databricks spanner supabase neon planetscale cockroachdb cockroach hive spark mongodb mongo elasticsearch
 		opensearch dynamodb couchbase redis sparql influxdb timescale d1 libsql turso graphql hasura warehouse lakehouse`)
 	// sure has the last words of arguments that are queries.
-	sure = set("sql cypher statement statements stmt ddl dml tsql plsql sparql cql")
+	sure = wordSet("sql cypher statement statements stmt ddl dml tsql plsql sparql cql")
 	// carriers has the last words of arguments that may be queries.
-	carriers = set("sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch")
+	carriers = wordSet("sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch")
 	// commands has the last words of arguments that are run.
-	commands = set("command commands cmd shell bash powershell commandline cmdline curl")
+	commands = wordSet("command commands cmd shell bash powershell commandline cmdline curl")
 	// programs has the last words of arguments that are run by tools that do more than read.
-	programs = set("code script javascript js python typescript program snippet expression")
+	programs = wordSet("code script javascript js python typescript program snippet expression")
 	// options has the last words of arguments that are passed on to a command.
-	options = set("args argv arguments flags subcommand subcommands")
+	options = wordSet("args argv arguments flags subcommand subcommands")
 	// hard has options of commands that lose something.
-	hard = set("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
+	hard = wordSet("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
 	// questions has the words that questions begin with.
-	questions = set("what which who whose when where why how is are was were do does did has have can could give tell show top total number average all select with")
+	questions = wordSet("what which who whose when where why how is are was were do does did has have can could give tell show top total number average all select with")
 	// actions has the last words of arguments that name what to do.
-	actions = set("action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure")
+	actions = wordSet("action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure")
 	// irreversible has words of options that say that something cannot be undone.
-	irreversible = set("permanent permanently irreversible hard")
+	irreversible = wordSet("permanent permanently irreversible hard")
 
-	httpMethods = classes(map[class]string{
+	httpMethods = classesByWord(map[wordClass]string{
 		reads: "get head options trace connect propfind report search", writes: "put patch mkcol proppatch lock unlock copy", destroys: "post delete purge move",
 	})
 )

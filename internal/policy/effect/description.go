@@ -37,33 +37,33 @@ var defaults = []string{"default", "revert", "reset", "null", "clear", "remov", 
 
 // judgeDescription finds what a description says of the effect of its tool: the verb that it
 // begins with, further verbs that name what the tool does, and phrases such as "irreversible".
-func judgeDescription(text string) judgement {
+func judgeDescription(text string) textJudgement {
 	text = text[:min(len(text), maxDescription)]
-	var j judgement
-	for i, sentence := range sentences(text) {
+	var j textJudgement
+	for i, sentence := range splitSentences(text) {
 		if i == 0 {
 			j = leadingVerb(splitWords(sentence))
 			for _, w := range listedVerbs(sentence) {
-				j.listed(w)
+				j.addListedVerb(w)
 			}
-			for _, verb := range managed(splitWords(sentence)) {
-				j.further(verb)
+			for _, verb := range managedVerbs(splitWords(sentence)) {
+				j.addFurtherVerb(verb)
 			}
 		}
 		for _, verb := range furtherVerbs(splitWords(sentence), i == 0) {
-			j.further(verb)
+			j.addFurtherVerb(verb)
 		}
-		for _, verb := range suffered(splitWords(sentence)) {
-			j.further(verb)
+		for _, verb := range sufferedVerbs(splitWords(sentence)) {
+			j.addFurtherVerb(verb)
 		}
 	}
 	low := strings.ToLower(text)
 	if (strings.HasPrefix(j.verb, "replace") && j.leads && losesOmitted(low)) || containsAny(low, wholePhrases) && !containsAny(low, keeps) {
-		j.further("that it replaces what it is not given")
+		j.addFurtherVerb("that it replaces what it is not given")
 	}
 	for _, phrase := range finalPhrases {
-		if at := strings.Index(low, phrase); at >= 0 && !negated(splitWords(low[:at])) && !isPast(low[at+len(phrase):], phrase) {
-			j.further(phrase)
+		if at := strings.Index(low, phrase); at >= 0 && !isNegated(splitWords(low[:at])) && !isPast(low[at+len(phrase):], phrase) {
+			j.addFurtherVerb(phrase)
 			break
 		}
 	}
@@ -72,7 +72,7 @@ func judgeDescription(text string) judgement {
 
 // losesOmitted reports whether a sentence says that what is left out of a replacement is lost.
 func losesOmitted(text string) bool {
-	for _, sentence := range sentences(text) {
+	for _, sentence := range splitSentences(text) {
 		if containsAny(sentence, omissions) && containsAny(sentence, defaults) {
 			return true
 		}
@@ -84,20 +84,20 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// listed notes one of several verbs that a description begins with.
-func (j *judgement) listed(w word) {
+// addListedVerb notes one of several verbs that a description begins with.
+func (j *textJudgement) addListedVerb(w knownWord) {
 	kind := core.EffectWrite
 	if w.class >= mayDestroy {
 		kind = core.EffectDestructive
 	}
 	if w.class > reads && kind > j.kind {
-		*j = judgement{kind: kind, verb: w.verb, raises: true}
+		*j = textJudgement{kind: kind, verb: w.verb, raises: true}
 	}
 }
 
 // listedVerbs returns the verbs of a sentence that begins with a list of them, such as "List,
 // create or delete records".
-func listedVerbs(sentence string) (verbs []word) {
+func listedVerbs(sentence string) (verbs []knownWord) {
 	parts := strings.Split(sentence, ",")
 	if len(parts) == 1 || len(verbsOf(parts[0])) != 1 || len(splitWords(parts[0])) > 6 {
 		return nil
@@ -114,9 +114,9 @@ func listedVerbs(sentence string) (verbs []word) {
 
 // verbsOf returns the verbs that a part of a list begins with: of "close or select a tab", two.
 // It returns none if the part begins with something else.
-func verbsOf(part string) (verbs []word) {
+func verbsOf(part string) (verbs []knownWord) {
 	for _, text := range splitWords(part) {
-		w := lookup(text)
+		w := lookupWord(text)
 		switch {
 		case connective[text] || len(verbs) == 0 && filler[text]:
 		case w.class != unknown:
@@ -128,8 +128,8 @@ func verbsOf(part string) (verbs []word) {
 	return verbs
 }
 
-// further notes that a description names something that cannot be undone.
-func (j *judgement) further(verb string) {
+// addFurtherVerb notes that a description names something that cannot be undone.
+func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
 	}
@@ -140,32 +140,32 @@ func isPast(rest, phrase string) bool {
 	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
 }
 
-// sentences splits a text where sentences, lines and items of lists end.
-func sentences(text string) []string {
+// splitSentences splits a text where sentences, lines and items of lists end.
+func splitSentences(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n;:|()", r) })
 }
 
 // leadingVerb judges a first sentence by the verb that it begins with, after words such as
 // "Use this tool to".
-func leadingVerb(words []string) judgement {
+func leadingVerb(words []string) textJudgement {
 	for i, text := range words[:min(12, len(words))] {
 		if filler[text] || strings.HasSuffix(text, "ly") {
 			continue
 		}
-		w := withObject(lookup(text), nil, objectWords(words[i+1:]))
+		w := withObject(lookupWord(text), nil, objectWords(words[i+1:]))
 		switch {
 		case making[w.verb] && goods[nounOf(lastOf(objectWords(words[i+1:])))]:
-			return judgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: true}
-		case w.class == reads && (!mostlyNoun[w.verb] || text == "returns" || determined(words, i)):
-			return judgement{kind: core.EffectRead, verb: w.verb, leads: true}
-		case w.class == writes || w.class == mayWrite && determined(words, i):
-			return judgement{kind: core.EffectWrite, verb: w.verb, leads: true, raises: true}
-		case w.class == destroys || w.class == mayDestroy && determined(words, i):
-			return judgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: !runsQuery(words[i:])}
+			return textJudgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: true}
+		case w.class == reads && (!mostlyNoun[w.verb] || text == "returns" || hasDeterminer(words, i)):
+			return textJudgement{kind: core.EffectRead, verb: w.verb, leads: true}
+		case w.class == writes || w.class == mayWrite && hasDeterminer(words, i):
+			return textJudgement{kind: core.EffectWrite, verb: w.verb, leads: true, raises: true}
+		case w.class == destroys || w.class == mayDestroy && hasDeterminer(words, i):
+			return textJudgement{kind: core.EffectDestructive, verb: w.verb, leads: true, raises: !runsQuery(words[i:])}
 		}
-		return judgement{}
+		return textJudgement{}
 	}
-	return judgement{}
+	return textJudgement{}
 }
 
 // objectWords returns the words of the object that follows a verb: of "a hotel room given the
@@ -189,14 +189,14 @@ func lastOf(words []string) string {
 	return words[len(words)-1]
 }
 
-// managed returns the verbs of something that cannot be undone in a sentence about what a tool
+// managedVerbs returns the verbs of something that cannot be undone in a sentence about what a tool
 // manages: "Manages a list, including adding and deleting items".
-func managed(words []string) (found []string) {
-	if len(words) == 0 || !managing[lookup(words[0]).verb] {
+func managedVerbs(words []string) (found []string) {
+	if len(words) == 0 || !managing[lookupWord(words[0]).verb] {
 		return nil
 	}
 	for i, text := range words {
-		if w := lookup(text); w.class == destroys && !negated(words[:i]) && !strings.HasSuffix(text, "s") {
+		if w := lookupWord(text); w.class == destroys && !isNegated(words[:i]) && !strings.HasSuffix(text, "s") {
 			found = append(found, w.verb)
 		}
 	}
@@ -209,20 +209,20 @@ func runsQuery(words []string) bool {
 	if len(words) == 0 {
 		return false
 	}
-	if verb := lookup(words[0]).verb; verb != "execute" && verb != "run" && verb != "evaluate" && verb != "send" {
+	if verb := lookupWord(words[0]).verb; verb != "execute" && verb != "run" && verb != "evaluate" && verb != "send" {
 		return false
 	}
 	for _, w := range words[1:min(8, len(words))] {
-		if lookup(w).verb == "query" || w == "select" || w == "cypher" || w == "sql" || w == "search" || w == "statement" || w == "statements" {
+		if lookupWord(w).verb == "query" || w == "select" || w == "cypher" || w == "sql" || w == "search" || w == "statement" || w == "statements" {
 			return true
 		}
 	}
 	return false
 }
 
-// determined reports whether the word at i has an object, as a verb does: "Posts a message",
+// hasDeterminer reports whether the word at i has an object, as a verb does: "Posts a message",
 // not "Posts of a user".
-func determined(words []string, i int) bool {
+func hasDeterminer(words []string, i int) bool {
 	return i+1 < len(words) && determiner[words[i+1]]
 }
 
@@ -232,14 +232,14 @@ func determined(words []string, i int) bool {
 func furtherVerbs(words []string, first bool) []string {
 	var found []string
 	for i, text := range words {
-		w := lookup(text)
-		if w.class != destroys || negated(words[:i]) || runsQuery(words[i:]) {
+		w := lookupWord(text)
+		if w.class != destroys || isNegated(words[:i]) || runsQuery(words[i:]) {
 			continue
 		}
 		third := !w.bare && strings.HasSuffix(text, "s")
 		switch {
 		case i == 0 && third, i > 0 && third && (joining[words[i-1]] || strings.HasSuffix(words[i-1], "ly")),
-			i > 0 && third && loses[w.verb] && determined(words, i),
+			i > 0 && third && loses[w.verb] && hasDeterminer(words, i),
 			first && i > 0 && w.bare && (connective[words[i-1]] || words[i-1] == "will" || strings.HasSuffix(words[i-1], "ly") && i > 1 && connective[words[i-2]]):
 			found = append(found, w.verb)
 		}
@@ -247,13 +247,13 @@ func furtherVerbs(words []string, first bool) []string {
 	return found
 }
 
-// suffered returns the verbs of something that is lost in a sentence about what becomes of a thing: "the file will
+// sufferedVerbs returns the verbs of something that is lost in a sentence about what becomes of a thing: "the file will
 // be deleted".
-func suffered(words []string) (found []string) {
+func sufferedVerbs(words []string) (found []string) {
 	for i, text := range words {
 		stem, past := strings.CutSuffix(text, "ed")
 		before := slices.DeleteFunc(slices.Clone(words[max(0, i-8):i]), func(w string) bool { return strings.HasSuffix(w, "ly") })
-		if end := len(before); !past || end < 2 || before[end-1] != "be" || before[end-2] != "will" || negated(before) {
+		if end := len(before); !past || end < 2 || before[end-1] != "be" || before[end-2] != "will" || isNegated(before) {
 			continue
 		}
 		for _, verb := range []string{stem, stem + "e", stem[:max(0, len(stem)-1)]} { // unlinked, deleted, dropped
@@ -266,8 +266,8 @@ func suffered(words []string) (found []string) {
 	return found
 }
 
-// negated reports whether the last words before a verb take it back, or give it to somebody else.
-func negated(words []string) bool {
+// isNegated reports whether the last words before a verb take it back, or give it to somebody else.
+func isNegated(words []string) bool {
 	for _, w := range words[max(0, len(words)-5):] {
 		if negation[w] {
 			return true
@@ -277,14 +277,14 @@ func negated(words []string) bool {
 }
 
 var (
-	filler     = set("this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or")
-	determiner = set("a an the any your all this these those one some money each every multiple new specific given its it")
-	joining    = set("and or then also it that which will tool automatically")
+	filler     = wordSet("this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or")
+	determiner = wordSet("a an the any your all this these those one some money each every multiple new specific given its it")
+	joining    = wordSet("and or then also it that which will tool automatically")
 	// clause has words that end the object of a verb.
-	clause = set("given based that which who whose when if where between about according through after before against within without over")
+	clause = wordSet("given based that which who whose when if where between about according through after before against within without over")
 	// managing has verbs of sentences that say what a tool is for, and not what it does.
-	managing = set("manage handle work interact operate administer control maintain")
+	managing = wordSet("manage handle work interact operate administer control maintain")
 	// loses has verbs that count wherever they are in the third person and have an object: "the server revokes the old token".
-	loses    = set("delete remove revoke overwrite erase purge wipe destroy terminate drop invalidate discard truncate")
-	negation = set("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")
+	loses    = wordSet("delete remove revoke overwrite erase purge wipe destroy terminate drop invalidate discard truncate")
+	negation = wordSet("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")
 )

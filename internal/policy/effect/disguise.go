@@ -11,17 +11,17 @@ const maxDisguised = 24
 // lookupInName is lookup, and knows verbs in a name in the spellings that lookup does not: with digits
 // (d3l3te, delete2), with one mistake (delte, delet), with repeated letters (deleeete), without vowels (dlt),
 // with accents or letters of another alphabet (délète).
-func lookupInName(text string) word {
-	w := lookup(text)
+func lookupInName(text string) knownWord {
+	w := lookupWord(text)
 	if w.class != unknown || len(text) > maxDisguised || harmless[text] {
 		return w
 	}
 	for _, plain := range undisguised(text) {
-		if found := lookup(plain); found.class >= writes {
-			return word{text, found.verb, found.class, true}
+		if found := lookupWord(plain); found.class >= writes {
+			return knownWord{text, found.verb, found.class, true}
 		}
 		if verb := misspelled(plain); verb != "" {
-			return word{text, verb, destroys, true}
+			return knownWord{text, verb, destroys, true}
 		}
 	}
 	return w
@@ -185,7 +185,7 @@ var (
 		аa вb еe ёe кk мm нh оo рp сc тt уy хx іi їi јj ѕs ԁd ӏl ԛq ԝw һh гr пn иu νv αa εe ιi κk οo ρp τt υu χx`)...)
 
 	// harmless has words of one letter more, less or other than a destructive verb that mean something else.
-	harmless = set(`delivery expiry about amble amount annal annual annuli aport bank barrow black blanc bland blink blush bort brain budge burrow cager cancer chancel clabber clank
+	harmless = wordSet(`delivery expiry about amble amount annal annual annuli aport bank barrow black blanc bland blink blush bort brain budge burrow cager cancer chancel clabber clank
 		clubber cobber cuttle darin debase defend deist delate delict delint delis deluder delver demist demit deplete derain desist detract devaluate discord
 		distributee drawn drin duelist eager ease edict emigrate emit empire eradiate eras erose erse evacuate evoke excel excide excite excuse fettle
 		finalism finalist flank flesh forgat forge forged forger forges forgot fudge gabble gable garble germinate gimble gorget grain gurge infect inotify

@@ -13,21 +13,21 @@ import (
 // alone if the name has no verb, and a tool that says nothing is taken to write.
 // Annotations can raise the effect too. They lower it only if the server is trusted, because
 // they are as much the server's claim as everything else that it sends.
-func OfTool(t *core.Tool, trusted bool) core.Effect {
-	e := stated(t)
-	hinted, reason, ok := annotated(t.Annotations)
+func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
+	e := statedEffect(t)
+	hinted, reason, ok := annotatedEffect(t.Annotations)
 	switch {
 	case !ok || hinted == e.Kind:
 		return e
 	case hinted > e.Kind, trusted:
-		return core.Effect{Kind: hinted, Reason: reason}
+		return core.EffectInfo{Kind: hinted, Reason: reason}
 	}
 	e.Reason += "; the server says otherwise, and is not trusted"
 	return e
 }
 
-// annotated returns what MCP's annotations claim. ok is false if they claim nothing.
-func annotated(a core.Annotations) (kind core.EffectKind, reason string, ok bool) {
+// annotatedEffect returns what MCP's annotations claim. ok is false if they claim nothing.
+func annotatedEffect(a core.ToolAnnotations) (kind core.EffectKind, reason string, ok bool) {
 	is := func(b *bool, v bool) bool { return b != nil && *b == v }
 	switch {
 	case is(a.ReadOnly, true): // the other hints mean nothing then
@@ -42,27 +42,27 @@ func annotated(a core.Annotations) (kind core.EffectKind, reason string, ok bool
 	return core.EffectWrite, "", false
 }
 
-// stated returns the effect that a tool's name and description state.
-func stated(t *core.Tool) core.Effect {
+// statedEffect returns the effect that a tool's name and description state.
+func statedEffect(t *core.Tool) core.EffectInfo {
 	name := judgeName(t.Name)
 	about := judgeDescription(t.Description)
 	switch {
 	case name.verb == "" && about.verb == "":
-		return core.Effect{Kind: max(core.EffectWrite, about.kind), Reason: "nothing says what it does"}
+		return core.EffectInfo{Kind: max(core.EffectWrite, about.kind), Reason: "nothing says what it does"}
 	case name.verb == "":
-		return core.Effect{Kind: about.kind, Reason: "its description says " + about.verb}
+		return core.EffectInfo{Kind: about.kind, Reason: "its description says " + about.verb}
 	case name.kind > core.EffectRead && name.doubtful && about.leads && about.kind == core.EffectRead:
-		return core.Effect{Kind: core.EffectRead, Reason: "its description says " + about.verb}
+		return core.EffectInfo{Kind: core.EffectRead, Reason: "its description says " + about.verb}
 	case name.kind == core.EffectRead && name.guessed && !(about.leads && about.kind == core.EffectRead):
-		return core.Effect{Kind: max(core.EffectWrite, about.kind), Reason: "its name may have a verb that is not known before " + name.verb}
+		return core.EffectInfo{Kind: max(core.EffectWrite, about.kind), Reason: "its name may have a verb that is not known before " + name.verb}
 	case about.kind > name.kind && about.raises:
-		return core.Effect{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description " + about.verb}
+		return core.EffectInfo{Kind: about.kind, Reason: "its name says " + name.verb + ", and its description " + about.verb}
 	}
-	return core.Effect{Kind: name.kind, Reason: "its name says " + name.verb}
+	return core.EffectInfo{Kind: name.kind, Reason: "its name says " + name.verb}
 }
 
-// judgement describes what a text says about an effect.
-type judgement struct {
+// textJudgement describes what a text says about an effect.
+type textJudgement struct {
 	kind core.EffectKind
 	verb string // the word or phrase that decides, "" if none does
 
@@ -72,8 +72,8 @@ type judgement struct {
 	raises   bool // of a description: the verb counts even if the name says less
 }
 
-// raise keeps the further one of two judgements.
-func (j *judgement) raise(kind core.EffectKind, verb string, doubtful bool) {
+// raiseEffect keeps the further one of two judgements.
+func (j *textJudgement) raiseEffect(kind core.EffectKind, verb string, doubtful bool) {
 	if j.verb == "" || kind > j.kind {
 		j.kind, j.verb, j.doubtful = kind, verb, doubtful
 	}

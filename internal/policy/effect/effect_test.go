@@ -14,7 +14,7 @@ func TestOfTool(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		name, description string
-		hints             core.Annotations
+		hints             core.ToolAnnotations
 		trusted           bool
 		want              core.EffectKind
 		reason            string
@@ -30,12 +30,12 @@ func TestOfTool(t *testing.T) {
 		{name: "contacts", description: "Deletes a contact.", want: destructive, reason: "its description says delete"},
 		{name: "contacts", description: "The contacts of a person.", want: write, reason: "nothing says"},
 		{name: "update_row", description: "Changes a row. This cannot be undone.", want: destructive, reason: "cannot be undone"},
-		{name: "list_issues", hints: core.Annotations{Destructive: &yes}, want: destructive, reason: "the server says that it may destroy"},
-		{name: "list_issues", hints: core.Annotations{ReadOnly: &no}, want: write, reason: "does not only read"},
-		{name: "delete_file", hints: core.Annotations{ReadOnly: &yes}, want: destructive, reason: "not trusted"},
-		{name: "delete_file", hints: core.Annotations{ReadOnly: &yes}, trusted: true, want: read, reason: "only reads"},
-		{name: "send_mail", hints: core.Annotations{ReadOnly: &no, Destructive: &no}, trusted: true, want: write, reason: "destroys nothing"},
-		{name: "list_issues", hints: core.Annotations{ReadOnly: &no}, trusted: true, want: write, reason: "does not only read"},
+		{name: "list_issues", hints: core.ToolAnnotations{Destructive: &yes}, want: destructive, reason: "the server says that it may destroy"},
+		{name: "list_issues", hints: core.ToolAnnotations{ReadOnly: &no}, want: write, reason: "does not only read"},
+		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, want: destructive, reason: "not trusted"},
+		{name: "delete_file", hints: core.ToolAnnotations{ReadOnly: &yes}, trusted: true, want: read, reason: "only reads"},
+		{name: "send_mail", hints: core.ToolAnnotations{ReadOnly: &no, Destructive: &no}, trusted: true, want: write, reason: "destroys nothing"},
+		{name: "list_issues", hints: core.ToolAnnotations{ReadOnly: &no}, trusted: true, want: write, reason: "does not only read"},
 		{name: "", want: write, reason: "nothing"},
 	} {
 		e := OfTool(&core.Tool{Name: c.name, Description: c.description, Annotations: c.hints}, c.trusted)
@@ -67,13 +67,13 @@ func TestEffectsOfCatalogs(t *testing.T) {
 			e := OfTool(&tool, false)
 			total++
 			counts[e.Kind]++
-			if tool.Annotations == (core.Annotations{}) {
+			if tool.Annotations == (core.ToolAnnotations{}) {
 				silent++
 			}
 			if strings.HasPrefix(e.Reason, "nothing") {
 				untold++
 			}
-			hinted, _, ok := annotated(tool.Annotations)
+			hinted, _, ok := annotatedEffect(tool.Annotations)
 			if ok && (hinted != e.Kind || strings.HasPrefix(e.Reason, "nothing")) {
 				t.Logf("%-20s %-40s %s (%s); the server says %s", strings.TrimSuffix(filepath.Base(name), ".json"), tool.Name, e.Kind, e.Reason, hinted)
 			}

@@ -9,12 +9,12 @@ import (
 
 // judgeGraphQL judges a GraphQL document by the fields of its mutations. ok is false if it has
 // none.
-func judgeGraphQL(text string) (j judgement, ok bool) {
+func judgeGraphQL(text string) (j textJudgement, ok bool) {
 	if !strings.Contains(text, "mutation") {
-		return judgement{}, false
+		return textJudgement{}, false
 	}
 	if len(text) > maxQuery {
-		return judgement{kind: core.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
+		return textJudgement{kind: core.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
 	}
 	tokens := tokenize(dialects[len(dialects)-1], text)
 	braces, parens, mutates := 0, 0, false
@@ -33,10 +33,10 @@ func judgeGraphQL(text string) (j judgement, ok bool) {
 		case t.kind != tokenWord:
 		case t.text == "mutation" && braces == 0 && opensSelection(tokens[i+1:]):
 			ok, mutates = true, true
-			j.raise(core.EffectWrite, "mutation", false)
+			j.raiseEffect(core.EffectWrite, "mutation", false)
 		case mutates && braces == 1:
 			if name := judgeName(t.raw); name.kind > j.kind {
-				j.raise(name.kind, "mutation "+t.raw, false)
+				j.raiseEffect(name.kind, "mutation "+t.raw, false)
 			}
 		}
 	}
@@ -44,9 +44,9 @@ func judgeGraphQL(text string) (j judgement, ok bool) {
 }
 
 // opensSelection reports whether an operation begins: a name, variables or directives, and {.
-func opensSelection(tokens []token) bool {
+func opensSelection(tokens []queryToken) bool {
 	if len(tokens) == 0 || tokens[0].kind != tokenWord && !strings.Contains("{(@", tokens[0].text) {
 		return false
 	}
-	return slices.ContainsFunc(tokens, func(t token) bool { return t.text == "{" })
+	return slices.ContainsFunc(tokens, func(t queryToken) bool { return t.text == "{" })
 }

@@ -2,20 +2,20 @@ package effect
 
 import "strings"
 
-// class describes what a word says as a part of a tool's name.
-type class uint8
+// wordClass describes what a word says as a part of a tool's name.
+type wordClass uint8
 
 const (
-	unknown    class = iota
-	reads            // nothing changes
-	mayWrite         // a verb that writes, or a noun: label, record
-	writes           // a verb that writes
-	mayDestroy       // a verb of something that cannot be undone, or a noun: order, share
-	destroys         // a verb of something that cannot be undone: something is lost, sent, paid, published or run
+	unknown    wordClass = iota
+	reads                // nothing changes
+	mayWrite             // a verb that writes, or a noun: label, record
+	writes               // a verb that writes
+	mayDestroy           // a verb of something that cannot be undone, or a noun: order, share
+	destroys             // a verb of something that cannot be undone: something is lost, sent, paid, published or run
 )
 
 // lexicon has the class of each known word. A word in two lists has the stricter class.
-var lexicon = classes(map[class]string{
+var lexicon = classesByWord(map[wordClass]string{
 	reads: `list get search find read fetch query lookup describe show view count check compare download export inspect preview validate
 		verify summarize summarise analyze analyse calculate compute convert parse resolve scrape crawl extract browse explore retrieve recall
 		wait diff snapshot screenshot estimate glob grep whoami echo ping tree info stat return access help load monitor trace profile detect
@@ -74,9 +74,9 @@ const englishFinal = `delete remove destroy purge wipe erase truncate revoke ter
 const ideographic = `删除 刪除 移除 清空 清除 销毁 銷毀 抹除 注销 註銷 撤销 撤銷 吊销 终止 終止 卸载 卸載 解雇 发送 發送 发布 發布 支付 付款 转账 轉帳 退款 购买 購買 执行 執行
 	削除 消去 抹消 破棄 解約 取り消 送信 送金 支払 購入 公開 実行 삭제 제거 파기 폐기 취소 해지 전송 발송 송금 결제 구매 실행`
 
-func classes(lists map[class]string) map[string]class {
-	m := map[string]class{}
-	for _, c := range []class{reads, mayWrite, writes, mayDestroy, destroys} {
+func classesByWord(lists map[wordClass]string) map[string]wordClass {
+	m := map[string]wordClass{}
+	for _, c := range []wordClass{reads, mayWrite, writes, mayDestroy, destroys} {
 		for _, verb := range strings.Fields(lists[c]) {
 			m[verb] = c
 		}
@@ -84,7 +84,7 @@ func classes(lists map[class]string) map[string]class {
 	return m
 }
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		m[w] = true
@@ -94,80 +94,80 @@ func set(words string) map[string]bool {
 
 var (
 	// onlyVerb has the reading verbs that are not nouns: what follows them is what they read.
-	onlyVerb = set("get find read fetch lookup describe retrieve show track is has can")
+	onlyVerb = wordSet("get find read fetch lookup describe retrieve show track is has can")
 	// asks has the reading verbs that make a noun of the word before them: order_get_status.
-	asks = set("get find read fetch lookup describe retrieve list search")
+	asks = wordSet("get find read fetch lookup describe retrieve list search")
 	// mostlyNoun has the reading verbs that are nouns in most names: a verb may follow them.
-	mostlyNoun = set("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
+	mostlyNoun = wordSet("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
 	// alsoNoun has the reading verbs that are as often nouns.
-	alsoNoun = set("search query check count diff scan audit research summary analysis")
+	alsoNoun = wordSet("search query check count diff scan audit research summary analysis")
 	// documents has verbs that are nouns for things that tools read: view_log, comment_list.
-	documents = set(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
+	documents = wordSet(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
 		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration
 		launch bid tip mint stake rollout shell command terminal book booking building ranking press split process connect paint`)
 	// goods has verbs that are nouns for what is ordered, paid or sent: create_order, refund_status.
-	goods = set(`order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch trade bid wager transaction
+	goods = wordSet(`order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch trade bid wager transaction
 		message email sms notification announcement dm reply checkout migration settlement remittance bet call deployment release deposit`)
 	// commitments has nouns for what binds somebody as soon as it is changed: modify_order.
-	commitments = set("order payment transfer trade withdrawal payout bid bet wager")
+	commitments = wordSet("order payment transfer trade withdrawal payout bid bet wager")
 	// changing has verbs that change what follows them.
-	changing = set("modify change edit amend update replace adjust alter")
+	changing = wordSet("modify change edit amend update replace adjust alter")
 	// works has nouns for what is defined elsewhere and run: start_pipeline.
-	works = set("job build pipeline workflow deployment execution run playbook campaign")
+	works = wordSet("job build pipeline workflow deployment execution run playbook campaign")
 	// starting has verbs that run what follows them.
-	starting = set("start submit initiate launch queue enqueue kick process begin resume restart apply")
+	starting = wordSet("start submit initiate launch queue enqueue kick process begin resume restart apply")
 	// credentials has nouns for what a new one takes the place of: rotate_key.
-	credentials = set("secret key token credential password passphrase passcode certificate cert pin")
+	credentials = wordSet("secret key token credential password passphrase passcode certificate cert pin")
 	// renewing has verbs that take away the old credential.
-	renewing = set("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
+	renewing = wordSet("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
 	// stores has nouns for what is lost when an older copy takes its place: restore_database.
-	stores = set("database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment")
+	stores = wordSet("database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment")
 	// accounts has nouns for people and what they log in with: disable_user.
-	accounts = set("user account member employee person people login identity")
+	accounts = wordSet("user account member employee person people login identity")
 	// submissions has nouns for what cannot be taken back once it is handed in: submit_application.
-	submissions = set("application claim tax return form offer proposal resume ballot vote transaction filing bid order job declaration")
+	submissions = wordSet("application claim tax return form offer proposal resume ballot vote transaction filing bid order job declaration")
 	// bookings has nouns for what costs something once it is booked: reserve_table.
-	bookings = set("flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train house apartment villa property")
+	bookings = wordSet("flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train house apartment villa property")
 	// renewals has nouns for what costs something once it is renewed: renew_domain.
-	renewals = set("domain license licence subscription membership contract plan lease policy")
+	renewals = wordSet("domain license licence subscription membership contract plan lease policy")
 	// doors has nouns for what lets people or goods through: unlock_door.
-	doors = set("door gate garage valve barrier safe")
+	doors = wordSet("door gate garage valve barrier safe")
 	// attached has nouns for what is cut off, with what is written to it, when it is detached: volume_detach.
-	attached = set("disk drive volume device storage filesystem mount lun ebs pvc")
+	attached = wordSet("disk drive volume device storage filesystem mount lun ebs pvc")
 	// firmware has nouns for what a device does not start without: flash_firmware.
-	firmware = set("firmware bios rom uefi bootloader eeprom flash device board")
+	firmware = wordSet("firmware bios rom uefi bootloader eeprom flash device board")
 	// histories has nouns for what is lost when it is written anew: history_rewrite.
-	histories = set("history commit reflog lineage ledger journal changelog")
+	histories = wordSet("history commit reflog lineage ledger journal changelog")
 	// devices has nouns for what is empty once it is formatted: format_disk.
-	devices = set("disk drive partition volume device card storage")
+	devices = wordSet("disk drive partition volume device card storage")
 	// shipments has nouns for what "track" looks for.
-	shipments = set("order package shipment parcel delivery flight")
+	shipments = wordSet("order package shipment parcel delivery flight")
 	// media has nouns for what "convert" makes a new file of.
-	media = set("file document video audio image folder media")
+	media = wordSet("file document video audio image folder media")
 	// merged has nouns for what cannot be told apart any more once merged: merge_contacts.
-	merged = set("contact account customer record company profile user person people duplicate lead deal ticket entity identity")
+	merged = wordSet("contact account customer record company profile user person people duplicate lead deal ticket entity identity")
 	// nominal has further verbs that are nouns at the beginning of a name: run_get.
-	nominal = set("run trigger share execution import set batch star fork merge handle pin archive deletion subscription page")
+	nominal = wordSet("run trigger share execution import set batch star fork merge handle pin archive deletion subscription page")
 	// listing has words that say at the end of a name that it reads: payment_history.
-	listing = set("status history info list details stats logs")
+	listing = wordSet("status history info list details stats logs")
 	// making has verbs that make what follows them.
-	making = set("create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform")
+	making = wordSet("create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform")
 
 	// identifiers is what "resolve" reads; anything else it changes.
-	identifiers = set(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
+	identifiers = wordSet(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
 		symbol import dependency place package version alias redirect variable placeholder ip coordinate timezone date`)
 	// records is what "convert" changes.
-	records = set("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
+	records = wordSet("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
 
 	// particles make "sign" what a person does to get in or out.
-	particles = set("in up on off out")
+	particles = wordSet("in up on off out")
 	// invitations has nouns for what can be answered anew: respond_to_invite.
-	invitations = set("invite invitation event meeting rsvp")
+	invitations = wordSet("invite invitation event meeting rsvp")
 	// plans has nouns for changes that somebody else has listed: apply_plan.
-	plans       = set("plan terraform migration infrastructure manifest change")
-	connective  = set("and or then plus also n")
-	preposition = set("by for from to in via using with of on at into as")
-	trailing    = set("all batch bulk force async now one many multiple single")
+	plans       = wordSet("plan terraform migration infrastructure manifest change")
+	connective  = wordSet("and or then plus also n")
+	preposition = wordSet("by for from to in via using with of on at into as")
+	trailing    = wordSet("all batch bulk force async now one many multiple single")
 
 	ideographicVerbs = strings.Fields(ideographic)
 
@@ -175,5 +175,5 @@ var (
 	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish",
 		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission", "deprovision", "liquidate", "discard"}
 	// inflected has what is left of other forms and relatives of these verbs, and of common words that begin with one.
-	inflected = set("able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als")
+	inflected = wordSet("able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als")
 )

@@ -9,51 +9,51 @@ import (
 
 // judgeName finds the furthest verb of a tool's name. Words that are verbs and nouns, such as
 // "order", count by their position: order_pizza orders, get_order does not.
-func judgeName(name string) judgement {
+func judgeName(name string) textJudgement {
 	words := splitWords(name)
 	if isOdd(name) {
-		return judgement{kind: core.EffectDestructive, verb: "something in letters that look like others"}
+		return textJudgement{kind: core.EffectDestructive, verb: "something in letters that look like others"}
 	}
 	if mixed, ok := mixesScripts(words); ok {
-		return judgement{kind: core.EffectDestructive, verb: "a word of several alphabets, " + mixed}
+		return textJudgement{kind: core.EffectDestructive, verb: "a word of several alphabets, " + mixed}
 	}
-	j := judgement{kind: core.EffectRead}
+	j := textJudgement{kind: core.EffectRead}
 	words = withoutMethod(words, &j)
 	if slices.Contains(words, "force") && slices.Contains(words, "push") {
-		j.raise(core.EffectDestructive, "force push", false)
+		j.raiseEffect(core.EffectDestructive, "force push", false)
 	}
 	if verb := phrase(words); verb != "" {
-		j.raise(core.EffectDestructive, verb, false)
+		j.raiseEffect(core.EffectDestructive, verb, false)
 	}
-	if verb := scattered(words); verb != "" {
-		j.raise(core.EffectDestructive, verb, false)
+	if verb := scatteredVerb(words); verb != "" {
+		j.raiseEffect(core.EffectDestructive, verb, false)
 	}
-	end := tail(words)
+	end := significantLength(words)
 	reading := "" // the reading verb that the name begins with, after nouns at most
 	for i, text := range words {
 		w := withObject(lookupInName(text), words[:i], words[i+1:])
-		p := position{
+		p := wordPosition{
 			last: i == end-1, joined: i > 0 && connective[words[i-1]], made: i == end-1 && isMade(words, i),
 			reading: reading, alone: reading == "" && j.verb == "",
 		}
 		if p.made && w.class < mayDestroy {
 			w.class, w.verb = mayDestroy, text
 		}
-		if kind, doubtful, counts := w.counts(p); counts {
-			j.raise(kind, w.verb, doubtful)
+		if kind, doubtful, counts := w.effectAt(p); counts {
+			j.raiseEffect(kind, w.verb, doubtful)
 		}
 		if w.class == reads && reading == "" && j.kind == core.EffectRead {
-			reading, j.guessed = w.verb, guesses(words, i)
+			reading, j.guessed = w.verb, isGuess(words, i)
 		}
 	}
 	return readsNoun(j, words, end)
 }
 
-// scattered returns the destructive verb that an unknown word makes together with those behind it: de-lete,
+// scatteredVerb returns the destructive verb that an unknown word makes together with those behind it: de-lete,
 // d_e_l_e_t_e.
-func scattered(words []string) string {
+func scatteredVerb(words []string) string {
 	for i := range words {
-		if lookup(words[i]).class != unknown {
+		if lookupWord(words[i]).class != unknown {
 			continue
 		}
 		whole := ""
@@ -70,12 +70,12 @@ func scattered(words []string) string {
 	return ""
 }
 
-// guesses reports whether the reading word at i may be a noun behind a verb that is not known:
+// isGuess reports whether the reading word at i may be a noun behind a verb that is not known:
 // frobnicate_search_index. It is a verb if another reading verb is right behind it.
-func guesses(words []string, i int) bool {
-	verb := lookup(words[i]).verb
+func isGuess(words []string, i int) bool {
+	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]
-	return noun && i > 0 && i < len(words)-1 && lookup(words[0]).class == unknown && !asks[words[i+1]]
+	return noun && i > 0 && i < len(words)-1 && lookupWord(words[0]).class == unknown && !asks[words[i+1]]
 }
 
 // maxObject sets how many words behind a verb are looked at for its object.
@@ -84,15 +84,15 @@ const maxObject = 8
 // withObject gives verbs the class that they have with their object: resolve_library_id reads,
 // resolve_incident writes, rotate_secret loses the old secret. The object is what follows the
 // verb, or the word before it if nothing does: secret_rotate.
-func withObject(w word, before, rest []string) word {
+func withObject(w knownWord, before, rest []string) knownWord {
 	rest = rest[:min(len(rest), maxObject)]
 	next, object := "", objectOf(rest)
 	if len(rest) > 0 {
-		next = singular(rest[0])
+		next = singularOf(rest[0])
 	}
 	objects := rest[:objectEnd(rest)]
 	if object == "" && len(before) > 0 {
-		object, objects = singular(before[len(before)-1]), before[len(before)-1:]
+		object, objects = singularOf(before[len(before)-1]), before[len(before)-1:]
 	}
 	switch {
 	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && (records[next] || media[object]), w.verb == "sign" && particles[next],
@@ -101,7 +101,7 @@ func withObject(w word, before, rest []string) word {
 	case w.verb == "track" && shipments[object]:
 		w.class = reads
 	case renewing[w.verb] && hasAny(objects, credentials), w.verb == "restore" && hasAny(objects, stores), starting[w.verb] && works[object],
-		w.verb == "apply" && (next == "" || plans[next]), w.verb == "push" && next == "force", final(w.verb, object), goesLive(w, rest):
+		w.verb == "apply" && (next == "" || plans[next]), w.verb == "push" && next == "force", isIrreversible(w.verb, object), goesLive(w, rest):
 		w.class = destroys
 	}
 	return w
@@ -109,24 +109,24 @@ func withObject(w word, before, rest []string) word {
 
 // finals has the verbs that cannot be undone with these objects.
 var finals = []struct{ verbs, objects map[string]bool }{
-	{set("disable suspend"), accounts},
-	{set("merge"), merged},
-	{set("submit file cast apply lodge"), submissions},
-	{set("book reserve"), bookings},
-	{set("process"), set("transaction payment order refund claim")},
-	{set("renew"), renewals},
-	{set("open unlock"), doors},
-	{set("format initialize initialise init"), devices},
-	{set("detach disconnect"), attached},
-	{set("flash burn"), firmware},
-	{set("rewrite amend alter edit replace"), histories},
-	{set("fire"), accounts},
-	{set("sunset"), set("api service feature version product model site app")},
-	{set("close exit"), set("position trade account")},
+	{wordSet("disable suspend"), accounts},
+	{wordSet("merge"), merged},
+	{wordSet("submit file cast apply lodge"), submissions},
+	{wordSet("book reserve"), bookings},
+	{wordSet("process"), wordSet("transaction payment order refund claim")},
+	{wordSet("renew"), renewals},
+	{wordSet("open unlock"), doors},
+	{wordSet("format initialize initialise init"), devices},
+	{wordSet("detach disconnect"), attached},
+	{wordSet("flash burn"), firmware},
+	{wordSet("rewrite amend alter edit replace"), histories},
+	{wordSet("fire"), accounts},
+	{wordSet("sunset"), wordSet("api service feature version product model site app")},
+	{wordSet("close exit"), wordSet("position trade account")},
 }
 
-// final reports whether a verb cannot be undone with an object, the last word of what follows.
-func final(verb, object string) bool {
+// isIrreversible reports whether a verb cannot be undone with an object, the last word of what follows.
+func isIrreversible(verb, object string) bool {
 	for _, f := range finals {
 		if f.verbs[verb] && f.objects[object] {
 			return true
@@ -137,7 +137,7 @@ func final(verb, object string) bool {
 
 // goesLive reports whether a verb that writes brings something to where people use it:
 // promote_to_production.
-func goesLive(w word, rest []string) bool {
+func goesLive(w knownWord, rest []string) bool {
 	for i, text := range rest {
 		if (text == "production" || text == "prod" || text == "live") && (w.class == mayWrite || w.class == writes) && i == len(rest)-1 {
 			return i == 0 && text == "live" || i > 0 && preposition[rest[i-1]]
@@ -148,14 +148,14 @@ func goesLive(w word, rest []string) bool {
 
 // hasAny reports whether a word, in the singular, is in a set.
 func hasAny(words []string, nouns map[string]bool) bool {
-	return slices.ContainsFunc(words, func(text string) bool { return nouns[singular(text)] })
+	return slices.ContainsFunc(words, func(text string) bool { return nouns[singularOf(text)] })
 }
 
 // objectOf returns the last word of the object that follows a verb, in the singular: the job of
 // start_nightly_job_by_id.
 func objectOf(rest []string) string {
 	if end := objectEnd(rest); end > 0 {
-		return singular(rest[end-1])
+		return singularOf(rest[end-1])
 	}
 	return ""
 }
@@ -165,13 +165,13 @@ func objectEnd(rest []string) int {
 	if len(rest) == 0 || preposition[rest[0]] {
 		return 0
 	}
-	return tail(rest)
+	return significantLength(rest)
 }
 
-func singular(text string) string { return strings.TrimSuffix(text, "s") }
+func singularOf(text string) string { return strings.TrimSuffix(text, "s") }
 
-// position describes where a word stands in a name.
-type position struct {
+// wordPosition describes where a word stands in a name.
+type wordPosition struct {
 	last    bool   // but for what tail finds
 	joined  bool   // after "and" or "or"
 	made    bool   // after a verb that makes what follows: create_refund
@@ -179,29 +179,29 @@ type position struct {
 	reading string // the reading verb before it
 }
 
-// counts reports whether a word counts as a verb at its position, and how far it goes.
+// effectAt reports whether a word counts as a verb at its position, and how far it goes.
 // doubtful says that it may be a noun.
-func (w word) counts(p position) (kind core.EffectKind, doubtful, ok bool) {
+func (w knownWord) effectAt(p wordPosition) (kind core.EffectKind, doubtful, ok bool) {
 	switch w.class {
 	case destroys:
 		return core.EffectDestructive, false, w.bare || p.alone
 	case mayDestroy:
-		return core.EffectDestructive, p.reading != "" || w.plural(), p.alone || p.made || w.bare && (p.joined || w.follows(p))
+		return core.EffectDestructive, p.reading != "" || w.isPlural(), p.alone || p.made || w.bare && (p.joined || w.countsAfterVerb(p))
 	case writes:
 		return core.EffectWrite, false, p.alone || w.bare && (p.joined || !onlyVerb[p.reading])
 	case mayWrite:
-		return core.EffectWrite, p.reading != "" || w.plural(), p.alone || w.bare && (p.joined || w.follows(p))
+		return core.EffectWrite, p.reading != "" || w.isPlural(), p.alone || w.bare && (p.joined || w.countsAfterVerb(p))
 	case reads:
 		return core.EffectRead, false, true
 	}
 	return 0, false, false
 }
 
-// follows reports whether w, a noun or a verb, counts as a verb after a read verb. It does after
+// countsAfterVerb reports whether w, a noun or a verb, counts as a verb after a read verb. It does after
 // words that are usually nouns themselves (snapshot_transfer_disk), and as the last word after
 // words such as list and view (view_share). It does not after words that are only verbs
 // (get_order), or in the middle of a name (list_trigger_types).
-func (w word) follows(p position) bool {
+func (w knownWord) countsAfterVerb(p wordPosition) bool {
 	switch {
 	case p.reading == "" || onlyVerb[p.reading]:
 		return false
@@ -211,8 +211,8 @@ func (w word) follows(p position) bool {
 	return p.last && !documents[w.verb]
 }
 
-// plural reports whether w, a noun or a verb, is the plural of the noun: orders.
-func (w word) plural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
+// isPlural reports whether w, a noun or a verb, is the plural of the noun: orders.
+func (w knownWord) isPlural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
 
 // isMade reports whether the last word, at i, is what a making verb names, create_order, or
 // what a changing verb changes, modify_order. The verb can come last: payments_create.
@@ -229,19 +229,19 @@ func isMade(words []string, i int) bool {
 
 // nounOf returns a noun in the singular.
 func nounOf(text string) string {
-	if w := lookup(text); w.verb != "" {
+	if w := lookupWord(text); w.verb != "" {
 		return w.verb
 	}
-	return singular(text)
+	return singularOf(text)
 }
 
 // readsNoun lets a name only read that has a noun first and a reading verb last, order_get, or
 // right behind the noun, order_get_status. end is where the name ends but for what tail finds.
-func readsNoun(j judgement, words []string, end int) judgement {
+func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j
 	}
-	var first word
+	var first knownWord
 	reading := "" // the reading verb behind a noun
 	for i, text := range words {
 		w := withObject(lookupInName(text), words[:i], words[i+1:])
@@ -258,29 +258,29 @@ func readsNoun(j judgement, words []string, end int) judgement {
 			first = w
 		}
 	}
-	last := lookup(words[end-1])
+	last := lookupWord(words[end-1])
 	switch noun := documents[first.verb] || goods[first.verb] || nominal[first.verb]; {
 	case noun && onlyVerb[last.verb] || documents[first.verb] && last.class == reads || goods[first.verb] && listing[last.text]:
-		return judgement{kind: core.EffectRead, verb: last.text}
+		return textJudgement{kind: core.EffectRead, verb: last.text}
 	case reading != "":
-		return judgement{kind: core.EffectRead, verb: reading}
+		return textJudgement{kind: core.EffectRead, verb: reading}
 	}
 	return j
 }
 
 // withoutMethod judges names of an HTTP method and a path, such as API-post-page, and returns
 // the words behind the method. Other methods are judged as verbs.
-func withoutMethod(words []string, j *judgement) []string {
+func withoutMethod(words []string, j *textJudgement) []string {
 	if len(words) < 3 || words[0] != "api" || words[1] != "post" {
 		return words
 	}
-	j.raise(core.EffectWrite, "post", false)
+	j.raiseEffect(core.EffectWrite, "post", false)
 	return words[2:]
 }
 
-// tail returns how many words a name has before what says nothing of what it does: "by id",
+// significantLength returns how many words a name has before what says nothing of what it does: "by id",
 // "all", a version.
-func tail(words []string) int {
+func significantLength(words []string) int {
 	end := len(words)
 	for i, w := range words {
 		if i > 0 && preposition[w] {

@@ -71,7 +71,7 @@ func TestVerbsCountAnywhere(t *testing.T) {
 	known := slices.Sorted(maps.Keys(lexicon))
 	for _, reading := range known {
 		for _, verb := range known {
-			if lexicon[reading] != reads || withObject(lookup(reading), nil, []string{verb}).class != reads || lexicon[verb] < mayDestroy || lexicon[verb] == mayDestroy && onlyVerb[reading] {
+			if lexicon[reading] != reads || withObject(lookupWord(reading), nil, []string{verb}).class != reads || lexicon[verb] < mayDestroy || lexicon[verb] == mayDestroy && onlyVerb[reading] {
 				continue
 			}
 			camel := reading + strings.ToUpper(verb[:1]) + verb[1:]

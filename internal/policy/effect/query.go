@@ -13,17 +13,17 @@ const maxQuery = 256 << 10
 // judgeQuery judges a text of a query language: SQL in the common dialects, Cypher, SPARQL.
 // ok is false if the text is none. What cannot be told counts as destructive: an unknown
 // statement, procedure or function.
-func judgeQuery(text string) (j judgement, ok bool) {
+func judgeQuery(text string) (j textJudgement, ok bool) {
 	if len(text) > maxQuery {
-		return judgement{kind: core.EffectDestructive, verb: "a query that is too long to be judged"}, true
+		return textJudgement{kind: core.EffectDestructive, verb: "a query that is too long to be judged"}, true
 	}
 	if !startsQuery(text) {
-		return judgement{}, false
+		return textJudgement{}, false
 	}
 	for _, d := range dialects {
-		q := query{tokens: tokenize(d, text), judgement: judgement{kind: core.EffectRead, verb: "select"}}
-		q.judge()
-		j.raise(q.kind, q.verb, false)
+		q := queryText{tokens: tokenize(d, text), textJudgement: textJudgement{kind: core.EffectRead, verb: "select"}}
+		q.judgeTokens()
+		j.raiseEffect(q.kind, q.verb, false)
 	}
 	return j, true
 }
@@ -46,177 +46,177 @@ func startsQuery(text string) bool {
 	return empty
 }
 
-// query represents a text of one dialect that is judged.
-type query struct {
-	tokens []token
-	judgement
-	start   start  // whether a statement begins at the next token
-	first   string // the first word of the statement
-	selects bool   // the statement has a select
-	graph   bool   // it is Cypher
-	sparq   bool   // it is SPARQL
+// queryText represents a text of one dialect that is judged.
+type queryText struct {
+	tokens []queryToken
+	textJudgement
+	start   statementStart // whether a statement begins at the next token
+	first   string         // the first word of the statement
+	selects bool           // the statement has a select
+	graph   bool           // it is Cypher
+	sparq   bool           // it is SPARQL
 }
 
-// start describes whether a statement begins at a token.
-type start uint8
+// statementStart describes whether a statement begins at a token.
+type statementStart uint8
 
 const (
-	inside start = iota
-	maybe        // behind "then", where an expression can stand too
+	inside statementStart = iota
+	maybe                 // behind "then", where an expression can stand too
 	begins
 )
 
-func (q *query) judge() {
+func (q *queryText) judgeTokens() {
 	q.start = begins
 	for i, t := range q.tokens {
 		switch t.kind {
 		case tokenSign:
-			q.punctuation(i, t.text)
+			q.judgeSign(i, t.text)
 		case tokenWord:
-			q.word(i, t.text)
+			q.judgeWord(i, t.text)
 		default:
-			q.quoted(i, t.kind)
+			q.judgeQuoted(i, t.kind)
 		}
 	}
 }
 
-// quoted judges a string or a quoted name at i. A name can be that of a function: "drop_all"(1).
-func (q *query) quoted(i int, kind tokenKind) {
+// judgeQuoted judges a string or a quoted name at i. A name can be that of a function: "drop_all"(1).
+func (q *queryText) judgeQuoted(i int, kind tokenKind) {
 	switch {
 	case q.start == begins:
-		q.raise(core.EffectDestructive, "a statement that is not known", false)
-	case kind == tokenName && q.sign(i+1) == "(" && !q.names(i):
-		q.raise(core.EffectDestructive, "a function with a quoted name", false)
+		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
+	case kind == tokenName && q.signAt(i+1) == "(" && !q.isCallName(i):
+		q.raiseEffect(core.EffectDestructive, "a function with a quoted name", false)
 	}
 	q.start = inside
 }
 
-// punctuation judges a sign at i.
-func (q *query) punctuation(i int, sign string) {
+// judgeSign judges a sign at i.
+func (q *queryText) judgeSign(i int, sign string) {
 	switch {
 	case sign == ";":
 		q.start = begins
 	case (sign == "{" || sign == ")" && q.first == "explain") && q.start != begins:
 		q.start = maybe
-	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.sign(i+1) != ";":
+	case sign == "(" && q.start != inside && i+1 < len(q.tokens) && q.signAt(i+1) != ";":
 	case q.start == begins:
-		q.raise(core.EffectDestructive, "a statement that is not known", false)
+		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
 		q.start = inside
 	default:
 		q.start = inside
 	}
-	if sign == ":" && q.sign(i+1) == "=" {
-		q.raise(core.EffectWrite, ":=", false)
+	if sign == ":" && q.signAt(i+1) == "=" {
+		q.raiseEffect(core.EffectWrite, ":=", false)
 	}
 }
 
-// word judges the word at i.
-func (q *query) word(i int, w string) {
+// judgeWord judges the word at i.
+func (q *queryText) judgeWord(i int, w string) {
 	start := q.start
 	if q.start = inside; opens[w] {
 		q.start = maybe
 	}
-	if q.sign(i-1) == "." || q.sign(i-1) == ":" && q.graph {
-		if q.sign(i+1) == "(" {
-			q.function(i, w)
+	if q.signAt(i-1) == "." || q.signAt(i-1) == ":" && q.graph {
+		if q.signAt(i+1) == "(" {
+			q.judgeFunction(i, w)
 		}
 		return
 	}
 	if start == begins {
 		q.first, q.selects = w, false
-		q.graph = q.graph || w == "match" || w == "optional" || w == "unwind" || w == "foreach" || w == "merge" && q.text(i+1) != "into"
+		q.graph = q.graph || w == "match" || w == "optional" || w == "unwind" || w == "foreach" || w == "merge" && q.textAt(i+1) != "into"
 		q.sparq = q.sparq || w == "prefix" || w == "base"
 	}
 	q.selects = q.selects || w == "select"
 	switch {
-	case q.explains(i, w):
+	case q.isExplained(i, w):
 		q.start = maybe
 	case start != inside && w == "pragma":
-		q.pragma(i)
+		q.judgePragma(i)
 	case start == begins || start == maybe && statements[w] != unknown:
-		q.statement(w)
+		q.judgeStatement(w)
 		if w == "update" {
-			q.anywhere(i, w)
+			q.judgeAnywhere(i, w)
 		}
 	case q.graph && (w == "set" || w == "create" || w == "merge" || w == "foreach" || w == "load"):
-		q.raise(core.EffectWrite, w, false)
+		q.raiseEffect(core.EffectWrite, w, false)
 	case q.graph && (w == "remove" || w == "detach"), q.sparq && (w == "clear" || w == "load" || w == "move" || w == "copy" || w == "add"):
-		q.raise(core.EffectDestructive, w, false)
-	case !q.excepted(i, w):
-		q.anywhere(i, w)
+		q.raiseEffect(core.EffectDestructive, w, false)
+	case !q.isExcepted(i, w):
+		q.judgeAnywhere(i, w)
 	}
-	if q.sign(i+1) == "(" {
-		q.function(i, w)
+	if q.signAt(i+1) == "(" {
+		q.judgeFunction(i, w)
 	}
 }
 
-// statement judges the first word of a statement.
-func (q *query) statement(w string) {
+// judgeStatement judges the first word of a statement.
+func (q *queryText) judgeStatement(w string) {
 	switch statements[w] {
 	case unknown:
-		q.raise(core.EffectDestructive, "a statement that is not known", false)
+		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
 	case writes:
-		q.raise(core.EffectWrite, w, false)
+		q.raiseEffect(core.EffectWrite, w, false)
 	case destroys:
-		q.raise(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectDestructive, w, false)
 	}
 }
 
-// anywhere judges words that change data wherever they stand, as in a CTE or after another
+// judgeAnywhere judges words that change data wherever they stand, as in a CTE or after another
 // statement without a semicolon.
-func (q *query) anywhere(i int, w string) {
+func (q *queryText) judgeAnywhere(i int, w string) {
 	if q.kind == core.EffectDestructive {
 		return // nothing is further
 	}
 	switch reserved[w] {
 	case writes:
-		q.raise(core.EffectWrite, w, false)
+		q.raiseEffect(core.EffectWrite, w, false)
 	case destroys:
-		q.raise(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectDestructive, w, false)
 	}
 	switch {
-	case w == "update" && !q.has(i, "where") && !q.merges(i):
-		q.raise(core.EffectDestructive, "update without where", false)
+	case w == "update" && !q.hasWordAhead(i, "where") && !q.isMergeUpdate(i):
+		q.raiseEffect(core.EffectDestructive, "update without where", false)
 	case w == "update" && q.matchesAll(i):
-		q.raise(core.EffectDestructive, "update where everything matches", false)
-	case w == "restore" && (q.text(i+1) == "database" || q.text(i+1) == "log"):
-		q.raise(core.EffectDestructive, w, false)
+		q.raiseEffect(core.EffectDestructive, "update where everything matches", false)
+	case w == "restore" && (q.textAt(i+1) == "database" || q.textAt(i+1) == "log"):
+		q.raiseEffect(core.EffectDestructive, w, false)
 	}
 }
 
-// explains reports whether the word at i belongs to EXPLAIN ANALYZE, which runs what follows.
-func (q *query) explains(i int, w string) bool {
+// isExplained reports whether the word at i belongs to EXPLAIN ANALYZE, which runs what follows.
+func (q *queryText) isExplained(i int, w string) bool {
 	if w != "analyze" && w != "analyse" || q.first != "explain" {
 		return false
 	}
-	return q.text(i-1) == "explain" || q.sign(i-1) == "(" && q.text(i-2) == "explain" || q.sign(i-1) == "," && q.sign(i+1) != "("
+	return q.textAt(i-1) == "explain" || q.signAt(i-1) == "(" && q.textAt(i-2) == "explain" || q.signAt(i-1) == "," && q.signAt(i+1) != "("
 }
 
-// merges reports whether the update at i changes the row that is inserted or merged: ON
+// isMergeUpdate reports whether the update at i changes the row that is inserted or merged: ON
 // DUPLICATE KEY UPDATE, DO UPDATE, WHEN MATCHED THEN UPDATE.
-func (q *query) merges(i int) bool {
-	before := q.text(i - 1)
+func (q *queryText) isMergeUpdate(i int) bool {
+	before := q.textAt(i - 1)
 	return q.first == "insert" && (before == "key" || before == "do") || q.first == "merge" && before == "then"
 }
 
 // matchesAll reports whether what follows the word at i has a condition that is always true:
 // WHERE TRUE, WHERE 1, WHERE 1 = 1, OR 'a' = 'a'. It looks at maxStatement tokens.
-func (q *query) matchesAll(i int) bool {
-	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.sign(i) != ";"; i++ {
-		constant := q.literal(i) != ""
-		switch before := q.text(i - 1); {
-		case q.sign(i) == "=" && q.literal(i-1) != "" && q.literal(i-1) == q.literal(i+1):
+func (q *queryText) matchesAll(i int) bool {
+	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.signAt(i) != ";"; i++ {
+		constant := q.literalAt(i) != ""
+		switch before := q.textAt(i - 1); {
+		case q.signAt(i) == "=" && q.literalAt(i-1) != "" && q.literalAt(i-1) == q.literalAt(i+1):
 			return true
-		case constant && q.literal(i) != "string" && (before == "where" || before == "or" || before == "not") && q.sign(i+1) != "=":
+		case constant && q.literalAt(i) != "string" && (before == "where" || before == "or" || before == "not") && q.signAt(i+1) != "=":
 			return true
 		}
 	}
 	return false
 }
 
-// literal returns a number, true or false as it is written, "string" for a string, and "" for
+// literalAt returns a number, true or false as it is written, "string" for a string, and "" for
 // anything else.
-func (q *query) literal(i int) string {
+func (q *queryText) literalAt(i int) string {
 	if i < 0 || i >= len(q.tokens) {
 		return ""
 	}
@@ -229,10 +229,10 @@ func (q *query) literal(i int) string {
 	return ""
 }
 
-// excepted reports whether a reserved word at i changes nothing: ON DELETE CASCADE, SHOW CREATE
+// isExcepted reports whether a reserved word at i changes nothing: ON DELETE CASCADE, SHOW CREATE
 // TABLE, the functions replace, insert and truncate.
-func (q *query) excepted(i int, w string) bool {
-	before, after := q.text(i-1), q.sign(i+1)
+func (q *queryText) isExcepted(i int, w string) bool {
+	before, after := q.textAt(i-1), q.signAt(i+1)
 	switch w {
 	case "delete":
 		return before == "on"
@@ -246,26 +246,26 @@ func (q *query) excepted(i int, w string) bool {
 	return false
 }
 
-// pragma judges SQLite's PRAGMA at i: only those that are known to read do.
-func (q *query) pragma(i int) {
-	name := q.text(i + 1)
-	if q.sign(i+2) == "." {
-		name = q.text(i + 3)
+// judgePragma judges SQLite's PRAGMA at i: only those that are known to read do.
+func (q *queryText) judgePragma(i int) {
+	name := q.textAt(i + 1)
+	if q.signAt(i+2) == "." {
+		name = q.textAt(i + 3)
 	}
 	if !readingPragmas[name] || q.hasSign("=") {
-		q.raise(core.EffectWrite, "pragma", false)
+		q.raiseEffect(core.EffectWrite, "pragma", false)
 	}
 }
 
-// function judges a call at i. One that is not known may do anything.
-func (q *query) function(i int, w string) {
-	if q.text(i-1) == "pragma" || q.kind == core.EffectDestructive {
+// judgeFunction judges a call at i. One that is not known may do anything.
+func (q *queryText) judgeFunction(i int, w string) {
+	if q.textAt(i-1) == "pragma" || q.kind == core.EffectDestructive {
 		return
 	}
-	if w == "create" || w == "merge" && (q.first == w || q.graph) || w == "conflict" && q.text(i-1) == "on" && q.first == "insert" {
+	if w == "create" || w == "merge" && (q.first == w || q.graph) || w == "conflict" && q.textAt(i-1) == "on" && q.first == "insert" {
 		return // CREATE (n), MERGE (n), ON CONFLICT (id)
 	}
-	if beforeParen[w] || pureFunctions[w] && q.sign(i-1) != "." || q.names(i) {
+	if beforeParen[w] || pureFunctions[w] && q.signAt(i-1) != "." || q.isCallName(i) {
 		return
 	}
 	for _, prefix := range purePrefixes {
@@ -273,20 +273,20 @@ func (q *query) function(i int, w string) {
 			return
 		}
 	}
-	if q.sign(i-1) == "." && (q.text(i-2) == "pg_catalog" || q.text(i-2) == "information_schema") && pureFunctions[w] {
+	if q.signAt(i-1) == "." && (q.textAt(i-2) == "pg_catalog" || q.textAt(i-2) == "information_schema") && pureFunctions[w] {
 		return
 	}
-	q.raise(core.EffectDestructive, "the function "+w, false)
+	q.raiseEffect(core.EffectDestructive, "the function "+w, false)
 }
 
-// names reports whether the word or quoted name at i, with a parenthesis behind it, names columns
+// isCallName reports whether the word or quoted name at i, with a parenthesis behind it, names columns
 // and is no call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
-func (q *query) names(i int) bool {
+func (q *queryText) isCallName(i int) bool {
 	start := i
-	for q.sign(start-1) == "." {
+	for q.signAt(start-1) == "." {
 		start -= 2
 	}
-	switch before := q.text(start - 1); before {
+	switch before := q.textAt(start - 1); before {
 	case "as", "table", "into", "window", "references":
 		return true
 	case "exists", "on", "using", "key", "index":
@@ -296,26 +296,26 @@ func (q *query) names(i int) bool {
 	}
 	depth := 0
 	for k := i + 1; k < len(q.tokens); k++ {
-		switch q.sign(k) {
+		switch q.signAt(k) {
 		case "(":
 			depth++
 		case ")":
 			if depth--; depth == 0 {
-				return q.text(k+1) == "as" && (q.sign(k+2) == "(" || q.text(k+2) == "materialized" || q.text(k+2) == "not")
+				return q.textAt(k+1) == "as" && (q.signAt(k+2) == "(" || q.textAt(k+2) == "materialized" || q.textAt(k+2) == "not")
 			}
 		}
 	}
 	return false
 }
 
-func (q *query) text(i int) string {
+func (q *queryText) textAt(i int) string {
 	if i < 0 || i >= len(q.tokens) || q.tokens[i].kind != tokenWord {
 		return ""
 	}
 	return q.tokens[i].text
 }
 
-func (q *query) sign(i int) string {
+func (q *queryText) signAt(i int) string {
 	if i < 0 || i >= len(q.tokens) || q.tokens[i].kind != tokenSign {
 		return ""
 	}
@@ -326,19 +326,19 @@ func (q *query) sign(i int) string {
 // takes no time that grows with their square.
 const maxStatement = 1 << 10
 
-// has reports whether a word is among the next maxStatement tokens of the statement.
-func (q *query) has(i int, word string) bool {
-	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.sign(i) != ";"; i++ {
-		if q.text(i) == word {
+// hasWordAhead reports whether a word is among the next maxStatement tokens of the statement.
+func (q *queryText) hasWordAhead(i int, word string) bool {
+	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.signAt(i) != ";"; i++ {
+		if q.textAt(i) == word {
 			return true
 		}
 	}
 	return false
 }
 
-func (q *query) hasSign(sign string) bool {
+func (q *queryText) hasSign(sign string) bool {
 	for i := range q.tokens {
-		if q.sign(i) == sign {
+		if q.signAt(i) == sign {
 			return true
 		}
 	}
@@ -347,39 +347,39 @@ func (q *query) hasSign(sign string) bool {
 
 // mentionsQuery finds statements that change data in a text that need not be a query, by their
 // form: DELETE FROM x, UPDATE x SET. It is for arguments of tools that say nothing of queries.
-func mentionsQuery(text string) judgement {
+func mentionsQuery(text string) textJudgement {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
 	}
-	var j judgement
+	var j textJudgement
 	for _, d := range dialects {
-		q := query{tokens: tokenize(d, text)}
+		q := queryText{tokens: tokenize(d, text)}
 		for i, t := range q.tokens {
-			if t.kind == tokenWord && q.sign(i-1) != "." && q.formed(i, t.text) && reserved[t.text] != unknown {
-				q.anywhere(i, t.text)
+			if t.kind == tokenWord && q.signAt(i-1) != "." && q.isWellFormed(i, t.text) && reserved[t.text] != unknown {
+				q.judgeAnywhere(i, t.text)
 			}
 		}
 		if q.verb != "" {
-			j.raise(q.kind, q.verb, false)
+			j.raiseEffect(q.kind, q.verb, false)
 		}
 	}
 	return j
 }
 
-// formed reports whether the statement at i has the form of one.
-func (q *query) formed(i int, w string) bool {
-	next := q.text(i + 1)
+// isWellFormed reports whether the statement at i has the form of one.
+func (q *queryText) isWellFormed(i int, w string) bool {
+	next := q.textAt(i + 1)
 	switch w {
 	case "delete":
 		return next == "from"
 	case "insert", "replace", "merge":
 		return next == "into" || next == "overwrite" || next == "ignore"
 	case "update":
-		return q.has(i, "set") && next != ""
+		return q.hasWordAhead(i, "set") && next != ""
 	case "drop", "alter", "create", "truncate":
 		return objects[next]
 	case "grant", "revoke":
-		return q.has(i, "to") || q.has(i, "from")
+		return q.hasWordAhead(i, "to") || q.hasWordAhead(i, "from")
 	case "detach":
 		return next == "delete"
 	}

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// dialect describes how a query language quotes strings and names and marks comments. Servers do not name their
+// queryDialect describes how a query language quotes strings and names and marks comments. Servers do not name their
 // dialect, so each query is read in all of them, and the strictest reading counts.
-type dialect struct {
+type queryDialect struct {
 	backslash   bool     // a backslash escapes in strings
 	doubled     bool     // "x" is a string with the rules of strings, not a name
 	nested      bool     // comments nest
@@ -21,7 +21,7 @@ type dialect struct {
 	lineComment []string // what begins a comment to the end of the line; "-- " needs white space behind it
 }
 
-var dialects = []dialect{
+var dialects = []queryDialect{
 	{nested: true, dollar: true, lineComment: []string{"--"}},                                              // PostgreSQL, Redshift
 	{lineComment: []string{"--"}, brackets: true, backtick: true},                                          // SQLite
 	{lineComment: []string{"--"}, nested: true, brackets: true},                                            // T-SQL
@@ -37,8 +37,8 @@ var dialects = []dialect{
 	{backslash: true, doubled: true, triple: true, lineComment: []string{"#"}},                             // SPARQL, GraphQL
 }
 
-// token represents a part of a query outside of comments.
-type token struct {
+// queryToken represents a part of a query outside of comments.
+type queryToken struct {
 	kind tokenKind
 	text string // a word in lower case, or a sign; of strings and quoted names nothing
 	raw  string // a word as it is written
@@ -54,9 +54,9 @@ const (
 	tokenBroken // a string, a name or a comment without an end
 )
 
-// scanner reads a text in one dialect.
-type scanner struct {
-	dialect
+// tokenScanner reads a text in one dialect.
+type tokenScanner struct {
+	queryDialect
 	text  string
 	at    int
 	depth int             // of executable comments
@@ -64,30 +64,30 @@ type scanner struct {
 }
 
 // tokenize splits a text into tokens as a dialect reads it.
-func tokenize(d dialect, text string) []token {
-	s := scanner{dialect: d, text: text, open: map[string]bool{}}
-	var tokens []token
+func tokenize(d queryDialect, text string) []queryToken {
+	s := tokenScanner{queryDialect: d, text: text, open: map[string]bool{}}
+	var tokens []queryToken
 	for s.skipBlank() {
-		tokens = append(tokens, s.next())
+		tokens = append(tokens, s.nextToken())
 	}
 	return tokens
 }
 
 // skipBlank skips white space and comments. It returns false at the end of the text.
-func (s *scanner) skipBlank() bool {
+func (s *tokenScanner) skipBlank() bool {
 	for s.at < len(s.text) {
 		r, size := utf8.DecodeRuneInString(s.text[s.at:])
 		switch {
 		case unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r < ' ':
 			s.at += size
-		case s.has("/*") && s.executable && (s.has("/*!") || s.has("/*M!") || s.has("/*m!")):
+		case s.hasPrefix("/*") && s.executable && (s.hasPrefix("/*!") || s.hasPrefix("/*M!") || s.hasPrefix("/*m!")):
 			s.depth++
 			s.at += strings.IndexByte(s.text[s.at:], '!') + 1
 			s.skipDigits()
-		case s.depth > 0 && s.has("*/"):
+		case s.depth > 0 && s.hasPrefix("*/"):
 			s.depth--
 			s.at += 2
-		case s.has("/*") && s.skipComment():
+		case s.hasPrefix("/*") && s.skipComment():
 		case s.lineCommentHere():
 			end := strings.IndexAny(s.text[s.at:], "\r\n")
 			if end < 0 {
@@ -101,19 +101,19 @@ func (s *scanner) skipBlank() bool {
 	return false
 }
 
-func (s *scanner) has(prefix string) bool { return strings.HasPrefix(s.text[s.at:], prefix) }
+func (s *tokenScanner) hasPrefix(prefix string) bool { return strings.HasPrefix(s.text[s.at:], prefix) }
 
-func (s *scanner) skipDigits() {
+func (s *tokenScanner) skipDigits() {
 	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {
 		s.at++
 	}
 }
 
 // lineCommentHere reports whether a comment to the end of the line begins here.
-func (s *scanner) lineCommentHere() bool {
+func (s *tokenScanner) lineCommentHere() bool {
 	for _, prefix := range s.lineComment {
 		bare := strings.TrimSuffix(prefix, " ")
-		if !s.has(bare) {
+		if !s.hasPrefix(bare) {
 			continue
 		}
 		rest := s.text[s.at+len(bare):]
@@ -125,7 +125,7 @@ func (s *scanner) lineCommentHere() bool {
 }
 
 // skipComment skips the comment that begins here. It returns false if it has no end.
-func (s *scanner) skipComment() bool {
+func (s *tokenScanner) skipComment() bool {
 	depth := 0
 	for i := s.at; i+1 < len(s.text) && !s.open["*/"]; i++ {
 		switch s.text[i : i+2] {
@@ -147,33 +147,33 @@ func (s *scanner) skipComment() bool {
 	return false
 }
 
-// next reads a token. The text is not at its end, and not at white space or a comment.
-func (s *scanner) next() token {
+// nextToken reads a token. The text is not at its end, and not at white space or a comment.
+func (s *tokenScanner) nextToken() queryToken {
 	c := s.text[s.at]
 	switch {
-	case s.triple && (s.has(`"""`) || s.has("'''")):
-		return s.until(s.text[s.at:s.at+3], s.text[s.at:s.at+3], s.backslash, false, tokenString)
+	case s.triple && (s.hasPrefix(`"""`) || s.hasPrefix("'''")):
+		return s.readUntil(s.text[s.at:s.at+3], s.text[s.at:s.at+3], s.backslash, false, tokenString)
 	case s.oracle && (c == 'q' || c == 'Q') && len(s.text) > s.at+2 && s.text[s.at+1] == '\'':
-		return s.until(s.text[s.at:s.at+3], closing(s.text[s.at+2])+"'", false, false, tokenString)
+		return s.readUntil(s.text[s.at:s.at+3], closingQuote(s.text[s.at+2])+"'", false, false, tokenString)
 	case c == '\'':
-		return s.until("'", "'", s.backslash, true, tokenString)
+		return s.readUntil("'", "'", s.backslash, true, tokenString)
 	case (c == 'e' || c == 'E') && s.dollar && len(s.text) > s.at+1 && s.text[s.at+1] == '\'':
-		return s.until(s.text[s.at:s.at+2], "'", true, true, tokenString)
+		return s.readUntil(s.text[s.at:s.at+2], "'", true, true, tokenString)
 	case c == '"' && s.doubled:
-		return s.until(`"`, `"`, s.backslash, true, tokenString)
+		return s.readUntil(`"`, `"`, s.backslash, true, tokenString)
 	case c == '"':
-		return s.until(`"`, `"`, false, true, tokenName)
+		return s.readUntil(`"`, `"`, false, true, tokenName)
 	case c == '`' && s.backtick:
-		return s.until("`", "`", false, true, tokenName)
+		return s.readUntil("`", "`", false, true, tokenName)
 	case c == '[' && s.brackets:
-		return s.until("[", "]", false, true, tokenName)
+		return s.readUntil("[", "]", false, true, tokenName)
 	case c == '$' && s.dollar && s.dollarTag() != "":
-		return s.until(s.dollarTag(), s.dollarTag(), false, false, tokenString)
+		return s.readUntil(s.dollarTag(), s.dollarTag(), false, false, tokenString)
 	}
 	return s.wordOrSign()
 }
 
-func closing(open byte) string {
+func closingQuote(open byte) string {
 	if i := strings.IndexByte("([{<", open); i >= 0 {
 		return ")]}>"[i : i+1]
 	}
@@ -181,7 +181,7 @@ func closing(open byte) string {
 }
 
 // dollarTag returns the $tag$ that begins here, "" if none does.
-func (s *scanner) dollarTag() string {
+func (s *tokenScanner) dollarTag() string {
 	end := strings.IndexByte(s.text[s.at+1:], '$')
 	if end < 0 {
 		return ""
@@ -195,9 +195,9 @@ func (s *scanner) dollarTag() string {
 	return s.text[s.at : s.at+end+2]
 }
 
-// until reads what is quoted. If it has no end, only its beginning is read, so that what
+// readUntil reads what is quoted. If it has no end, only its beginning is read, so that what
 // follows is judged as code.
-func (s *scanner) until(begin, end string, backslash, doubles bool, kind tokenKind) token {
+func (s *tokenScanner) readUntil(begin, end string, backslash, doubles bool, kind tokenKind) queryToken {
 	for i := s.at + len(begin); i < len(s.text) && !s.open[end]; i++ {
 		switch {
 		case backslash && s.text[i] == '\\':
@@ -208,15 +208,15 @@ func (s *scanner) until(begin, end string, backslash, doubles bool, kind tokenKi
 				continue
 			}
 			s.at = i
-			return token{kind: kind}
+			return queryToken{kind: kind}
 		}
 	}
 	s.open[end] = true
 	s.at += len(begin)
-	return token{kind: tokenBroken}
+	return queryToken{kind: tokenBroken}
 }
 
-func (s *scanner) wordOrSign() token {
+func (s *tokenScanner) wordOrSign() queryToken {
 	start := s.at
 	for s.at < len(s.text) {
 		r, size := utf8.DecodeRuneInString(s.text[s.at:])
@@ -228,7 +228,7 @@ func (s *scanner) wordOrSign() token {
 	if s.at == start {
 		_, size := utf8.DecodeRuneInString(s.text[s.at:])
 		s.at += size
-		return token{kind: tokenSign, text: s.text[start:s.at]}
+		return queryToken{kind: tokenSign, text: s.text[start:s.at]}
 	}
-	return token{tokenWord, strings.ToLower(s.text[start:s.at]), s.text[start:s.at]}
+	return queryToken{tokenWord, strings.ToLower(s.text[start:s.at]), s.text[start:s.at]}
 }

@@ -56,11 +56,11 @@ func mixesScripts(words []string) (string, bool) {
 	return "", false
 }
 
-// word represents a word with what it is known as.
-type word struct {
+// knownWord represents a word with what it is known as.
+type knownWord struct {
 	text  string
 	verb  string // the verb that it is a form of, "" if it is none
-	class class
+	class wordClass
 	bare  bool // it is the verb itself: delete, not deletes or deleting
 }
 
@@ -69,17 +69,17 @@ func withoutBlanks(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// lookup finds a word's verb: of "delete", "deletes", "deleting", "deleteuser".
-func lookup(text string) word {
+// lookupWord finds a word's verb: of "delete", "deletes", "deleting", "deleteuser".
+func lookupWord(text string) knownWord {
 	for _, f := range wordForms(text) {
 		if c, ok := lexicon[f]; ok {
-			return word{text, f, c, f == text}
+			return knownWord{text, f, c, f == text}
 		}
 	}
-	if verb := glued(text); verb != "" {
-		return word{text, verb, destroys, true}
+	if verb := gluedVerb(text); verb != "" {
+		return knownWord{text, verb, destroys, true}
 	}
-	return word{text: text}
+	return knownWord{text: text}
 }
 
 // wordForms returns a word and what it may be a form of.
@@ -93,10 +93,10 @@ func wordForms(w string) []string {
 	return list
 }
 
-// glued returns the destructive verb that a word begins or ends with: deleteuser, tabledrop.
+// gluedVerb returns the destructive verb that a word begins or ends with: deleteuser, tabledrop.
 // Forms of the verb, such as "deleted", are not glued words. In scripts that put no blanks between
 // words the verb may be anywhere.
-func glued(text string) string {
+func gluedVerb(text string) string {
 	if strings.ContainsFunc(text, withoutBlanks) {
 		for _, verb := range ideographicVerbs {
 			if strings.Contains(text, verb) {

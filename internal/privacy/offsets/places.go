@@ -14,7 +14,7 @@ import (
 type ByHash struct {
 	Limit int // from how many places on it is large; Few if it is 0
 	few   map[uint64]uint32
-	many  *[1 << shardBits]shard
+	many  *[1 << shardBits]hashShard
 }
 
 const (
@@ -23,15 +23,15 @@ const (
 	Few = 4096
 )
 
-// shard represents a hash table with linear probing. The positions are in the order of the tags, so it grows without
+// hashShard represents a hash table with linear probing. The positions are in the order of the tags, so it grows without
 // the rest of the hashes.
-type shard struct {
+type hashShard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
 	n      int
 }
 
-func split(h uint64) (i int, tag uint16) {
+func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
@@ -43,9 +43,9 @@ func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 		}
 		return 0
 	}
-	i, tag := split(h)
+	i, tag := splitHash(h)
 	s := &x.many[i]
-	if i := s.find(tag, is); i >= 0 {
+	if i := s.findTag(tag, is); i >= 0 {
 		return s.places[i]
 	}
 	return 0
@@ -54,8 +54,8 @@ func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 // Insert adds a place. As long as they are a map it stands for another one of the same hash.
 func (x *ByHash) Insert(h uint64, place uint32) {
 	if x.many != nil {
-		i, tag := split(h)
-		x.many[i].insert(tag, place)
+		i, tag := splitHash(h)
+		x.many[i].insertTag(tag, place)
 		return
 	}
 	if x.few == nil {
@@ -64,10 +64,10 @@ func (x *ByHash) Insert(h uint64, place uint32) {
 	if x.few[h] = place; len(x.few) < cmp.Or(x.Limit, Few) {
 		return
 	}
-	x.many = new([1 << shardBits]shard)
+	x.many = new([1 << shardBits]hashShard)
 	for h, place := range x.few {
-		i, tag := split(h)
-		x.many[i].insert(tag, place)
+		i, tag := splitHash(h)
+		x.many[i].insertTag(tag, place)
 	}
 	x.few = nil
 }
@@ -80,21 +80,21 @@ func (x *ByHash) Replace(h uint64, old, place uint32) {
 		}
 		return
 	}
-	i, tag := split(h)
+	i, tag := splitHash(h)
 	s := &x.many[i]
-	if i := s.find(tag, func(p uint32) bool { return p == old }); i >= 0 {
+	if i := s.findTag(tag, func(p uint32) bool { return p == old }); i >= 0 {
 		s.places[i] = place
 	}
 }
 
-// position returns where a tag would be best.
-func (s *shard) position(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
+// bestPosition returns where a tag would be best.
+func (s *hashShard) bestPosition(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
 
-func (s *shard) find(tag uint16, is func(place uint32) bool) int {
+func (s *hashShard) findTag(tag uint16, is func(place uint32) bool) int {
 	if s.n == 0 {
 		return -1
 	}
-	for i := s.position(tag); ; {
+	for i := s.bestPosition(tag); ; {
 		if s.places[i] == 0 {
 			return -1
 		}
@@ -107,11 +107,11 @@ func (s *shard) find(tag uint16, is func(place uint32) bool) int {
 	}
 }
 
-func (s *shard) insert(tag uint16, place uint32) {
+func (s *hashShard) insertTag(tag uint16, place uint32) {
 	if s.n >= len(s.tags)-len(s.tags)/8 {
-		s.grow()
+		s.growTable()
 	}
-	i := s.position(tag)
+	i := s.bestPosition(tag)
 	for s.places[i] != 0 {
 		if i++; i == len(s.tags) {
 			i = 0
@@ -121,25 +121,25 @@ func (s *shard) insert(tag uint16, place uint32) {
 	s.n++
 }
 
-func (s *shard) grow() {
+func (s *hashShard) growTable() {
 	old := *s
 	places := slices.Grow([]uint32(nil), len(old.tags)+max(8, len(old.tags)/8))
 	places = places[:cap(places)] // all of what was allocated
 	clear(places)
-	*s = shard{tags: make([]uint16, len(places)), places: places}
+	*s = hashShard{tags: make([]uint16, len(places)), places: places}
 	for i, place := range old.places {
 		if place != 0 {
-			s.insert(old.tags[i], place)
+			s.insertTag(old.tags[i], place)
 		}
 	}
 }
 
 // ByNumber represents the places of numbers, which are not negative. The zero value is empty and ready.
-type ByNumber struct{ pages []*page }
+type ByNumber struct{ pages []*offsetPage }
 
-// page represents the places of consecutive numbers, in two bytes each as long as they are near to each other, as
+// offsetPage represents the places of consecutive numbers, in two bytes each as long as they are near to each other, as
 // those are that were minted one after another.
-type page struct {
+type offsetPage struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: it has none
 	far  *[pageSize]uint32
@@ -147,7 +147,7 @@ type page struct {
 
 const pageSize = 512
 
-func (p *page) at(i int) uint32 {
+func (p *offsetPage) placeAt(i int) uint32 {
 	if p.far != nil {
 		return p.far[i]
 	}
@@ -157,7 +157,7 @@ func (p *page) at(i int) uint32 {
 	return p.base + uint32(p.near[i])
 }
 
-func (p *page) set(i int, place uint32) {
+func (p *offsetPage) setPlace(i int, place uint32) {
 	if p.far == nil {
 		if p.base == 0 {
 			p.base = place - 1
@@ -168,7 +168,7 @@ func (p *page) set(i int, place uint32) {
 		}
 		var far [pageSize]uint32
 		for i := range far {
-			far[i] = p.at(i)
+			far[i] = p.placeAt(i)
 		}
 		p.far = &far
 	}
@@ -178,7 +178,7 @@ func (p *page) set(i int, place uint32) {
 // At returns the place of a number; 0 if it has none.
 func (n *ByNumber) At(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
-		return n.pages[i].at(number % pageSize)
+		return n.pages[i].placeAt(number % pageSize)
 	}
 	return 0
 }
@@ -187,19 +187,19 @@ func (n *ByNumber) At(number int) uint32 {
 func (n *ByNumber) Set(number int, place uint32) {
 	i := number / pageSize
 	if i >= len(n.pages) {
-		n.pages = append(n.pages, make([]*page, i+1-len(n.pages))...)
+		n.pages = append(n.pages, make([]*offsetPage, i+1-len(n.pages))...)
 	}
 	if n.pages[i] == nil {
-		n.pages[i] = new(page)
+		n.pages[i] = new(offsetPage)
 	}
-	n.pages[i].set(number%pageSize, place)
+	n.pages[i].setPlace(number%pageSize, place)
 }
 
 // All gives the places in the order of the numbers, until yield does not want more.
 func (n *ByNumber) All(yield func(place uint32) bool) {
 	for _, p := range n.pages {
 		for i := 0; p != nil && i < pageSize; i++ {
-			if place := p.at(i); place != 0 && !yield(place) {
+			if place := p.placeAt(i); place != 0 && !yield(place) {
 				return
 			}
 		}

@@ -14,24 +14,24 @@ var (
 	streetEnds   = []string{"straße", "strasse", "gasse", "allee", "platz", "weg", "damm", "ufer", "straat", "laan", "gracht", "plein", "gata", "gatan", "gate", "veien", "vägen", "vej", "katu"}
 )
 
-// street looks for a street around a word that may be of one.
-func (sc *scan) street(w word) int {
+// findStreet looks for a street around a word that may be of one.
+func (sc *textScan) findStreet(w textWord) int {
 	text := sc.text
 	s := string(text[w.start:w.end])
 	switch {
 	case isOneOf(s, streetBefore...):
 		return sc.numberedStreet(w)
 	case isOneOf(s, streetFrench...):
-		if p, ok := sc.before(2); ok && p.sort&isLetter == 0 && p.end-p.start <= 4 && (w.start == p.end+1 || w.start == p.end+2 && text[p.end] == ',') {
+		if p, ok := sc.wordBefore(2); ok && p.sort&isLetter == 0 && p.end-p.start <= 4 && (w.start == p.end+1 || w.start == p.end+2 && text[p.end] == ',') {
 			if end := streetName(text, w.end, 5); end > 0 {
-				return sc.found(p.start, end, Address)
+				return sc.addFinding(p.start, end, Address)
 			}
 		}
 	case isOneOf(s, streetAfter...):
-		if end := streetName(text, skip(text, w.end, '.'), 4); end > 0 {
-			i := blanks(text, skip(text, end, ','), 1)
+		if end := streetName(text, skipByte(text, w.end, '.'), 4); end > 0 {
+			i := blanksEnd(text, skipByte(text, end, ','), 1)
 			if e := houseNumber(text, i); e > 0 {
-				return sc.found(w.start, e, Address)
+				return sc.addFinding(w.start, e, Address)
 			}
 		}
 	}
@@ -39,20 +39,20 @@ func (sc *scan) street(w word) int {
 }
 
 // numberedStreet takes 42 Elm Street.
-func (sc *scan) numberedStreet(w word) int {
+func (sc *textScan) numberedStreet(w textWord) int {
 	from := w.start
 	for back := 2; back <= 5; back++ {
-		p, ok := sc.before(back)
+		p, ok := sc.wordBefore(back)
 		if !ok || p.start < sc.done || p.end+1 != from || sc.text[p.end] != ' ' {
 			return 0
 		}
 		if p.sort&isDigit != 0 {
-			if back == 2 || p.sort&isLetter != 0 || p.end-p.start > 5 || !open(sc.text, p.start) {
+			if back == 2 || p.sort&isLetter != 0 || p.end-p.start > 5 || !canBegin(sc.text, p.start) {
 				return 0
 			}
-			return sc.found(p.start, w.end, Address)
+			return sc.addFinding(p.start, w.end, Address)
 		}
-		if !capitalised(sc.text, p.start) {
+		if !isCapitalised(sc.text, p.start) {
 			return 0
 		}
 		from = p.start
@@ -62,19 +62,19 @@ func (sc *scan) numberedStreet(w word) int {
 
 // streetName returns the end of the capitalised words at i, with small words between.
 func streetName(text []byte, i, most int) (end int) {
-	for n := 0; n < most && at(text, i) == ' '; n++ {
-		e := span(text, i+1, isLetter)
+	for n := 0; n < most && byteAt(text, i) == ' '; n++ {
+		e := spanEnd(text, i+1, isLetter)
 		if e == i+1 {
 			return end
 		}
-		if capitalised(text, i+1) {
+		if isCapitalised(text, i+1) {
 			end = e
 		} else if e-i > 4 {
 			return end
 		}
 		i = e
-		if at(text, i) == '\'' || at(text, i) == '-' {
-			i = span(text, i+1, isLetter)
+		if byteAt(text, i) == '\'' || byteAt(text, i) == '-' {
+			i = spanEnd(text, i+1, isLetter)
 			end = i
 		}
 	}
@@ -83,16 +83,16 @@ func streetName(text []byte, i, most int) (end int) {
 
 // houseNumber returns the end of 12, 12a or 12-14 at i, 0 if there is none.
 func houseNumber(text []byte, i int) int {
-	e := span(text, i, isDigit)
+	e := spanEnd(text, i, isDigit)
 	if e == i || e-i > 4 {
 		return 0
 	}
-	if at(text, e) == '-' && digit(at(text, e+1)) {
-		e = span(text, e+1, isDigit)
-	} else if class[at(text, e)]&isLetter != 0 && !alnum(at(text, e+1)) {
+	if byteAt(text, e) == '-' && isDigitByte(byteAt(text, e+1)) {
+		e = spanEnd(text, e+1, isDigit)
+	} else if class[byteAt(text, e)]&isLetter != 0 && !isAlnumByte(byteAt(text, e+1)) {
 		e++
 	}
-	if alnum(at(text, e)) || at(text, e) == '.' && digit(at(text, e+1)) || at(text, e) == ':' {
+	if isAlnumByte(byteAt(text, e)) || byteAt(text, e) == '.' && isDigitByte(byteAt(text, e+1)) || byteAt(text, e) == ':' {
 		return 0
 	}
 	return e
@@ -100,12 +100,12 @@ func houseNumber(text []byte, i int) int {
 
 // endsInStreet takes Lindenstraße 7: a word with a capital that ends so before
 // a number.
-func (sc *scan) endsInStreet(w word) int {
-	s := lower(string(sc.text[w.start:w.end]))
+func (sc *textScan) endsInStreet(w textWord) int {
+	s := foldCase(string(sc.text[w.start:w.end]))
 	for _, suffix := range streetEnds {
 		if strings.HasSuffix(s, suffix) && len(s) > len(suffix)+2 {
 			if e := houseNumber(sc.text, w.end+1); e > 0 {
-				return sc.found(w.start, e, Address)
+				return sc.addFinding(w.start, e, Address)
 			}
 		}
 	}

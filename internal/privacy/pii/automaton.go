@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// automaton decides about strings of digits with one step for each: state 0 is
+// digitAutomaton decides about strings of digits with one step for each: state 0 is
 // failure, 1 the beginning.
-type automaton struct {
+type digitAutomaton struct {
 	next   [][10]uint16
 	accept []bool
 }
 
-func (a *automaton) match(d []byte) bool {
+func (a *digitAutomaton) matchesDigits(d []byte) bool {
 	s := uint16(1)
 	for _, b := range d {
 		if s = a.next[s][b-'0']; s == 0 {
@@ -24,13 +24,13 @@ func (a *automaton) match(d []byte) bool {
 
 // compileDigits makes an automaton of a regular expression over digits that
 // must match the whole. One that does not parse matches nothing.
-func compileDigits(pattern string) *automaton {
-	a := &automaton{next: make([][10]uint16, 1), accept: make([]bool, 1)}
+func compileDigits(pattern string) *digitAutomaton {
+	a := &digitAutomaton{next: make([][10]uint16, 1), accept: make([]bool, 1)}
 	re, err := syntax.Parse("^(?:"+pattern+")$", syntax.Perl)
 	if err == nil {
 		var prog *syntax.Prog
 		if prog, err = syntax.Compile(re.Simplify()); err == nil {
-			(&subsets{prog: prog, a: a, states: map[string]uint16{}}).state([]uint32{uint32(prog.Start)}, true)
+			(&subsetBuilder{prog: prog, a: a, states: map[string]uint16{}}).addState([]uint32{uint32(prog.Start)}, true)
 		}
 	}
 	if err != nil {
@@ -39,15 +39,15 @@ func compileDigits(pattern string) *automaton {
 	return a
 }
 
-// subsets builds states out of sets of instructions.
-type subsets struct {
+// subsetBuilder builds states out of sets of instructions.
+type subsetBuilder struct {
 	prog   *syntax.Prog
-	a      *automaton
+	a      *digitAutomaton
 	states map[string]uint16
 }
 
-func (s *subsets) state(from []uint32, begin bool) uint16 {
-	set, accept := s.closure(from, begin)
+func (s *subsetBuilder) addState(from []uint32, begin bool) uint16 {
+	set, accept := s.closureOf(from, begin)
 	if len(set) == 0 && !accept {
 		return 0
 	}
@@ -72,14 +72,14 @@ func (s *subsets) state(from []uint32, begin bool) uint16 {
 			}
 		}
 		if len(to) > 0 {
-			s.a.next[id][d] = s.state(to, false)
+			s.a.next[id][d] = s.addState(to, false)
 		}
 	}
 	return id
 }
 
-// closure follows what takes no digit; accept says whether the end may be here.
-func (s *subsets) closure(from []uint32, begin bool) (set []uint32, accept bool) {
+// closureOf follows what takes no digit; accept says whether the end may be here.
+func (s *subsetBuilder) closureOf(from []uint32, begin bool) (set []uint32, accept bool) {
 	seen := map[uint32]bool{}
 	var visit func(pc uint32, end bool)
 	visit = func(pc uint32, end bool) {

@@ -23,7 +23,7 @@ func (v *tokens) Mint(x Value) (string, bool) {
 	if t, ok := v.byRaw[x]; ok {
 		return t, true
 	}
-	t := Token(x.Type, fmt.Sprint(9000+len(v.byRaw)))
+	t := FormatToken(x.Type, fmt.Sprint(9000+len(v.byRaw)))
 	v.byRaw[x], v.raw[t] = t, x
 	return t, true
 }
@@ -92,7 +92,7 @@ func BenchmarkText(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		found = s.Text(found[:0], text)
+		found = s.FindText(found[:0], text)
 	}
 }
 

@@ -21,9 +21,9 @@ const (
 	isAlnum  = isLetter | isDigit
 )
 
-var class = classes()
+var class = byteClasses()
 
-func classes() (c [256]uint8) {
+func byteClasses() (c [256]uint8) {
 	for b := range 256 {
 		switch {
 		case b >= '0' && b <= '9':
@@ -51,11 +51,11 @@ func classes() (c [256]uint8) {
 	return c
 }
 
-func digit(b byte) bool { return b-'0' < 10 }
-func alnum(b byte) bool { return class[b]&isAlnum != 0 }
+func isDigitByte(b byte) bool { return b-'0' < 10 }
+func isAlnumByte(b byte) bool { return class[b]&isAlnum != 0 }
 
-// at returns the byte at i, 0 outside of the text.
-func at(text []byte, i int) byte {
+// byteAt returns the byte at i, 0 outside of the text.
+func byteAt(text []byte, i int) byte {
 	if uint(i) < uint(len(text)) {
 		return text[i]
 	}
@@ -67,7 +67,7 @@ func wordHash(text []byte, start, end int) uint64 {
 	if start+8 <= len(text) {
 		return hashOf(binary.LittleEndian.Uint64(text[start:]), end-start)
 	}
-	return hashOf(tail(text, start), end-start)
+	return hashOf(tailBytes(text, start), end-start)
 }
 
 // hashOf is wordHash of n bytes, of which the first eight are in x, the first lowest.
@@ -78,8 +78,8 @@ func hashOf(x uint64, n int) uint64 {
 	return ((x | 0x2020202020202020) ^ uint64(n)) * 0x9E3779B97F4A7C15
 }
 
-// tail returns the bytes from i on, the first lowest; there are fewer than eight.
-func tail(text []byte, i int) (x uint64) {
+// tailBytes returns the bytes from i on, the first lowest; there are fewer than eight.
+func tailBytes(text []byte, i int) (x uint64) {
 	for j := len(text) - 1; j >= i; j-- {
 		x = x<<8 | uint64(text[j])
 	}
@@ -125,16 +125,16 @@ func equalFold(text []byte, lower string) bool {
 	return true
 }
 
-// span returns the end of the run of bytes of a class that begins at i.
-func span(text []byte, i int, c uint8) int {
+// spanEnd returns the end of the run of bytes of a class that begins at i.
+func spanEnd(text []byte, i int, c uint8) int {
 	for i < len(text) && class[text[i]]&c != 0 {
 		i++
 	}
 	return i
 }
 
-// blanks returns the end of the blanks at i, at most n, not beyond the line.
-func blanks(text []byte, i, n int) int {
+// blanksEnd returns the end of the blanks at i, at most n, not beyond the line.
+func blanksEnd(text []byte, i, n int) int {
 	for ; n > 0 && i < len(text) && (text[i] == ' ' || text[i] == '\t'); n-- {
 		i++
 	}

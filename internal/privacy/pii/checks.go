@@ -5,7 +5,7 @@ import "strings"
 // Checks of digits. Arguments are ASCII digits without separators, unless a
 // check says otherwise.
 
-func luhn(d []byte) bool {
+func isLuhn(d []byte) bool {
 	sum, double := 0, false
 	for i := len(d) - 1; i >= 0; i-- {
 		v := int(d[i] - '0')
@@ -19,25 +19,25 @@ func luhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// weighted returns the sum of digits times weights.
-func weighted(d []byte, weights ...int) (sum int) {
+// weightedSum returns the sum of digits times weights.
+func weightedSum(d []byte, weights ...int) (sum int) {
 	for i, w := range weights {
 		sum += w * int(d[i]-'0')
 	}
 	return sum
 }
 
-func number(d []byte) (n int) {
+func parseNumber(d []byte) (n int) {
 	for _, b := range d {
 		n = n*10 + int(b-'0')
 	}
 	return n
 }
 
-func last(d []byte) int { return int(d[len(d)-1] - '0') }
+func lastDigit(d []byte) int { return int(d[len(d)-1] - '0') }
 
-// same reports whether all bytes are equal, as they are in what people make up.
-func same(d []byte) bool {
+// isUniform reports whether all bytes are equal, as they are in what people make up.
+func isUniform(d []byte) bool {
 	for _, b := range d {
 		if b != d[0] {
 			return false
@@ -46,8 +46,8 @@ func same(d []byte) bool {
 	return true
 }
 
-// different is the check of numbers that have none: what people make up is the same throughout.
-func different(d []byte) bool { return !same(d) }
+// hasDifferentDigits is the check of numbers that have none: what people make up is the same throughout.
+func hasDifferentDigits(d []byte) bool { return !isUniform(d) }
 
 // travelDigit checks the tenth character of the number of a travel document, ICAO 9303.
 func travelDigit(id []byte) bool {
@@ -58,11 +58,11 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// mod97 returns the remainder of a long number with letters counting from 10 to 35.
-func mod97(id []byte, rest int) int {
+// remainder97 returns the remainder of a long number with letters counting from 10 to 35.
+func remainder97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {
-		case digit(b):
+		case isDigitByte(b):
 			rest = (rest*10 + int(b-'0')) % 97
 		default:
 			rest = (rest*100 + int(b|0x20-'a') + 10) % 97
@@ -71,8 +71,8 @@ func mod97(id []byte, rest int) int {
 	return rest
 }
 
-// mod1110 is ISO 7064 MOD 11,10.
-func mod1110(d []byte) bool {
+// isMod1110 is ISO 7064 MOD 11,10.
+func isMod1110(d []byte) bool {
 	p := 10
 	for _, b := range d[:len(d)-1] {
 		s := (p + int(b-'0')) % 10
@@ -81,7 +81,7 @@ func mod1110(d []byte) bool {
 		}
 		p = s * 2 % 11
 	}
-	return (11-p)%10 == last(d)
+	return (11-p)%10 == lastDigit(d)
 }
 
 var (
@@ -89,7 +89,7 @@ var (
 	verhoeffP = [8]string{"0123456789", "1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258"}
 )
 
-func verhoeff(d []byte) bool {
+func isVerhoeff(d []byte) bool {
 	c := byte('0')
 	for i := range d {
 		c = verhoeffD[c-'0'][verhoeffP[i%8][d[len(d)-1-i]-'0']-'0']
@@ -97,18 +97,18 @@ func verhoeff(d []byte) bool {
 	return c == '0'
 }
 
-// date reports whether a day of a month exists in some year.
-func date(month, day int) bool {
+// isDate reports whether a day of a month exists in some year.
+func isDate(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) && (day < 30 || month != 2)
 }
 
-func year(y int) bool { return y >= 1900 && y <= 2035 }
+func isYear(y int) bool { return y >= 1900 && y <= 2035 }
 
-// yymmdd and ddmmyy look at six digits.
-func yymmdd(d []byte) bool { return date(number(d[2:4]), number(d[4:6])) }
-func ddmmyy(d []byte) bool { return date(number(d[2:4]), number(d[:2])) }
+// isYYMMDD and ddmmyy look at six digits.
+func isYYMMDD(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[4:6])) }
+func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[:2])) }
 
-func yyyymmdd(d []byte) bool { return year(number(d[:4])) && yymmdd(d[2:8]) }
+func isYYYYMMDD(d []byte) bool { return isYear(parseNumber(d[:4])) && isYYMMDD(d[2:8]) }
 
 // issuers are the numbers that payment cards begin with, and their lengths.
 var issuers = []struct {
@@ -141,18 +141,18 @@ var issuers = []struct {
 	{9792, 9792, 4, "\x10"},         // Troy
 }
 
-// card reports whether digits are a payment card's number.
-func card(d []byte) bool {
-	if len(d) < 12 || len(d) > 19 || same(d) {
+// isCard reports whether digits are a payment card's number.
+func isCard(d []byte) bool {
+	if len(d) < 12 || len(d) > 19 || isUniform(d) {
 		return false
 	}
 	for _, i := range issuers {
-		if p := number(d[:i.digits]); p < i.low || p > i.high {
+		if p := parseNumber(d[:i.digits]); p < i.low || p > i.high {
 			continue
 		}
 		for _, n := range []byte(i.lengths) {
 			if int(n) == len(d) {
-				return luhn(d)
+				return isLuhn(d)
 			}
 		}
 	}

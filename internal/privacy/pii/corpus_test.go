@@ -307,10 +307,10 @@ func (w *writer) write(template string) {
 
 // spans is what Replace would replace.
 func spans(s *Scanner, raw []byte) (found []Finding) {
-	w := &walker{s: s, known: &Gazetteer{}, escapes: true}
-	w.walk(plain(raw))
+	w := &documentWalker{s: s, known: &Gazetteer{}, escapes: true}
+	w.walkView(plainView(raw))
 	for _, c := range w.claims {
-		found = append(found, Finding{int(c.start), int(c.end), s.typ(c.kind)})
+		found = append(found, Finding{int(c.start), int(c.end), s.typeOf(c.kind)})
 	}
 	return found
 }

@@ -12,69 +12,69 @@ const monthNames = `january february march april may june july august september 
 	janeiro fevereiro março maio junho julho setembro outubro novembro dezembro januari februari maart mei augustus augusti maj marts desember
 	stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia`
 
-var months = sync.OnceValue(func() *lexicon[bool] {
-	l := &lexicon[bool]{}
+var months = sync.OnceValue(func() *phraseLexicon[bool] {
+	l := &phraseLexicon[bool]{}
 	for _, m := range strings.Fields(monthNames) {
-		l.add(m, true)
+		l.addPhrase(m, true)
 	}
 	return l
 })
 
 // dateAt returns the end of a date at i, 0 if there is none: in digits, or with the name of a month.
 func dateAt(text []byte, i int) int {
-	if digit(at(text, i)) {
-		var g groups
-		g.read(text, i, i)
+	if isDigitByte(byteAt(text, i)) {
+		var g digitGroups
+		g.readGroups(text, i, i)
 		if g.n >= 3 && g.sep[1] == g.sep[2] && g.birthLike() {
-			if end := g.end[2]; !alnum(at(text, end)) || at(text, end) == 'T' {
+			if end := g.end[2]; !isAlnumByte(byteAt(text, end)) || byteAt(text, end) == 'T' {
 				return end
 			}
 		}
 		if g.n >= 1 && g.len[0] <= 2 { // 4 July 1976, 4. Juli 1976, 4 de julio de 1976
-			j := blanks(text, skip(text, g.end[0], '.'), 1)
+			j := blanksEnd(text, skipByte(text, g.end[0], '.'), 1)
 			for _, ordinal := range []string{"st", "nd", "rd", "th", "er", "º"} {
 				if g.end[0]+len(ordinal) < len(text) && string(text[g.end[0]:g.end[0]+len(ordinal)]) == ordinal {
-					j = blanks(text, g.end[0]+len(ordinal), 1)
+					j = blanksEnd(text, g.end[0]+len(ordinal), 1)
 				}
 			}
-			j = blanks(text, joint(text, j), 1)
-			if m := month(text, j); m > j {
-				m = blanks(text, skip(text, skip(text, m, '.'), ','), 1)
-				return yearAt(text, blanks(text, joint(text, m), 1))
+			j = blanksEnd(text, jointEnd(text, j), 1)
+			if m := monthEnd(text, j); m > j {
+				m = blanksEnd(text, skipByte(text, skipByte(text, m, '.'), ','), 1)
+				return yearAt(text, blanksEnd(text, jointEnd(text, m), 1))
 			}
 		}
 		return 0
 	}
-	m := month(text, i) // July 4, 1976
+	m := monthEnd(text, i) // July 4, 1976
 	if m == i {
 		return 0
 	}
-	j := blanks(text, skip(text, m, '.'), 1)
-	end := span(text, j, isDigit)
+	j := blanksEnd(text, skipByte(text, m, '.'), 1)
+	end := spanEnd(text, j, isDigit)
 	if end == j || end-j > 2 {
 		return 0
 	}
-	if s := span(text, end, isLower); s-end == 2 {
+	if s := spanEnd(text, end, isLower); s-end == 2 {
 		end = s
 	}
-	return yearAt(text, blanks(text, skip(text, end, ','), 1))
+	return yearAt(text, blanksEnd(text, skipByte(text, end, ','), 1))
 }
 
 // birthLike reports whether three runs are year, month and day in some order.
-func (g *groups) birthLike() bool {
+func (g *digitGroups) birthLike() bool {
 	d := g.digits[:]
 	a, b := int(g.len[0]), int(g.len[1])
 	switch c := int(g.len[2]); {
 	case a == 4 && b <= 2 && c <= 2:
-		return year(number(d[:4])) && date(number(d[4:4+b]), number(d[4+b:4+b+c]))
+		return isYear(parseNumber(d[:4])) && isDate(parseNumber(d[4:4+b]), parseNumber(d[4+b:4+b+c]))
 	case a <= 2 && b <= 2 && (c == 4 || c == 2):
-		x, y := number(d[:a]), number(d[a:a+b])
-		return (date(x, y) || date(y, x)) && (c == 2 || year(number(d[a+b:a+b+4])))
+		x, y := parseNumber(d[:a]), parseNumber(d[a:a+b])
+		return (isDate(x, y) || isDate(y, x)) && (c == 2 || isYear(parseNumber(d[a+b:a+b+4])))
 	}
 	return false
 }
 
-func joint(text []byte, i int) int {
+func jointEnd(text []byte, i int) int {
 	for _, w := range []string{"de ", "of "} {
 		if i+len(w) < len(text) && string(text[i:i+len(w)]) == w {
 			return i + len(w)
@@ -83,11 +83,11 @@ func joint(text []byte, i int) int {
 	return i
 }
 
-// month returns the end of the name of a month at i, else i.
-func month(text []byte, i int) int {
-	h := wordHash(text, i, span(text, i, isAlnum))
-	if l := months(); l.begins(h) {
-		if _, end := l.longest(text, i, h); end > 0 {
+// monthEnd returns the end of the name of a month at i, else i.
+func monthEnd(text []byte, i int) int {
+	h := wordHash(text, i, spanEnd(text, i, isAlnum))
+	if l := months(); l.mayBegin(h) {
+		if _, end := l.longestMatch(text, i, h); end > 0 {
 			return end
 		}
 	}
@@ -95,8 +95,8 @@ func month(text []byte, i int) int {
 }
 
 func yearAt(text []byte, i int) int {
-	end := span(text, i, isDigit)
-	if end-i != 4 || !year(number(text[i:end])) || alnum(at(text, end)) {
+	end := spanEnd(text, i, isDigit)
+	if end-i != 4 || !isYear(parseNumber(text[i:end])) || isAlnumByte(byteAt(text, end)) {
 		return 0
 	}
 	return end
@@ -112,11 +112,11 @@ func birthDate(text []byte, i int) (start, end int) {
 			if end := dateAt(text, i); end > 0 {
 				return i, end
 			}
-			if digit(b) {
+			if isDigitByte(b) {
 				return 0, 0
 			}
-			i, words = span(text, i, isAlnum), words+1
-		case b == '\n' || b == '.' && at(text, i+1) == ' ' && at(text, i+2) != 0 && words > 1:
+			i, words = spanEnd(text, i, isAlnum), words+1
+		case b == '\n' || b == '.' && byteAt(text, i+1) == ' ' && byteAt(text, i+2) != 0 && words > 1:
 			return 0, 0
 		default:
 			i++

@@ -2,35 +2,35 @@ package pii
 
 import "bytes"
 
-// email looks at the @ at i. The local part may have letters beyond ASCII; where
+// findEmail looks at the @ at i. The local part may have letters beyond ASCII; where
 // a script without blanks runs into it, it begins with ASCII.
-func (sc *scan) email(i int) int {
+func (sc *textScan) findEmail(i int) int {
 	text := sc.text
-	start := localPart(text, i, sc.solid())
+	start := localPart(text, i, sc.lastSolidEnd())
 	if start == i {
 		return 0
 	}
-	end := domain(text, i+1)
+	end := domainEnd(text, i+1)
 	if end == 0 || technicalAddress(text, start, i, end) {
 		return 0
 	}
 	if sc.s.off[Email] {
 		return 0
 	}
-	sc.withdraw(start)
+	sc.withdrawNames(start)
 	sc.displayName(start)
-	return sc.found(start, end, Email)
+	return sc.addFinding(start, end, Email)
 }
 
 // endsInName reports whether the last finding is a name that is remembered, and may turn out
 // to be a part of an address.
-func (sc *scan) endsInName() bool {
+func (sc *textScan) endsInName() bool {
 	n := len(sc.out)
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
 }
 
-// solid returns where the last finding ended that is more than a name.
-func (sc *scan) solid() int {
+// lastSolidEnd returns where the last finding ended that is more than a name.
+func (sc *textScan) lastSolidEnd() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {
 			return sc.out[n-1].End
@@ -39,8 +39,8 @@ func (sc *scan) solid() int {
 	return 0
 }
 
-// withdraw takes back the names from start on.
-func (sc *scan) withdraw(start int) {
+// withdrawNames takes back the names from start on.
+func (sc *textScan) withdrawNames(start int) {
 	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
 		sc.out = sc.out[:len(sc.out)-1]
 		sc.done = 0
@@ -65,7 +65,7 @@ func localPart(text []byte, i, low int) int {
 	for start < i && (class[text[start]]&isAlnum == 0 && text[start] != '_' && text[start] != '+' || text[start] >= 0x80 && text[start] < 0xC0) {
 		start++
 	}
-	if b := at(text, i-1); b == '.' {
+	if b := byteAt(text, i-1); b == '.' {
 		return i
 	}
 	return start
@@ -79,13 +79,13 @@ func wideRune(text []byte, i int) bool {
 	return i >= 0 && text[i] >= 0xE3
 }
 
-// domain returns the end of a name with dots that begins at i, 0 if there is none.
-func domain(text []byte, i int) int {
+// domainEnd returns the end of a name with dots that begins at i, 0 if there is none.
+func domainEnd(text []byte, i int) int {
 	start, label, dots, end := i, i, 0, 0
 	for ; i < len(text) && i-start < 254; i++ {
 		b := text[i]
 		switch {
-		case b == 0xE3 && at(text, i+1) == 0x80: // punctuation of Chinese and Japanese
+		case b == 0xE3 && byteAt(text, i+1) == 0x80: // punctuation of Chinese and Japanese
 		case b == '.':
 			if i == label || text[i-1] == '-' {
 				return end
@@ -142,7 +142,7 @@ func topLevel(label []byte) bool {
 
 // technicalAddress knows what has the shape of an address and belongs to nobody.
 func technicalAddress(text []byte, start, at_, end int) bool {
-	if at(text, start-1) == ':' || at(text, start-1) == '/' || at(text, start-1) == '%' { // the user of a URL
+	if byteAt(text, start-1) == ':' || byteAt(text, start-1) == '/' || byteAt(text, start-1) == '%' { // the user of a URL
 		i := start
 		for i > 0 && i > start-64 && class[text[i-1]]&isSpace == 0 && text[i-1] != '/' {
 			i--
@@ -152,6 +152,6 @@ func technicalAddress(text []byte, start, at_, end int) bool {
 		}
 	}
 	local := string(text[start:at_])
-	next := at(text, end)
+	next := byteAt(text, end)
 	return (local == "git" || local == "hg" || local == "svn" || local == "org") && (next == ':' || next == '/')
 }

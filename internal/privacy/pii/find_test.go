@@ -55,7 +55,7 @@ func TestPublishedExamples(t *testing.T) {
 		for _, frame := range []string{"%s", "see %s.", "%s, and so on", "\"%s\"", "(%s)", "x\n%s\ny"} {
 			text := fmt.Sprintf(frame, p.words+p.text)
 			want := strings.Index(text, p.text)
-			found := s.Text(nil, []byte(text))
+			found := s.FindText(nil, []byte(text))
 			if len(found) != 1 || found[0] != (Finding{want, want + len(p.text), p.typ}) {
 				t.Errorf("%q: found %v, want %s at %d-%d", text, show(text, found), p.typ, want, want+len(p.text))
 				break
@@ -90,7 +90,7 @@ func TestNearMisses(t *testing.T) {
 		"Dear all, thanks", "Hi there", "Best regards", "The Inc", "File As AS", "Contact Support", "Hello World", "Hello Gopher!", "in San Francisco today", "in Las Vegas, NV, on", "0 0 0-1.41.996.996 0 0 0", "cachedAt + 31536000000", "password: opts.password || x", "nextPageToken: \"CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA\"", "pageToken=CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA", "cancelToken = source17.token.of.the9.request", "publicKey: \"CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA\"", "userPassword = form.value.password", "[\"token\", \"a-column-of-the-table-2\"]", "loginToken := os.Getenv(\"X1\")", "const token = fs6.readFileSync(x)", "PASSWORD: 0x02,", "section 19.6.1.2 says", "// 7.6.3.1", "MA 02110-1301", "JIS X 0201-1976", "Max-Age", "http://user:password@dummy.faketld/", "https://${token}@github.com/x", "BufferPool BufferPool", "Main Street", "Wall Street 2008 crisis was", "Section 12 Close", "the gateway 12", "Los Angeles Times reported", "The Dataset Viewer said", "Dear Customer,", "New York", "South Street",
 		"0012345678", "000000000000", "+12", "+123456", "00:00", "2,5551234567", "#2125550123",
 	} {
-		if found := s.Text(nil, []byte(text)); len(found) > 0 {
+		if found := s.FindText(nil, []byte(text)); len(found) > 0 {
 			t.Errorf("%q: found %v", text, show(text, found))
 		}
 	}
@@ -112,7 +112,7 @@ func TestSecrets(t *testing.T) {
 		for _, frame := range []string{"%s", "use %s now", "KEY=%s\n", "\"%s\","} {
 			text := fmt.Sprintf(frame, secret)
 			at := strings.Index(text, secret)
-			if found := s.Text(nil, []byte(text)); len(found) != 1 || found[0] != (Finding{at, at + len(secret), Secret}) {
+			if found := s.FindText(nil, []byte(text)); len(found) != 1 || found[0] != (Finding{at, at + len(secret), Secret}) {
 				t.Errorf("%s in %q: found %v", name, frame, show(text, found))
 			}
 		}
@@ -126,7 +126,7 @@ func TestSecrets(t *testing.T) {
 			secret = "joe:" + secret
 		}
 		at := strings.Index(text, secret)
-		if found := s.Text(nil, []byte(text)); len(found) != 1 || found[0] != (Finding{at, at + len(secret), Secret}) {
+		if found := s.FindText(nil, []byte(text)); len(found) != 1 || found[0] != (Finding{at, at + len(secret), Secret}) {
 			t.Errorf("%q: found %v", text, show(text, found))
 		}
 	}
@@ -168,13 +168,13 @@ func TestOneDigitChanged(t *testing.T) {
 		}
 		changed, found := 0, 0
 		for i, b := range []byte(p.text) {
-			if !digit(b) {
+			if !isDigitByte(b) {
 				continue
 			}
 			text := []byte(p.words + p.text)
 			text[len(p.words)+i] = '0' + (b-'0'+1)%10
 			changed++
-			found += len(s.Text(nil, text))
+			found += len(s.FindText(nil, text))
 		}
 		if found*3 > changed {
 			t.Errorf("%s: %d of %d changes are found", p.text, found, changed)
@@ -212,8 +212,8 @@ func TestMintedValues(t *testing.T) {
 // A name that is remembered, in whatever case, does not tear an address apart.
 func TestNamesInsideAddresses(t *testing.T) {
 	g := &Gazetteer{}
-	g.Exact(Name, "Ingrid")
-	g.Exact(Name, "Ola Holm")
+	g.AddExact(Name, "Ingrid")
+	g.AddExact(Name, "Ola Holm")
 	for text, want := range map[string]string{
 		"write to ingrid.holm@corp.example or ingrid": "email ingrid.holm@corp.example|name ingrid",
 		"ingrid@corp.example":                         "email ingrid@corp.example", "INGRID-holm@corp.example!": "email INGRID-holm@corp.example",

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// shape represents the form of values of a further type.
-type shape struct {
+// customShape represents the form of values of a further type.
+type customShape struct {
 	typ  Type
 	form *regexp.Regexp
 }
 
-// further reports whether a type is one of Options.Types.
-func (s *Scanner) further(t Type) bool { return slices.Contains(s.types[len(Types()):], t) }
+// isCustomType reports whether a type is one of Options.Types.
+func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len(AllTypes()):], t) }
 
-// shaped adds what has the form of a further type to the findings of a text, which begin
+// findCustom adds what has the form of a further type to the findings of a text, which begin
 // at first of dst. It is stronger than what it overlaps, text in the shape of a token
 // aside.
-func (s *Scanner) shaped(dst []Finding, first int, text []byte) []Finding {
+func (s *Scanner) findCustom(dst []Finding, first int, text []byte) []Finding {
 	var found []Finding
 	for _, sh := range s.shapes {
 		if s.off[sh.typ] {
@@ -33,14 +33,14 @@ func (s *Scanner) shaped(dst []Finding, first int, text []byte) []Finding {
 	}
 	tokens := slices.DeleteFunc(slices.Clone(dst[first:]), func(f Finding) bool { return f.Type != "" })
 	others := slices.DeleteFunc(dst[first:], func(f Finding) bool { return f.Type == "" })
-	kept := apart(tokens, found)
-	kept = apart(kept, others)
+	kept := appendDisjoint(tokens, found)
+	kept = appendDisjoint(kept, others)
 	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
 	return append(dst[:first], kept...)
 }
 
-// apart appends those of more that are not empty and overlap nothing that is kept.
-func apart(kept, more []Finding) []Finding {
+// appendDisjoint appends those of more that are not empty and overlap nothing that is kept.
+func appendDisjoint(kept, more []Finding) []Finding {
 	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
 	from, end, out := 0, 0, slices.Clone(kept)
 	slices.SortFunc(more, func(a, b Finding) int {

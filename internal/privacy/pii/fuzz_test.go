@@ -14,7 +14,7 @@ var builtin = New(Options{})
 
 // restore puts back what tokens stand for, byte for byte.
 func (v *tokens) restore(text []byte) []byte {
-	for _, f := range reversed(builtin.Tokens(nil, text)) {
+	for _, f := range reversed(builtin.FindTokens(nil, text)) {
 		x, ok := v.raw[string(text[f.Start:f.End])]
 		if !ok {
 			continue
@@ -80,7 +80,7 @@ func FuzzText(f *testing.F) {
 	s := New(Options{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		end := 0
-		for _, x := range s.Text(nil, text) {
+		for _, x := range s.FindText(nil, text) {
 			if x.Start < end || x.End <= x.Start || x.End > len(text) || x.Type == "" {
 				t.Fatalf("%v in %d bytes, behind %d", x, len(text), end)
 			}
@@ -171,7 +171,7 @@ func TestLockFilesAreClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range s.Text(nil, raw) {
+	for _, f := range s.FindText(nil, raw) {
 		t.Errorf("go.sum: %s %q", f.Type, raw[f.Start:f.End])
 	}
 	t.Logf("%d bytes", total+len(raw))

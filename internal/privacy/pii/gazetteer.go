@@ -43,23 +43,23 @@ type Gazetteer struct {
 // a name. What comes later is not found again in free text.
 const maxKnown = 1 << 17
 
-// some reports whether anything was given.
-func (g *Gazetteer) some() bool { return g.added+g.exact > 0 }
+// hasEntries reports whether anything was given.
+func (g *Gazetteer) hasEntries() bool { return g.added+g.exact > 0 }
 
-// hash returns that of a value. Values are told from each other by it, and nobody can foresee it.
-func (g *Gazetteer) hash(value string) uint64 {
+// hashValue returns that of a value. Values are told from each other by it, and nobody can foresee it.
+func (g *Gazetteer) hashValue(value string) uint64 {
 	if g.seed == (maphash.Seed{}) {
 		g.seed = maphash.MakeSeed()
 	}
 	return maphash.String(g.seed, value)
 }
 
-// has reports whether Add has taken a value.
-func (g *Gazetteer) has(value []byte) bool {
-	return g.some() && g.saw(maphash.Bytes(g.seed, value))
+// hasValue reports whether Add has taken a value.
+func (g *Gazetteer) hasValue(value []byte) bool {
+	return g.hasEntries() && g.hasHash(maphash.Bytes(g.seed, value))
 }
 
-func (g *Gazetteer) saw(h uint64) bool {
+func (g *Gazetteer) hasHash(h uint64) bool {
 	return g.seen.Find(h, func(rest uint32) bool { return rest == restOf(h) }) != 0
 }
 
@@ -67,7 +67,7 @@ func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
 // isNew reports whether a hash was not seen before. It is then.
 func (g *Gazetteer) isNew(h uint64) bool {
-	if g.saw(h) {
+	if g.hasHash(h) {
 		return false
 	}
 	g.seen.Insert(h, restOf(h))
@@ -79,43 +79,43 @@ func (g *Gazetteer) isNew(h uint64) bool {
 func (g *Gazetteer) Add(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.add(t, value)
+	g.addValue(t, value)
 }
 
-func (g *Gazetteer) add(t Type, value string) {
-	if len(value) < 3 || len(value) > 100 || g.added >= maxKnown || !g.isNew(g.hash(value)) {
+func (g *Gazetteer) addValue(t Type, value string) {
+	if len(value) < 3 || len(value) > 100 || g.added >= maxKnown || !g.isNew(g.hashValue(value)) {
 		return
 	}
 	g.added++
 	words := strings.Fields(value)
-	if len(words) == 0 || !alnum(value[0]) {
+	if len(words) == 0 || !isAlnumByte(value[0]) {
 		return
 	}
-	if len(words) == 1 && !telling(value) {
+	if len(words) == 1 && !isDistinctive(value) {
 		return
 	}
-	g.put(lower(strings.Join(words, " ")), t, single(words))
-	if last := words[len(words)-1]; t == Name && len(words) > 1 && telling(last) && g.isNew(g.hash(last)) {
+	g.putValue(foldCase(strings.Join(words, " ")), t, singleWord(words))
+	if last := words[len(words)-1]; t == Name && len(words) > 1 && isDistinctive(last) && g.isNew(g.hashValue(last)) {
 		g.added++
-		g.put(lower(last), t, last)
+		g.putValue(foldCase(last), t, last)
 	}
 }
 
-func single(words []string) string {
+func singleWord(words []string) string {
 	if len(words) == 1 {
 		return words[0]
 	}
 	return ""
 }
 
-// lower folds as lexicons compare.
-func lower(s string) string {
+// foldCase folds as lexicons compare.
+func foldCase(s string) string {
 	var room [64]byte
-	return string(lowered(room[:0], []byte(s)))
+	return string(appendFolded(room[:0], []byte(s)))
 }
 
-// lowered appends what lower makes of s to dst, which is empty.
-func lowered(dst, s []byte) []byte {
+// appendFolded appends what lower makes of s to dst, which is empty.
+func appendFolded(dst, s []byte) []byte {
 	b := append(dst, s...)
 	for i, c := range b {
 		switch {
@@ -128,65 +128,65 @@ func lowered(dst, s []byte) []byte {
 	return b
 }
 
-// Exact remembers a value that is to be found wherever it stands by itself, in any case
+// AddExact remembers a value that is to be found wherever it stands by itself, in any case
 // of its letters, however common it looks; of a person's name the family name too, unless
 // that is common. It has at least four bytes.
-func (g *Gazetteer) Exact(t Type, value string) {
+func (g *Gazetteer) AddExact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(value) < 4 || len(value) > 200 || g.full() {
+	if len(value) < 4 || len(value) > 200 || g.isFull() {
 		return
 	}
-	if !g.isNew(^g.hash(value)) { // Add has seen the hash itself
+	if !g.isNew(^g.hashValue(value)) { // Add has seen the hash itself
 		return
 	}
 	g.exact++
 	words := strings.Join(strings.Fields(value), " ")
-	if words == "" || !alnum(words[0]) {
+	if words == "" || !isAlnumByte(words[0]) {
 		return
 	}
-	g.digits = g.digits || digit(words[0])
-	g.put(lower(words), t, "")
-	if all := strings.Fields(words); t == Name && len(all) > 1 && telling(all[len(all)-1]) {
-		g.put(lower(all[len(all)-1]), t, "")
+	g.digits = g.digits || isDigitByte(words[0])
+	g.putValue(foldCase(words), t, "")
+	if all := strings.Fields(words); t == Name && len(all) > 1 && isDistinctive(all[len(all)-1]) {
+		g.putValue(foldCase(all[len(all)-1]), t, "")
 	}
 }
 
-// Knows reports whether Exact would change nothing, as the value was given to it before or
+// HasExact reports whether Exact would change nothing, as the value was given to it before or
 // there is no room.
-func (g *Gazetteer) Knows(value string) bool {
+func (g *Gazetteer) HasExact(value string) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.some() && (g.saw(^maphash.String(g.seed, value)) || g.full())
+	return g.hasEntries() && (g.hasHash(^maphash.String(g.seed, value)) || g.isFull())
 }
 
-// Full reports whether there is no room for more.
-func (g *Gazetteer) Full() bool {
+// IsFull reports whether there is no room for more.
+func (g *Gazetteer) IsFull() bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.full()
+	return g.isFull()
 }
 
-func (g *Gazetteer) full() bool { return g.added >= maxKnown || g.exact >= maxKnown }
+func (g *Gazetteer) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
-// telling reports whether a single word may be looked for by itself: it begins with a capital, has no digits, and is
+// isDistinctive reports whether a single word may be looked for by itself: it begins with a capital, has no digits, and is
 // no common word.
-func telling(w string) bool {
-	if utf8.RuneCountInString(w) < 4 || !capitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
+func isDistinctive(w string) bool {
+	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
 		return false
 	}
 	text := []byte(w)
 	h := wordHash(text, 0, len(text))
-	if words, end := vouchers().longest(text, 0, h); end > 0 && words != 0 {
+	if words, end := vouchers().longestMatch(text, 0, h); end > 0 && words != 0 {
 		return false
 	}
-	role, end := people().longest(text, 0, h)
-	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !common(w)
+	role, end := people().longestMatch(text, 0, h)
+	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !isCommonWord(w)
 }
 
-// common words are family names and companies too. Alone they tell nothing.
-func common(w string) bool {
-	return bytes.Contains([]byte(commonWords), []byte(" "+lower(w)+" "))
+// isCommonWord words are family names and companies too. Alone they tell nothing.
+func isCommonWord(w string) bool {
+	return bytes.Contains([]byte(commonWords), []byte(" "+foldCase(w)+" "))
 }
 
 const commonWords = " long young green brown black white king page may june april grace hope rose will mark bill rich frank dean chase cook baker price stone wood woods field fields bush banks brooks rivers lane park parks " +
@@ -197,18 +197,18 @@ const commonWords = " long young green brown black white king page may june apri
 // maxAlike bounds the values that differ in nothing but their separators.
 const maxAlike = 16
 
-// put adds a value in lower case. One that is exact is found in that spelling only.
-func (g *Gazetteer) put(words string, t Type, exact string) {
+// putValue adds a value in lower case. One that is exact is found in that spelling only.
+func (g *Gazetteer) putValue(words string, t Type, exact string) {
 	typ := slices.Index(g.types, t)
 	if typ < 0 {
 		typ, g.types = len(g.types), append(g.types, t)
 	}
 	var room [256]byte
-	spelling := folded(room[:0], []byte(words))
+	spelling := appendNormalized(room[:0], []byte(words))
 	key := maphash.Bytes(g.seed, spelling)
 	n, last := 0, uint32(0)
-	for at := g.place(key, spelling); at != 0; n++ {
-		next, k := g.at(at)
+	for at := g.findPlace(key, spelling); at != 0; n++ {
+		next, k := g.entryAt(at)
 		if k.typ == t && string(k.words) == words && string(k.exact) == exact {
 			return
 		}
@@ -217,20 +217,20 @@ func (g *Gazetteer) put(words string, t Type, exact string) {
 	if n >= maxAlike || typ > 255 {
 		return
 	}
-	place := g.write(byte(typ), words, exact)
+	place := g.writeEntry(byte(typ), words, exact)
 	if last == 0 {
 		g.values.Insert(key, place)
 	} else {
-		binary.LittleEndian.PutUint32(g.entry(last), place)
+		binary.LittleEndian.PutUint32(g.entryText(last), place)
 	}
-	g.begin(words)
+	g.indexFirstWord(words)
 }
 
 // pageBits is of how many bytes a page of text has.
 const pageBits = 16
 
-// write appends a value to text, and returns where it is.
-func (g *Gazetteer) write(typ byte, words, exact string) uint32 {
+// writeEntry appends a value to text, and returns where it is.
+func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 	times := byte(1)
 	if exact != "" {
 		times = 2
@@ -249,18 +249,18 @@ func (g *Gazetteer) write(typ byte, words, exact string) uint32 {
 	return place
 }
 
-// place returns that of the first value of a spelling, which has a hash; 0 if there is none.
-func (g *Gazetteer) place(h uint64, spelling []byte) uint32 {
+// findPlace returns that of the first value of a spelling, which has a hash; 0 if there is none.
+func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
 	return g.values.Find(h, func(place uint32) bool {
 		var room [256]byte
-		_, k := g.at(place)
-		return bytes.Equal(folded(room[:0], k.words), spelling)
+		_, k := g.entryAt(place)
+		return bytes.Equal(appendNormalized(room[:0], k.words), spelling)
 	})
 }
 
-// begin has a value looked for where its first word is.
-func (g *Gazetteer) begin(words string) {
-	h := wordHash([]byte(words), 0, span([]byte(words), 0, isAlnum))
+// indexFirstWord has a value looked for where its first word is.
+func (g *Gazetteer) indexFirstWord(words string) {
+	h := wordHash([]byte(words), 0, spanEnd([]byte(words), 0, isAlnum))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
 	n, was := uint8(len(words)), g.lengthsOf(h)
 	switch {
@@ -283,53 +283,53 @@ func (g *Gazetteer) lengthsOf(h uint64) uint32 {
 	return g.lengths.Find(h, func(uint32) bool { return true })
 }
 
-// known describes what a gazetteer knows of a value.
-type known struct {
+// knownValue describes what a gazetteer knows of a value.
+type knownValue struct {
 	typ          Type
 	words, exact []byte // exact is empty unless it is found in this spelling only
 }
 
-// at returns the value at a place in text, and where the next one is.
-func (g *Gazetteer) at(place uint32) (next uint32, k known) {
-	t := g.entry(place)
+// entryAt returns the value at a place in text, and where the next one is.
+func (g *Gazetteer) entryAt(place uint32) (next uint32, k knownValue) {
+	t := g.entryText(place)
 	n := int(t[6])
-	k = known{typ: g.types[t[4]], words: t[7 : 7+n]}
+	k = knownValue{typ: g.types[t[4]], words: t[7 : 7+n]}
 	if t[5] == 2 {
 		k.exact = t[7+n : 7+2*n]
 	}
 	return binary.LittleEndian.Uint32(t), k
 }
 
-func (g *Gazetteer) entry(place uint32) []byte {
+func (g *Gazetteer) entryText(place uint32) []byte {
 	return g.text[place>>pageBits][place&(1<<pageBits-1):]
 }
 
-// begins reports whether a value may begin with a word of this hash.
-func (g *Gazetteer) begins(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
+// mayBegin reports whether a value may begin with a word of this hash.
+func (g *Gazetteer) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longest returns the type of the longest value that begins at a word, and its end.
-func (g *Gazetteer) longest(text []byte, start int, h uint64) (t Type, end int) {
+// longestMatch returns the type of the longest value that begins at a word, and its end.
+func (g *Gazetteer) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
 	n := g.lengthsOf(h)
 	if n < 256 {
-		return g.alike(text, start, int(n))
+		return g.typeOfSpelling(text, start, int(n))
 	}
 	for _, n := range g.several[n-256] {
-		if t, end := g.alike(text, start, int(n)); end > 0 {
+		if t, end := g.typeOfSpelling(text, start, int(n)); end > 0 {
 			return t, end
 		}
 	}
 	return "", 0
 }
 
-// alike returns the type of a value of n bytes that is at start, and its end.
-func (g *Gazetteer) alike(text []byte, start, n int) (t Type, end int) {
-	if end := start + n; n == 0 || end > len(text) || class[at(text, end)]&isAlnum != 0 && text[end] < 0x80 {
+// typeOfSpelling returns the type of a value of n bytes that is at start, and its end.
+func (g *Gazetteer) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
+	if end := start + n; n == 0 || end > len(text) || class[byteAt(text, end)]&isAlnum != 0 && text[end] < 0x80 {
 		return "", 0
 	}
 	var room [256]byte
-	spelling := folded(room[:0], text[start:start+n])
-	for place := g.place(maphash.Bytes(g.seed, spelling), spelling); place != 0; {
-		next, k := g.at(place)
+	spelling := appendNormalized(room[:0], text[start:start+n])
+	for place := g.findPlace(maphash.Bytes(g.seed, spelling), spelling); place != 0; {
+		next, k := g.entryAt(place)
 		if n := phraseEnd(text, start, k.words); n > 0 && (len(k.exact) == 0 || bytes.Equal(text[start:n], k.exact)) {
 			return k.typ, n
 		}
@@ -338,9 +338,9 @@ func (g *Gazetteer) alike(text []byte, start, n int) (t Type, end int) {
 	return "", 0
 }
 
-// folded appends s in lower case, with blanks for what phrases take for one.
-func folded(dst, s []byte) []byte {
-	b := lowered(dst, s)
+// appendNormalized appends s in lower case, with blanks for what phrases take for one.
+func appendNormalized(dst, s []byte) []byte {
+	b := appendFolded(dst, s)
 	for i, c := range b {
 		if c == '-' || c == '_' || c == '\'' || c == '.' {
 			b[i] = ' '

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// rule represents one kind of number that a state or a bank gives to people.
-type rule struct {
+// idRule represents one kind of number that a state or a bank gives to people.
+type idRule struct {
 	name string
 	typ  Type
 	// forms are spellings, between blanks: d is a digit, A a capital, a any
@@ -20,29 +20,29 @@ type rule struct {
 	valid func(id []byte) bool
 }
 
-// form represents a spelling of a rule, compiled.
-type form struct {
+// idForm represents a spelling of a rule, compiled.
+type idForm struct {
 	pattern string
 	alone   bool
 	spaced  bool
 	next    byte // behind the first run, 0 if the form ends there
 	words   uint64
-	rule    *rule
+	rule    *idRule
 }
 
-// forms finds spellings by the length and sort of the first run of letters and digits, and by
+// formIndex finds spellings by the length and sort of the first run of letters and digits, and by
 // what stands behind it.
-type forms struct {
+type formIndex struct {
 	digits, mixed, capitals [24][seps]formList
 }
 
 // formList represents forms in the order in which they are tried.
 type formList struct {
-	all, alone []form
+	all, alone []idForm
 	words      uint64 // that vouch for any of all
 }
 
-func (l *formList) add(f form) {
+func (l *formList) addForm(f idForm) {
 	l.all = append(l.all, f)
 	if f.alone {
 		l.alone = append(l.alone, f)
@@ -64,28 +64,28 @@ var sepOf = func() (of [256]uint8) {
 	return of
 }()
 
-var idForms = sync.OnceValue(func() *forms {
-	fs := &forms{}
-	for _, list := range [][]rule{europe(), balkans(), america(), asia(), papers()} {
+var idForms = sync.OnceValue(func() *formIndex {
+	fs := &formIndex{}
+	for _, list := range [][]idRule{europeanRules(), balkanRules(), americanRules(), asianRules(), paperRules()} {
 		for i := range list {
-			fs.add(&list[i])
+			fs.addRule(&list[i])
 		}
 	}
 	return fs
 })
 
-func (fs *forms) add(r *rule) {
+func (fs *formIndex) addRule(r *idRule) {
 	var words uint64
 	for _, w := range strings.Fields(r.words) {
-		words |= vouchers().kind(w)
+		words |= vouchers().kindBit(w)
 	}
 	for _, p := range strings.Fields(r.forms) {
-		f := form{rule: r, words: words}
+		f := idForm{rule: r, words: words}
 		p, f.alone = strings.CutPrefix(p, "!")
 		f.pattern, f.spaced = strings.ReplaceAll(p, "_", " "), strings.HasPrefix(p, "dddd_")
 		lead, sort := 0, uint8(0)
-		for ; lead < len(p) && (p[lead] == 'd' || p[lead] == 'A' || p[lead] == 'a' || p[lead] == 'x' || alnum(p[lead])); lead++ {
-			if p[lead] == 'd' || digit(p[lead]) {
+		for ; lead < len(p) && (p[lead] == 'd' || p[lead] == 'A' || p[lead] == 'a' || p[lead] == 'x' || isAlnumByte(p[lead])); lead++ {
+			if p[lead] == 'd' || isDigitByte(p[lead]) {
 				sort |= isDigit
 			} else {
 				sort |= isUpper
@@ -94,33 +94,33 @@ func (fs *forms) add(r *rule) {
 				sort |= isDigit
 			}
 		}
-		f.next = at([]byte(f.pattern), lead)
+		f.next = byteAt([]byte(f.pattern), lead)
 		switch sort {
 		case isDigit:
-			put(&fs.digits[lead], f)
+			putForm(&fs.digits[lead], f)
 		case isUpper:
-			put(&fs.capitals[lead], f)
+			putForm(&fs.capitals[lead], f)
 		default:
-			put(&fs.mixed[lead], f)
+			putForm(&fs.mixed[lead], f)
 		}
 		if strings.ContainsRune(p[:lead], 'x') { // x may be all digits
-			put(&fs.digits[lead], f)
+			putForm(&fs.digits[lead], f)
 		}
 	}
 }
 
-// put adds a form where it may be met: one that ends with its first run before anything.
-func put(lists *[seps]formList, f form) {
+// putForm adds a form where it may be met: one that ends with its first run before anything.
+func putForm(lists *[seps]formList, f idForm) {
 	for sep := range lists {
 		if f.next == 0 || int(sepOf[f.next]) == sep {
-			lists[sep].add(f)
+			lists[sep].addForm(f)
 		}
 	}
 }
 
-// match writes the letters and digits of text at start into id, unless that is
+// matchAt writes the letters and digits of text at start into id, unless that is
 // nil, and returns the end, 0 if the form does not fit, and their number.
-func (f *form) match(text []byte, start int, id *[32]byte) (end, n int) {
+func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {
 		return 0, 0
 	}
@@ -155,15 +155,15 @@ func (f *form) match(text []byte, start int, id *[32]byte) (end, n int) {
 	return start + len(f.pattern), n
 }
 
-// closed reports whether nothing that would belong to an id stands at either side.
-func closed(text []byte, start, end int) bool {
-	b, a := at(text, start-1), at(text, end)
+// isClosed reports whether nothing that would belong to an id stands at either side.
+func isClosed(text []byte, start, end int) bool {
+	b, a := byteAt(text, start-1), byteAt(text, end)
 	switch {
-	case alnum(b), b == '_', alnum(a), a == '_':
+	case isAlnumByte(b), b == '_', isAlnumByte(a), a == '_':
 		return false
-	case (b == '.' || b == '-' || b == '/' || b == ':' || b == '+' || b == ',') && digit(at(text, start-2)):
+	case (b == '.' || b == '-' || b == '/' || b == ':' || b == '+' || b == ',') && isDigitByte(byteAt(text, start-2)):
 		return false
-	case (a == '.' || a == '-' || a == '/' || a == ':' || a == ',') && digit(at(text, end+1)):
+	case (a == '.' || a == '-' || a == '/' || a == ':' || a == ',') && isDigitByte(byteAt(text, end+1)):
 		return false
 	case b == '$' || a == '%':
 		return false

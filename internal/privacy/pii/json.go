@@ -11,63 +11,63 @@ const (
 	maxInside = 4   // of JSON in strings of JSON
 )
 
-type sort uint8
+type nodeSort uint8
 
 const (
-	stringNode sort = iota
+	stringNode nodeSort = iota
 	numberNode
 	keyNode
 	textNode // not JSON
 )
 
-// node represents a piece of the document that may hold something personal.
-type node struct {
+// docNode represents a piece of the document that may hold something personal.
+type docNode struct {
 	start, end  int32 // without quotes
 	path        int32
 	object      int32 // around it, in doc.objects; -1 for none
-	sort        sort
+	sort        nodeSort
 	escaped     bool
 	told        bool  // it tells a name
 	first, last int32 // what was found in it, in walker.found; before, where the name stands
 }
 
-// path represents a place in the document, with the indexes of arrays left out: all values of a column have one.
-type path struct {
+// docPath represents a place in the document, with the indexes of arrays left out: all values of a column have one.
+type docPath struct {
 	parent int32
 	key    int32 // in doc.keys, -1 for the elements of an array
 	next   int32 // the path of the key that last came behind this one
-	meaning
+	valueMeaning
 	values, mails, phones int32
 	objects, people       int32
 }
 
-type object struct {
+type docObject struct {
 	path   int32
 	people bool
 	street bool
 }
 
-// doc represents a document taken apart.
-type doc struct {
+// jsonDoc represents a document taken apart.
+type jsonDoc struct {
 	s       *Scanner
-	view    view
-	nodes   []node
-	paths   []path
-	objects []object
+	view    textView
+	nodes   []docNode
+	paths   []docPath
+	objects []docObject
 	keys    []string
 	keyIDs  map[string]int32
 	pathIDs map[uint64]int32
 	means   []keyMeaning
 	columns []int32 // paths of columns under headers
-	stack   []frame
+	stack   []openContainer
 }
 
 type keyMeaning struct {
-	meaning
+	valueMeaning
 	scan bool // the key itself may be personal
 }
 
-type frame struct {
+type openContainer struct {
 	path, object, before int32 // before is the path of the last key
 	array                bool
 	grid                 bool  // an array in an array: a row, perhaps
@@ -75,7 +75,7 @@ type frame struct {
 	rows, first, columns int32 // of an array of arrays: rows so far, and its columns in doc.columns
 }
 
-func (d *doc) reset(s *Scanner, v view) {
+func (d *jsonDoc) resetFor(s *Scanner, v textView) {
 	d.s, d.view = s, v
 	d.nodes, d.paths, d.objects, d.keys, d.means, d.stack = d.nodes[:0], d.paths[:0], d.objects[:0], d.keys[:0], d.means[:0], d.stack[:0]
 	d.columns = d.columns[:0]
@@ -85,23 +85,23 @@ func (d *doc) reset(s *Scanner, v view) {
 	clear(d.keys[:cap(d.keys)])
 	clear(d.keyIDs)
 	clear(d.pathIDs)
-	d.paths = append(d.paths, path{parent: -1, key: -1, next: -1})
+	d.paths = append(d.paths, docPath{parent: -1, key: -1, next: -1})
 }
 
-// split takes JSON and what stands between apart. With all set the whole must be
+// splitJSON takes JSON and what stands between apart. With all set the whole must be
 // one JSON value, and the answer is whether it was.
-func (d *doc) split(all bool) bool {
+func (d *jsonDoc) splitJSON(all bool) bool {
 	text := d.view.text
 	from := 0 // of what is no JSON
 	i := nextContainer(text, 0)
-	if s := skipSpace(text, 0); at(text, s) == '"' {
+	if s := skipSpace(text, 0); byteAt(text, s) == '"' {
 		if end, _ := stringEnd(text, s+1); skipSpace(text, end+1) >= len(text) && end < len(text) {
 			i = s
 		}
 	}
 	for i < len(text) {
 		nodes, objects := len(d.nodes), len(d.objects)
-		end, whole := d.container(i)
+		end, whole := d.readContainer(i)
 		if all {
 			return whole && skipSpace(text, end) == len(text)
 		}
@@ -109,7 +109,7 @@ func (d *doc) split(all bool) bool {
 			d.nodes, d.objects, end = d.nodes[:nodes], d.objects[:objects], i
 		} else {
 			if i > from {
-				d.add(textNode, from, i, 0, -1, false)
+				d.addNode(textNode, from, i, 0, -1, false)
 				last := len(d.nodes) - 1 // keep the order of the document
 				n := d.nodes[last]
 				copy(d.nodes[nodes+1:], d.nodes[nodes:last])
@@ -120,7 +120,7 @@ func (d *doc) split(all bool) bool {
 		i = nextContainer(text, max(end, i+1))
 	}
 	if from < len(text) {
-		d.add(textNode, from, len(text), 0, -1, false)
+		d.addNode(textNode, from, len(text), 0, -1, false)
 	}
 	return false
 }
@@ -143,37 +143,37 @@ func nextContainer(text []byte, i int) int {
 	return len(text)
 }
 
-func skipSpace(text []byte, i int) int { return span(text, i, isSpace) }
+func skipSpace(text []byte, i int) int { return spanEnd(text, i, isSpace) }
 
-func (d *doc) add(s sort, start, end int, path, object int32, escaped bool) {
-	d.nodes = append(grown(d.nodes, start, len(d.view.text)), node{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
+func (d *jsonDoc) addNode(s nodeSort, start, end int, path, object int32, escaped bool) {
+	d.nodes = append(growList(d.nodes, start, len(d.view.text)), docNode{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
 }
 
-// cursor describes where the next value stands.
-type cursor struct {
+// docCursor describes where the next value stands.
+type docCursor struct {
 	i            int
 	path, object int32
 }
 
-// step describes what became of one step of a cursor.
-type step uint8
+// cursorStep describes what became of one step of a cursor.
+type cursorStep uint8
 
 const (
-	read   step = iota // a value has ended
-	opened             // an object or array has begun, and its first value is next
-	ended              // the outermost value has ended
-	broken             // it stops to be JSON
+	read   cursorStep = iota // a value has ended
+	opened                   // an object or array has begun, and its first value is next
+	ended                    // the outermost value has ended
+	broken                   // it stops to be JSON
 )
 
-// container reads the value at i and returns where it ends, or where it stops to
+// readContainer reads the value at i and returns where it ends, or where it stops to
 // be JSON; whole says which.
-func (d *doc) container(i int) (end int, whole bool) {
+func (d *jsonDoc) readContainer(i int) (end int, whole bool) {
 	d.stack = d.stack[:0]
-	c := cursor{i: i, object: -1}
+	c := docCursor{i: i, object: -1}
 	for c.i < len(d.view.text) {
-		s := d.next(&c)
+		s := d.readNext(&c)
 		if s == read {
-			s = d.behind(&c)
+			s = d.readBehind(&c)
 		}
 		if s == ended || s == broken {
 			return c.i, s == ended
@@ -182,30 +182,30 @@ func (d *doc) container(i int) (end int, whole bool) {
 	return c.i, false
 }
 
-// next reads a value, or the beginning of one.
-func (d *doc) next(c *cursor) step {
+// readNext reads a value, or the beginning of one.
+func (d *jsonDoc) readNext(c *docCursor) cursorStep {
 	text, path := d.view.text, c.path
 	if n := len(d.stack); n > 1 && d.stack[n-1].grid {
-		path = d.cell(c.i, c.path, &d.stack[n-2], &d.stack[n-1])
+		path = d.cellPath(c.i, c.path, &d.stack[n-2], &d.stack[n-1])
 	}
 	switch b := text[c.i]; {
 	case b == '{' || b == '[':
-		return d.begin(c, b == '[')
+		return d.beginContainer(c, b == '[')
 	case b == '"':
 		end, escaped := stringEnd(text, c.i+1)
-		d.add(stringNode, c.i+1, end, path, c.object, escaped)
+		d.addNode(stringNode, c.i+1, end, path, c.object, escaped)
 		if c.i = end + 1; end == len(text) {
 			c.i = end
 			return broken
 		}
-	case b == '-' || digit(b):
+	case b == '-' || isDigitByte(b):
 		end := numberEnd(text, c.i)
 		if end-c.i >= 7 {
-			d.add(numberNode, c.i, end, path, c.object, false)
+			d.addNode(numberNode, c.i, end, path, c.object, false)
 		}
 		c.i = end
 	default:
-		n := literal(text[c.i:])
+		n := literalEnd(text[c.i:])
 		if n == 0 {
 			return broken
 		}
@@ -214,45 +214,45 @@ func (d *doc) next(c *cursor) step {
 	return read
 }
 
-// begin reads the beginning of an object or array; of an empty one, up to its end.
-func (d *doc) begin(c *cursor, array bool) step {
+// beginContainer reads the beginning of an object or array; of an empty one, up to its end.
+func (d *jsonDoc) beginContainer(c *docCursor, array bool) cursorStep {
 	if len(d.stack) == maxDepth {
 		return broken
 	}
 	text := d.view.text
 	if array {
-		c.path = d.child(c.path, -1)
-		f := frame{path: c.path, object: c.object, array: true, first: int32(len(d.columns))}
+		c.path = d.childPath(c.path, -1)
+		f := openContainer{path: c.path, object: c.object, array: true, first: int32(len(d.columns))}
 		if n := len(d.stack); n > 0 && d.stack[n-1].array {
 			f.grid, f.row = true, d.stack[n-1].rows
 			d.stack[n-1].rows++
 		}
 		d.stack = append(d.stack, f)
-		if c.i = skipSpace(text, c.i+1); at(text, c.i) == ']' {
+		if c.i = skipSpace(text, c.i+1); byteAt(text, c.i) == ']' {
 			return read
 		}
 		return opened
 	}
-	d.objects = append(grown(d.objects, c.i, len(text)), object{path: c.path})
+	d.objects = append(growList(d.objects, c.i, len(text)), docObject{path: c.path})
 	c.object = int32(len(d.objects) - 1)
-	d.stack = append(d.stack, frame{path: c.path, object: c.object, before: -1})
-	if c.i = skipSpace(text, c.i+1); at(text, c.i) == '}' {
+	d.stack = append(d.stack, openContainer{path: c.path, object: c.object, before: -1})
+	if c.i = skipSpace(text, c.i+1); byteAt(text, c.i) == '}' {
 		return read
 	}
-	return d.member(c)
+	return d.readMember(c)
 }
 
-// member reads the key of the next value.
-func (d *doc) member(c *cursor) step {
-	if c.i, c.path = d.key(c.i); c.path < 0 {
+// readMember reads the key of the next value.
+func (d *jsonDoc) readMember(c *docCursor) cursorStep {
+	if c.i, c.path = d.readKey(c.i); c.path < 0 {
 		return broken
 	}
 	return opened
 }
 
-// behind reads what stands behind a value: the ends of what it is in, and the comma
+// readBehind reads what stands behind a value: the ends of what it is in, and the comma
 // before the next.
-func (d *doc) behind(c *cursor) step {
+func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	text := d.view.text
 	for {
 		c.i = skipSpace(text, c.i)
@@ -261,14 +261,14 @@ func (d *doc) behind(c *cursor) step {
 		}
 		f := &d.stack[len(d.stack)-1]
 		c.path, c.object = f.path, f.object
-		switch b := at(text, c.i); {
+		switch b := byteAt(text, c.i); {
 		case b == ',':
 			if c.i = skipSpace(text, c.i+1); f.array {
 				return opened
 			}
-			return d.member(c)
+			return d.readMember(c)
 		case b == '}' && !f.array, b == ']' && f.array:
-			d.close(f)
+			d.closeFrame(f)
 			d.stack = d.stack[:len(d.stack)-1]
 			c.i++
 		default:
@@ -277,9 +277,9 @@ func (d *doc) behind(c *cursor) step {
 	}
 }
 
-// cell returns the path of a value of a row. The strings of the first row are taken for a header: what they mean is
+// cellPath returns the path of a value of a row. The strings of the first row are taken for a header: what they mean is
 // what the columns below mean.
-func (d *doc) cell(i int, p int32, table, row *frame) int32 {
+func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	text, column := d.view.text, row.column
 	row.column++
 	if row.row > 0 {
@@ -292,22 +292,22 @@ func (d *doc) cell(i int, p int32, table, row *frame) int32 {
 		return p
 	}
 	end, _ := stringEnd(text, i+1)
-	m := meaning{}
+	m := valueMeaning{}
 	if end-i < 64 {
 		m = d.s.meaningOf(string(text[i+1 : end]))
 	}
 	d.columns = append(d.columns, int32(len(d.paths)))
-	d.paths = append(d.paths, path{parent: p, key: -1, next: -1, meaning: m})
+	d.paths = append(d.paths, docPath{parent: p, key: -1, next: -1, valueMeaning: m})
 	table.columns++
 	return p
 }
 
-// headed makes names of the columns called name, where others are about people.
-func (d *doc) headed(table *frame) {
+// nameColumns makes names of the columns called name, where others are about people.
+func (d *jsonDoc) nameColumns(table *openContainer) {
 	people := false
 	columns := d.columns[table.first : table.first+table.columns]
 	for _, c := range columns {
-		people = people || d.paths[c].personal()
+		people = people || d.paths[c].isPersonal()
 	}
 	for _, c := range columns {
 		if p := &d.paths[c]; people && p.name {
@@ -316,10 +316,10 @@ func (d *doc) headed(table *frame) {
 	}
 }
 
-func (d *doc) close(f *frame) {
+func (d *jsonDoc) closeFrame(f *openContainer) {
 	if f.array {
 		if f.grid && f.row == 0 {
-			d.headed(&d.stack[len(d.stack)-2])
+			d.nameColumns(&d.stack[len(d.stack)-2])
 		}
 		return
 	}
@@ -330,21 +330,21 @@ func (d *doc) close(f *frame) {
 	}
 }
 
-// key reads a key and the colon, and returns where its value begins and stands;
+// readKey reads a key and the colon, and returns where its value begins and stands;
 // a negative path if there is none.
-func (d *doc) key(i int) (int, int32) {
+func (d *jsonDoc) readKey(i int) (int, int32) {
 	text := d.view.text
-	if at(text, i) != '"' {
+	if byteAt(text, i) != '"' {
 		return i, -1
 	}
 	f := &d.stack[len(d.stack)-1]
 	end, escaped := stringEnd(text, i+1)
 	name := text[i+1 : end]
 	var p int32
-	if n := d.guess(f); n >= 0 && d.keys[d.paths[n].key] == string(name) {
+	if n := d.guessPath(f); n >= 0 && d.keys[d.paths[n].key] == string(name) {
 		p = n
 	} else {
-		p = d.child(f.path, d.keyID(name))
+		p = d.childPath(f.path, d.keyID(name))
 		if f.before >= 0 {
 			d.paths[f.before].next = p
 		} else {
@@ -354,19 +354,19 @@ func (d *doc) key(i int) (int, int32) {
 	f.before = p
 	m := &d.means[d.paths[p].key]
 	if m.scan {
-		d.add(keyNode, i+1, end, f.path, f.object, escaped)
+		d.addNode(keyNode, i+1, end, f.path, f.object, escaped)
 	}
 	o := &d.objects[f.object]
-	o.people = o.people || d.paths[p].personal()
+	o.people = o.people || d.paths[p].isPersonal()
 	o.street = o.street || m.typ == Address && !m.zip
-	if i = skipSpace(text, end+1); at(text, i) != ':' {
+	if i = skipSpace(text, end+1); byteAt(text, i) != ':' {
 		return i, -1
 	}
 	return skipSpace(text, i+1), p
 }
 
-// guess returns the path that came behind the last key the time before.
-func (d *doc) guess(f *frame) int32 {
+// guessPath returns the path that came behind the last key the time before.
+func (d *jsonDoc) guessPath(f *openContainer) int32 {
 	n := d.paths[f.path].next
 	if f.before >= 0 {
 		n = d.paths[f.before].next
@@ -377,7 +377,7 @@ func (d *doc) guess(f *frame) int32 {
 	return -1
 }
 
-func (d *doc) keyID(name []byte) int32 {
+func (d *jsonDoc) keyID(name []byte) int32 {
 	if id, ok := d.keyIDs[string(name)]; ok {
 		return id
 	}
@@ -386,9 +386,9 @@ func (d *doc) keyID(name []byte) int32 {
 	d.keys, d.keyIDs[key] = append(d.keys, key), id
 	decoded := key
 	if bytes.IndexByte(name, '\\') >= 0 {
-		decoded = string(plain(name).unquoted().text)
+		decoded = string(plainView(name).unquote().text)
 	}
-	m := keyMeaning{meaning: d.s.meaningOf(decoded)}
+	m := keyMeaning{valueMeaning: d.s.meaningOf(decoded)}
 	if len(key) > 5 && (bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 || bytes.IndexByte(name, '%') >= 0 || bytes.IndexByte(name, '[') >= 0 || manyDigits(name)) {
 		m.scan = true
 	}
@@ -399,34 +399,34 @@ func (d *doc) keyID(name []byte) int32 {
 func manyDigits(b []byte) bool {
 	n := 0
 	for _, c := range b {
-		if digit(c) {
+		if isDigitByte(c) {
 			n++
 		}
 	}
 	return n >= 4
 }
 
-// child returns the path of a key below a path, or of the elements of an array.
-func (d *doc) child(parent, key int32) int32 {
+// childPath returns the path of a key below a path, or of the elements of an array.
+func (d *jsonDoc) childPath(parent, key int32) int32 {
 	at := uint64(uint32(parent))<<32 | uint64(uint32(key))
 	if id, ok := d.pathIDs[at]; ok {
 		return id
 	}
-	p := path{parent: parent, key: key, next: -1}
-	around := d.paths[parent].meaning
+	p := docPath{parent: parent, key: key, next: -1}
+	around := d.paths[parent].valueMeaning
 	switch {
 	case key < 0:
-		p.meaning = around
+		p.valueMeaning = around
 	default:
-		p.meaning = d.means[key].meaning.inside(around)
+		p.valueMeaning = d.means[key].valueMeaning.nestedIn(around)
 	}
 	id := int32(len(d.paths))
 	d.paths, d.pathIDs[at] = append(d.paths, p), id
 	return id
 }
 
-// inside returns what a key means inside of what another means.
-func (m meaning) inside(around meaning) meaning {
+// nestedIn returns what a key means inside of what another means.
+func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	switch {
 	case m.name && around.person:
 		m.sure = true
@@ -467,15 +467,15 @@ func stringEnd(text []byte, i int) (end int, escaped bool) {
 }
 
 func numberEnd(text []byte, i int) int {
-	for i < len(text) && (digit(text[i]) || text[i] == '-' || text[i] == '+' || text[i] == '.' || text[i]|0x20 == 'e') {
+	for i < len(text) && (isDigitByte(text[i]) || text[i] == '-' || text[i] == '+' || text[i] == '.' || text[i]|0x20 == 'e') {
 		i++
 	}
 	return i
 }
 
-func literal(text []byte) int {
+func literalEnd(text []byte) int {
 	for _, l := range []string{"true", "false", "null"} {
-		if len(text) >= len(l) && string(text[:len(l)]) == l && !alnum(at(text, len(l))) {
+		if len(text) >= len(l) && string(text[:len(l)]) == l && !isAlnumByte(byteAt(text, len(l))) {
 			return len(l)
 		}
 	}

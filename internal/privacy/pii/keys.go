@@ -10,8 +10,8 @@ import (
 //go:embed keys.txt
 var keyList string
 
-// meaning describes what a key tells about its value.
-type meaning struct {
+// valueMeaning describes what a key tells about its value.
+type valueMeaning struct {
 	typ     Type
 	sure    bool   // the value is of the type, whatever it looks like
 	person  bool   // a name inside is that of a person
@@ -26,8 +26,8 @@ type meaning struct {
 	words   uint64 // what the words of the key vouch for
 }
 
-// personal reports whether objects with such a key are about people.
-func (m meaning) personal() bool {
+// isPersonal reports whether objects with such a key are about people.
+func (m valueMeaning) isPersonal() bool {
 	if m.people {
 		return true
 	}
@@ -38,10 +38,10 @@ func (m meaning) personal() bool {
 	return false
 }
 
-type dictionary struct{ keys map[string]meaning }
+type meaningDictionary struct{ keys map[string]valueMeaning }
 
-var keyDictionary = sync.OnceValue(func() *dictionary {
-	d := &dictionary{map[string]meaning{}}
+var keyDictionary = sync.OnceValue(func() *meaningDictionary {
+	d := &meaningDictionary{map[string]valueMeaning{}}
 	for line := range strings.Lines(keyList) {
 		sort, list, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || line[0] == '#' {
@@ -49,14 +49,14 @@ var keyDictionary = sync.OnceValue(func() *dictionary {
 		}
 		for k := range strings.SplitSeq(list, ",") {
 			k = strings.TrimSpace(k)
-			d.keys[k] = d.keys[k].with(sort, k)
+			d.keys[k] = d.keys[k].withEntry(sort, k)
 		}
 	}
 	return d
 })
 
-// with adds a line of the list to a meaning.
-func (m meaning) with(sort, key string) meaning {
+// withEntry adds a line of the list to a meaning.
+func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	switch sort {
 	case "person":
 		m.person = true
@@ -118,30 +118,30 @@ func keyWords(key string) (words []string) {
 const maxKeyWords = 8
 
 // meaningOf looks a key up, with its longest end that is known.
-func (s *Scanner) meaningOf(key string) (m meaning) {
+func (s *Scanner) meaningOf(key string) (m valueMeaning) {
 	if len(key) > 120 {
-		return meaning{}
+		return valueMeaning{}
 	}
 	words := keyWords(key)
 	for len(words) > 1 && isNumber(words[len(words)-1]) {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 || len(words) > maxKeyWords {
-		return meaning{}
+		return valueMeaning{}
 	}
 	at := 0
-	m, at = s.suffix(words)
+	m, at = s.suffixMeaning(words)
 	switch {
 	case m.generic && at > 0: // vat number
-		m = meaning{}
+		m = valueMeaning{}
 	case m.name && at > 0: // customer name, file name
 		m = s.nameOf(words[:at])
 	case m.opaque && at > 0 && at == len(words)-1 && m.typ == "":
 		m.words |= s.vouchedBy(words[:at]) // ssn_value, tax_id
 	case m.typ == Secret && at > 0 && isOneOf(words[at-1], "page", "next", "sync", "continuation", "csrf", "xsrf", "has", "is", "reset", "requires", "public", "cancel"):
-		m = meaning{opaque: true}
+		m = valueMeaning{opaque: true}
 	case m.typ != "" && at > 0 && isOneOf(words[at-1], "is", "has", "num", "no", "count"):
-		m = meaning{}
+		m = valueMeaning{}
 	}
 	m.words |= s.vouchedBy(words)
 	return m
@@ -158,9 +158,9 @@ func isOneOf(w string, all ...string) bool {
 	return false
 }
 
-// suffix returns the meaning of the longest end of words that is known, and where it begins. Digits behind a word are
+// suffixMeaning returns the meaning of the longest end of words that is known, and where it begins. Digits behind a word are
 // part of its spelling only.
-func (s *Scanner) suffix(words []string) (meaning, int) {
+func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	for from := range words {
 		k := strings.Join(words[from:], " ")
 		trimmed := strings.TrimRight(k, "0123456789")
@@ -173,29 +173,29 @@ func (s *Scanner) suffix(words []string) (meaning, int) {
 			}
 		}
 	}
-	return meaning{}, len(words)
+	return valueMeaning{}, len(words)
 }
 
 // nameOf decides about a key that ends in name by the words before.
-func (s *Scanner) nameOf(before []string) meaning {
-	of, at := s.suffix(before)
+func (s *Scanner) nameOf(before []string) valueMeaning {
+	of, at := s.suffixMeaning(before)
 	switch {
 	case at == len(before):
-		return meaning{}
+		return valueMeaning{}
 	case of.company:
-		return meaning{typ: Company, sure: true}
+		return valueMeaning{typ: Company, sure: true}
 	case of.person:
-		return meaning{typ: Name, sure: true}
+		return valueMeaning{typ: Name, sure: true}
 	}
-	return meaning{}
+	return valueMeaning{}
 }
 
 // vouchedBy returns the kinds of words in a key.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
-	for i := 0; i < len(text); i = span(text, i, isAlnum) + 1 {
-		h := wordHash(text, i, span(text, i, isAlnum))
-		k, end := s.tables.words.longest(text, i, h)
+	for i := 0; i < len(text); i = spanEnd(text, i, isAlnum) + 1 {
+		h := wordHash(text, i, spanEnd(text, i, isAlnum))
+		k, end := s.tables.words.longestMatch(text, i, h)
 		if end > 0 {
 			kinds |= k
 		}

@@ -8,35 +8,35 @@ import (
 	"unicode/utf8"
 )
 
-// lexicon finds words and phrases where a word begins, without case. A table of
+// phraseLexicon finds words and phrases where a word begins, without case. A table of
 // bits answers for most words that they begin none.
-type lexicon[T any] struct {
+type phraseLexicon[T any] struct {
 	first   [1 << 10]uint64
-	entries map[uint64][]entry[T]
+	entries map[uint64][]lexiconEntry[T]
 }
 
-type entry[T any] struct {
+type lexiconEntry[T any] struct {
 	words string // in lower case; a blank stands for any single separator
 	value T
 }
 
-// add takes words in lower case. Phrases that are longer must be added first,
+// addPhrase takes words in lower case. Phrases that are longer must be added first,
 // or be asked for with all.
-func (l *lexicon[T]) add(words string, value T) {
+func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 	if l.entries == nil {
-		l.entries = map[uint64][]entry[T]{}
+		l.entries = map[uint64][]lexiconEntry[T]{}
 	}
-	end := span([]byte(words), 0, isAlnum)
+	end := spanEnd([]byte(words), 0, isAlnum)
 	h := wordHash([]byte(words), 0, end)
 	l.first[h>>54] |= 1 << (h >> 48 & 63)
-	l.entries[h] = append(l.entries[h], entry[T]{words, value})
+	l.entries[h] = append(l.entries[h], lexiconEntry[T]{words, value})
 }
 
-// begins reports whether a phrase may begin with a word of this hash.
-func (l *lexicon[T]) begins(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
+// mayBegin reports whether a phrase may begin with a word of this hash.
+func (l *phraseLexicon[T]) mayBegin(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longest returns the longest phrase that begins at start, and its end; 0 if there is none.
-func (l *lexicon[T]) longest(text []byte, start int, h uint64) (value T, end int) {
+// longestMatch returns the longest phrase that begins at start, and its end; 0 if there is none.
+func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {
 			value, end = e.value, n
@@ -56,19 +56,19 @@ func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 			if b != ' ' && b != '-' && b != '_' && b != '\'' && b != '.' {
 				return 0
 			}
-		} else if b != words[j] && !(b-'A' < 26 && b|0x20 == words[j]) && !(b >= 0x80 && b < 0x9F && at(text, i-1) == 0xC3 && b|0x20 == words[j]) {
+		} else if b != words[j] && !(b-'A' < 26 && b|0x20 == words[j]) && !(b >= 0x80 && b < 0x9F && byteAt(text, i-1) == 0xC3 && b|0x20 == words[j]) {
 			return 0
 		}
 		i++
 	}
-	if i < len(text) && class[text[i]]&isAlnum != 0 && !(text[i] >= 0x80 && wide(words)) {
+	if i < len(text) && class[text[i]]&isAlnum != 0 && !(text[i] >= 0x80 && isUnspacedScript(words)) {
 		return 0
 	}
 	return i
 }
 
-// wide reports whether words are of a script that puts no blanks between them.
-func wide[T string | []byte](words T) bool {
+// isUnspacedScript reports whether words are of a script that puts no blanks between them.
+func isUnspacedScript[T string | []byte](words T) bool {
 	r, _ := utf8.DecodeLastRuneInString(string(words))
 	return r >= 0x2E80
 }
@@ -76,42 +76,42 @@ func wide[T string | []byte](words T) bool {
 //go:embed words.txt
 var wordList string
 
-// vouching words say what a number beside them is. Every kind has a bit.
-type vouching struct {
-	lexicon[uint64]
+// contextWords words say what a number beside them is. Every kind has a bit.
+type contextWords struct {
+	phraseLexicon[uint64]
 	kinds map[string]uint64
 	// Bits that the scanner itself asks for.
 	phone, card, bank, passport, licence, birth, mac, wallet, version, password, secret, address uint64
 }
 
-var vouchers = sync.OnceValue(func() *vouching {
-	v := &vouching{kinds: map[string]uint64{}}
+var vouchers = sync.OnceValue(func() *contextWords {
+	v := &contextWords{kinds: map[string]uint64{}}
 	phrases := map[string]uint64{}
 	for line := range strings.Lines(wordList) {
 		kind, words, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
 		}
-		bit := v.bit(kind)
+		bit := v.bitFor(kind)
 		for w := range strings.SplitSeq(words, ",") {
 			phrases[strings.Map(blankMarks, strings.TrimSpace(w))] |= bit
 		}
 	}
 	for p, bits := range phrases {
-		for _, spelling := range spellings(p) {
-			v.add(spelling, bits)
+		for _, spelling := range phraseSpellings(p) {
+			v.addPhrase(spelling, bits)
 		}
 	}
-	v.phone, v.card, v.bank = v.kind("phone"), v.kind("card"), v.kind("bank")
-	v.passport, v.licence, v.birth = v.kind("passport"), v.kind("licence"), v.kind("birth")
-	v.address = v.kind("address")
-	v.mac, v.wallet, v.version = v.kind("mac"), v.kind("wallet"), v.kind("version")
-	v.password, v.secret = v.kind("password"), v.kind("secret")
+	v.phone, v.card, v.bank = v.kindBit("phone"), v.kindBit("card"), v.kindBit("bank")
+	v.passport, v.licence, v.birth = v.kindBit("passport"), v.kindBit("licence"), v.kindBit("birth")
+	v.address = v.kindBit("address")
+	v.mac, v.wallet, v.version = v.kindBit("mac"), v.kindBit("wallet"), v.kindBit("version")
+	v.password, v.secret = v.kindBit("password"), v.kindBit("secret")
 	return v
 })
 
-// spellings returns a phrase in lower case, and with those capitals that comparisons do not fold.
-func spellings(p string) []string {
+// phraseSpellings returns a phrase in lower case, and with those capitals that comparisons do not fold.
+func phraseSpellings(p string) []string {
 	all := []string{p}
 	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {
 		if strings.IndexFunc(p, func(r rune) bool { return r > 0xFF }) >= 0 && !slices.Contains(all, q) {
@@ -131,9 +131,9 @@ func blankMarks(r rune) rune {
 // ownBits are the kinds that share their bit with no other.
 const ownBits = 40
 
-// bit gives a kind its place. Those behind the first share: their numbers have checksums,
+// bitFor gives a kind its place. Those behind the first share: their numbers have checksums,
 // which tell them apart.
-func (v *vouching) bit(kind string) uint64 {
+func (v *contextWords) bitFor(kind string) uint64 {
 	if v.kinds[kind] == 0 {
 		n := len(v.kinds)
 		if n >= ownBits {
@@ -144,8 +144,8 @@ func (v *vouching) bit(kind string) uint64 {
 	return v.kinds[kind]
 }
 
-// kind returns the bit of a kind that the list has. One that it lacks is a mistake in a table of this package.
-func (v *vouching) kind(name string) uint64 {
+// kindBit returns the bit of a kind that the list has. One that it lacks is a mistake in a table of this package.
+func (v *contextWords) kindBit(name string) uint64 {
 	if v.kinds[name] == 0 {
 		panic("pii: no words of the kind " + name)
 	}

@@ -2,26 +2,26 @@ package pii
 
 import "bytes"
 
-// label represents a line of a text such as "E-Mail: x" or "- **Phone:** x".
-type label struct {
-	meaning
+// labelledLine represents a line of a text such as "E-Mail: x" or "- **Phone:** x".
+type labelledLine struct {
+	valueMeaning
 	start, end int // of the value
 }
 
-// labels returns the lines of a text that say what they are, if any is about a person.
-func (w *walker) labels(text []byte) (found []label) {
+// findLabels returns the lines of a text that say what they are, if any is about a person.
+func (w *documentWalker) findLabels(text []byte) (found []labelledLine) {
 	people, street := false, false
 	for i := 0; i < len(text); {
 		end := lineEnd(text, i)
 		if key, value := keyOfLine(text[i:end]); value > 0 {
 			m := w.lineMeaning(text[i+key : i+value])
 			if m.typ != "" {
-				start := blanks(text, i+value, 4)
+				start := blanksEnd(text, i+value, 4)
 				for start < end && (text[start] == ':' || text[start] == '*' || text[start] == ' ') {
 					start++
 				}
-				found = append(found, label{m, start, end})
-				people = people || m.personal()
+				found = append(found, labelledLine{m, start, end})
+				people = people || m.isPersonal()
 				street = street || m.typ == Address && !m.zip
 			}
 		}
@@ -54,8 +54,8 @@ func keyOfLine(line []byte) (key, value int) {
 	return 0, 0
 }
 
-// source reports whether a value stands in the source of a program.
-func source(v []byte) bool {
+// isSourceCode reports whether a value stands in the source of a program.
+func isSourceCode(v []byte) bool {
 	switch v[len(v)-1] {
 	case ',', ';', '{', '(', '[', '`':
 		return true
@@ -64,39 +64,39 @@ func source(v []byte) bool {
 }
 
 // lineMeaning is meaningOf with a memory, since lines repeat their keys.
-func (w *walker) lineMeaning(key []byte) meaning {
+func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	key = bytes.Trim(key, " *_")
 	if m, ok := w.lineKeys[string(key)]; ok {
 		return m
 	}
-	m := meaning{}
+	m := valueMeaning{}
 	if words := bytes.Count(key, []byte(" ")); words < 5 {
 		m = w.s.meaningOf(string(key))
 	}
 	if len(w.lineKeys) > 1<<10 || w.lineKeys == nil {
-		w.lineKeys = map[string]meaning{}
+		w.lineKeys = map[string]valueMeaning{}
 	}
 	w.lineKeys[string(key)] = m
 	return m
 }
 
-// lines handles the labelled lines of a text, and what stands between them.
-func (w *walker) lines(v view) {
+// walkLines handles the labelled lines of a text, and what stands between them.
+func (w *documentWalker) walkLines(v textView) {
 	from := 0
-	for _, l := range w.labels(v.text) {
+	for _, l := range w.findLabels(v.text) {
 		if w.s.off[l.typ] || (l.name || l.zip) && !l.sure {
 			continue
 		}
-		start, end := w.s.whole(l.typ, v.text[l.start:l.end], l.sure)
-		if end == 0 || source(v.text[l.start+start:l.start+end]) || l.typ == Secret || l.typ == Email {
+		start, end := w.s.matchWhole(l.typ, v.text[l.start:l.end], l.sure)
+		if end == 0 || isSourceCode(v.text[l.start+start:l.start+end]) || l.typ == Secret || l.typ == Email {
 			continue // the scanner sees these better
 		}
-		w.text(v.slice(from, l.start), hints{})
-		w.claim(v, l.start+start, l.start+end, l.typ)
+		w.scanText(v.subView(from, l.start), textHints{})
+		w.addClaim(v, l.start+start, l.start+end, l.typ)
 		if l.typ == Name || l.typ == Company {
-			w.learn(l.typ, v.text[l.start+start:l.start+end])
+			w.learnName(l.typ, v.text[l.start+start:l.start+end])
 		}
 		from = l.start + end
 	}
-	w.text(v.slice(from, len(v.text)), hints{})
+	w.scanText(v.subView(from, len(v.text)), textHints{})
 }

@@ -34,12 +34,12 @@ var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "L
 
 // roleLexicon knows words by their roles. Only some begin a name.
 type roleLexicon struct {
-	lexicon[uint16]
+	phraseLexicon[uint16]
 	starts [1 << 10]uint64
 }
 
-// active reports whether a word of this hash may have a role that begins or ends a name.
-func (l *roleLexicon) active(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
+// hasRole reports whether a word of this hash may have a role that begins or ends a name.
+func (l *roleLexicon) hasRole(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
 
 var people = sync.OnceValue(func() *roleLexicon {
 	l, all := &roleLexicon{}, map[string]uint16{}
@@ -60,14 +60,14 @@ var people = sync.OnceValue(func() *roleLexicon {
 	}
 	for _, list := range [][]string{streetBefore, streetAfter, streetFrench} {
 		for _, w := range list {
-			all[lower(w)] |= roleStreet
+			all[foldCase(w)] |= roleStreet
 		}
 	}
 	for w, r := range all {
-		for _, w := range spellings(w) {
-			l.add(w, r)
+		for _, w := range phraseSpellings(w) {
+			l.addPhrase(w, r)
 			if r&^(roleStop|roleParticle) != 0 {
-				h := wordHash([]byte(w), 0, span([]byte(w), 0, isAlnum))
+				h := wordHash([]byte(w), 0, spanEnd([]byte(w), 0, isAlnum))
 				l.starts[h>>54] |= 1 << (h >> 48 & 63)
 			}
 		}
@@ -83,17 +83,17 @@ func capitalLatin(w string) string {
 	return w
 }
 
-// person looks for a name around a word that has a role.
-func (sc *scan) person(w word, role uint16, end int) int {
+// findPerson looks for a name around a word that has a role.
+func (sc *textScan) findPerson(w textWord, role uint16, end int) int {
 	text := sc.text
-	capital := capitalised(text, w.start)
+	capital := isCapitalised(text, w.start)
 	if role&roleCompany != 0 && !sc.s.off[Company] {
-		if at := sc.company(w, end); at > 0 {
+		if at := sc.takeCompany(w, end); at > 0 {
 			return at
 		}
 	}
 	if role&roleStreet != 0 && !sc.s.off[Address] && !sc.opaque {
-		if at := sc.street(w); at > 0 {
+		if at := sc.findStreet(w); at > 0 {
 			return at
 		}
 	}
@@ -102,67 +102,67 @@ func (sc *scan) person(w word, role uint16, end int) int {
 	}
 	switch {
 	case role&roleTitle != 0 && (capital || end-w.start >= 5): // señora Lima
-		return sc.named(afterTitle(text, end), 1, 4, false)
-	case role&roleSignoff != 0 && at(text, max(w.start-1, 0)) <= '\n' || role&roleSignoff != 0 && at(text, end) == ',':
-		if at := sc.signed(end); at > 0 {
+		return sc.takeName(afterTitle(text, end), 1, 4, false)
+	case role&roleSignoff != 0 && byteAt(text, max(w.start-1, 0)) <= '\n' || role&roleSignoff != 0 && byteAt(text, end) == ',':
+		if at := sc.takeSignedName(end); at > 0 {
 			return at
 		}
 	}
 	switch {
-	case role&roleGreeting != 0 && capital && at(text, end) == ' ':
-		return sc.greeted(end + 1)
+	case role&roleGreeting != 0 && capital && byteAt(text, end) == ' ':
+		return sc.takeGreetedName(end + 1)
 	case role&roleVerb != 0 && !capital:
-		return sc.subject(w)
+		return sc.takeSubject(w)
 	case role&roleIntro != 0:
-		if at(text, end) == ':' || end-w.start > 8 || role&roleSelf != 0 {
+		if byteAt(text, end) == ':' || end-w.start > 8 || role&roleSelf != 0 {
 			least := 2
 			if role&roleSelf != 0 {
 				least = 1
 			}
-			return sc.named(blanks(text, skip(text, end, ':'), 2), least, 4, true)
+			return sc.takeName(blanksEnd(text, skipByte(text, end, ':'), 2), least, 4, true)
 		}
 	case role&roleGiven != 0 && capital:
-		return sc.given(w)
+		return sc.takeGivenName(w)
 	case role&roleSurname != 0 && capital:
-		return sc.surname(w)
+		return sc.takeSurname(w)
 	}
 	return 0
 }
 
-func skip(text []byte, i int, b byte) int {
-	if at(text, i) == b {
+func skipByte(text []byte, i int, b byte) int {
+	if byteAt(text, i) == b {
 		return i + 1
 	}
 	return i
 }
 
 func afterTitle(text []byte, i int) int {
-	i = skip(text, i, '.')
+	i = skipByte(text, i, '.')
 	for range 2 { // Frau Dr. Weber
 		for _, t := range []string{"Dr", "Prof", "Dra"} {
-			if j := blanks(text, i, 1); j+len(t) < len(text) && string(text[j:j+len(t)]) == t && !alnum(text[j+len(t)]) {
-				i = skip(text, j+len(t), '.')
+			if j := blanksEnd(text, i, 1); j+len(t) < len(text) && string(text[j:j+len(t)]) == t && !isAlnumByte(text[j+len(t)]) {
+				i = skipByte(text, j+len(t), '.')
 			}
 		}
 	}
-	if at(text, i) != ' ' {
+	if byteAt(text, i) != ' ' {
 		return len(text)
 	}
 	return i + 1
 }
 
-// capitalised reports whether a word at i begins with a capital.
-func capitalised(text []byte, i int) bool {
-	b := at(text, i)
+// isCapitalised reports whether a word at i begins with a capital.
+func isCapitalised(text []byte, i int) bool {
+	b := byteAt(text, i)
 	switch {
 	case class[b]&isUpper != 0:
 		return true
 	case b == 0xC3:
-		return at(text, i+1) < 0x9F
+		return byteAt(text, i+1) < 0x9F
 	case b == 0xC4 || b == 0xC5:
-		return capitalLatinA(b, at(text, i+1))
+		return capitalLatinA(b, byteAt(text, i+1))
 	case b == 0xCE || b == 0xD0:
-		return at(text, i+1) < 0xB0
+		return byteAt(text, i+1) < 0xB0
 	}
 	return false
 }
@@ -179,7 +179,7 @@ func capitalLatinA(a, b byte) bool {
 
 // nameWord returns the end of a word at i that may be part of a name: Ana, O'Brien, Jean-Luc, J.
 func nameWord(text []byte, i int) int {
-	if !capitalised(text, i) {
+	if !isCapitalised(text, i) {
 		return 0
 	}
 	j, uppers := i, 0
@@ -193,18 +193,18 @@ func nameWord(text []byte, i int) int {
 			}
 			j++
 			continue
-		case (b == '\'' || b == '-') && class[at(text, j+1)]&isUpper != 0:
+		case (b == '\'' || b == '-') && class[byteAt(text, j+1)]&isUpper != 0:
 			j++
 			continue
-		case b == 0xE2 && at(text, j+1) == 0x80 && at(text, j+2) == 0x99 && class[at(text, j+3)]&isUpper != 0:
+		case b == 0xE2 && byteAt(text, j+1) == 0x80 && byteAt(text, j+2) == 0x99 && class[byteAt(text, j+3)]&isUpper != 0:
 			j += 3
 			continue
-		case digit(b) || b == '_' || b == '@' || b == '/' || b == '(' || b == '=':
+		case isDigitByte(b) || b == '_' || b == '@' || b == '/' || b == '(' || b == '=':
 			return 0
 		}
 		break
 	}
-	if j-i == 1 && at(text, j) == '.' {
+	if j-i == 1 && byteAt(text, j) == '.' {
 		return j + 1
 	}
 	if j-i < 2 || uppers > 3 || uppers == j-i && j-i < 4 {
@@ -213,12 +213,12 @@ func nameWord(text []byte, i int) int {
 	return j
 }
 
-func (sc *scan) role(start, end int) uint16 {
+func (sc *textScan) roleOf(start, end int) uint16 {
 	h := wordHash(sc.text, start, end)
-	if !sc.s.tables.people.begins(h) {
+	if !sc.s.tables.people.mayBegin(h) {
 		return 0
 	}
-	role, e := sc.s.tables.people.longest(sc.text, start, h)
+	role, e := sc.s.tables.people.longestMatch(sc.text, start, h)
 	if e < end {
 		return 0
 	}
@@ -226,22 +226,22 @@ func (sc *scan) role(start, end int) uint16 {
 }
 
 // nameRun returns the end of the words of a name at i and their number, at most most.
-func (sc *scan) nameRun(i, most int) (end, n int) {
+func (sc *textScan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
 		for p := 0; n > 0 && p < 2; p++ { // van der Berg
-			e := span(sc.text, j, isLetter)
-			if e == j || at(sc.text, e) != ' ' || class[sc.text[j]]&isLower == 0 || sc.role(j, e)&roleParticle == 0 {
+			e := spanEnd(sc.text, j, isLetter)
+			if e == j || byteAt(sc.text, e) != ' ' || class[sc.text[j]]&isLower == 0 || sc.roleOf(j, e)&roleParticle == 0 {
 				break
 			}
 			j = e + 1
 		}
 		e := nameWord(sc.text, j)
-		if e == 0 || sc.role(j, e)&roleStop != 0 {
+		if e == 0 || sc.roleOf(j, e)&roleStop != 0 {
 			break
 		}
 		end, n = e, n+1
-		if at(sc.text, e) != ' ' {
+		if byteAt(sc.text, e) != ' ' {
 			break
 		}
 		i = e + 1
@@ -249,35 +249,35 @@ func (sc *scan) nameRun(i, most int) (end, n int) {
 	return end, n
 }
 
-// named takes a name of at least least words at i.
-func (sc *scan) named(i, least, most int, known bool) int {
+// takeName takes a name of at least least words at i.
+func (sc *textScan) takeName(i, least, most int, known bool) int {
 	if i >= len(sc.text) || i < 0 {
 		return 0
 	}
 	end, n := sc.nameRun(i, most)
 	if n < least {
-		if n == 0 || !known || sc.role(i, end)&(roleGiven|roleSurname) == 0 {
+		if n == 0 || !known || sc.roleOf(i, end)&(roleGiven|roleSurname) == 0 {
 			return 0
 		}
 	}
-	if f := sc.role(i, end); n == 1 && f&(roleTitle|roleGreeting|roleCompany) != 0 {
+	if f := sc.roleOf(i, end); n == 1 && f&(roleTitle|roleGreeting|roleCompany) != 0 {
 		return 0
 	}
-	return sc.found(i, end, Name)
+	return sc.addFinding(i, end, Name)
 }
 
-// greeted takes a name behind "Dear": one that ends what it stands in.
-func (sc *scan) greeted(i int) int {
+// takeGreetedName takes a name behind "Dear": one that ends what it stands in.
+func (sc *textScan) takeGreetedName(i int) int {
 	i = afterSalutation(sc.text, i)
 	end, n := sc.nameRun(i, 3)
 	if n == 0 {
 		return 0
 	}
-	switch b := at(sc.text, end); {
+	switch b := byteAt(sc.text, end); {
 	case b == ',' || b == ':' || b == '\n' || b == '\r' || b == 0:
-		return sc.found(i, end, Name)
-	case sc.role(i, span(sc.text, i, isLetter))&roleGiven != 0:
-		return sc.found(i, end, Name)
+		return sc.addFinding(i, end, Name)
+	case sc.roleOf(i, spanEnd(sc.text, i, isLetter))&roleGiven != 0:
+		return sc.addFinding(i, end, Name)
 	}
 	return 0
 }
@@ -285,18 +285,18 @@ func (sc *scan) greeted(i int) int {
 // afterSalutation skips the title in "Dear Ms Weber".
 func afterSalutation(text []byte, i int) int {
 	for _, t := range []string{"Mr", "Mrs", "Ms", "Miss", "Herr", "Frau", "Dr", "Prof", "Madame", "Monsieur", "Señor", "Señora", "Sr", "Sra"} {
-		if i+len(t) < len(text) && string(text[i:i+len(t)]) == t && !alnum(text[i+len(t)]) {
-			return afterSalutation(text, blanks(text, skip(text, i+len(t), '.'), 1))
+		if i+len(t) < len(text) && string(text[i:i+len(t)]) == t && !isAlnumByte(text[i+len(t)]) {
+			return afterSalutation(text, blanksEnd(text, skipByte(text, i+len(t), '.'), 1))
 		}
 	}
 	return i
 }
 
-// signed takes a name on the line behind a closing.
-func (sc *scan) signed(i int) int {
+// takeSignedName takes a name on the line behind a closing.
+func (sc *textScan) takeSignedName(i int) int {
 	text := sc.text
-	i = skip(text, i, ',')
-	i = skip(text, i, '!')
+	i = skipByte(text, i, ',')
+	i = skipByte(text, i, '!')
 	line := false
 	for i < len(text) && class[text[i]]&isSpace != 0 {
 		line = line || text[i] == '\n'
@@ -309,15 +309,15 @@ func (sc *scan) signed(i int) int {
 	if n == 0 {
 		return 0
 	}
-	if b := at(text, end); b != '\n' && b != '\r' && b != 0 && b != ',' && b != ' ' {
+	if b := byteAt(text, end); b != '\n' && b != '\r' && b != 0 && b != ',' && b != ' ' {
 		return 0
 	}
-	return sc.found(i, end, Name)
+	return sc.addFinding(i, end, Name)
 }
 
-// given takes a given name with what follows it, or alone in prose.
-func (sc *scan) given(w word) int {
-	if b := at(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
+// takeGivenName takes a given name with what follows it, or alone in prose.
+func (sc *textScan) takeGivenName(w textWord) int {
+	if b := byteAt(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
 		return 0
 	}
 	end, n := sc.nameRun(w.start, 4)
@@ -327,53 +327,53 @@ func (sc *scan) given(w word) int {
 	if n > 1 && (sc.companyFollows(end) || sc.placeFollows(end)) {
 		return 0
 	}
-	if n == 1 && (!sc.prose(w.start, end) || sc.afterSaint(w.start)) {
+	if n == 1 && (!sc.isInProse(w.start, end) || sc.afterSaint(w.start)) {
 		return 0
 	}
-	return sc.found(w.start, end, Name)
+	return sc.addFinding(w.start, end, Name)
 }
 
 // afterSaint reports whether a word of places stands before a name: San Francisco.
-func (sc *scan) afterSaint(i int) bool {
-	p, ok := sc.before(2)
+func (sc *textScan) afterSaint(i int) bool {
+	p, ok := sc.wordBefore(2)
 	return ok && p.end == i-1 && isOneOf(string(sc.text[p.start:p.end]), "San", "Santa", "Santo", "São", "Saint", "St", "Los", "Las", "El", "Port", "New", "Mount", "Lake", "Fort", "Cape")
 }
 
 // companyFollows reports whether a legal form stands behind a name.
-func (sc *scan) companyFollows(i int) bool {
-	j := blanks(sc.text, skip(sc.text, i, ','), 1)
-	e := span(sc.text, j, isLetter)
-	return e > j && sc.role(j, e)&roleCompany != 0
+func (sc *textScan) companyFollows(i int) bool {
+	j := blanksEnd(sc.text, skipByte(sc.text, i, ','), 1)
+	e := spanEnd(sc.text, j, isLetter)
+	return e > j && sc.roleOf(j, e)&roleCompany != 0
 }
 
 // placeFollows reports whether a street or the like bears the name.
-func (sc *scan) placeFollows(i int) bool {
-	j := blanks(sc.text, i, 1)
-	return isOneOf(string(sc.text[j:span(sc.text, j, isLetter)]), "Street", "Avenue", "Road", "Square", "Lane", "Drive", "Airport", "University", "Hospital", "School", "Park", "Bridge", "Tower", "Institute", "Foundation")
+func (sc *textScan) placeFollows(i int) bool {
+	j := blanksEnd(sc.text, i, 1)
+	return isOneOf(string(sc.text[j:spanEnd(sc.text, j, isLetter)]), "Street", "Avenue", "Road", "Square", "Lane", "Drive", "Airport", "University", "Hospital", "School", "Park", "Bridge", "Tower", "Institute", "Foundation")
 }
 
-// prose reports whether plain words stand at both sides, or at one and the end of the sentence at the other.
-func (sc *scan) prose(start, end int) bool {
+// isInProse reports whether plain words stand at both sides, or at one and the end of the sentence at the other.
+func (sc *textScan) isInProse(start, end int) bool {
 	text := sc.text
 	lower := func(i int) bool {
-		return class[at(text, i)]&isLower != 0 && class[at(text, i+1)]&(isLower|isSpace) != 0
+		return class[byteAt(text, i)]&isLower != 0 && class[byteAt(text, i+1)]&(isLower|isSpace) != 0
 	}
-	after := at(text, end) == ' ' && lower(end+1)
-	before := at(text, start-1) == ' ' && start > 1 && (class[text[start-2]]&isLower != 0 || text[start-2] == ',')
+	after := byteAt(text, end) == ' ' && lower(end+1)
+	before := byteAt(text, start-1) == ' ' && start > 1 && (class[text[start-2]]&isLower != 0 || text[start-2] == ',')
 	closes := end >= len(text) || text[end] == '.' || text[end] == ',' || text[end] == '?' || text[end] == '!' || text[end] == '\''
 	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
 }
 
-// subject takes the two or three capitalised words before a verb of people.
-func (sc *scan) subject(verb word) int {
+// takeSubject takes the two or three capitalised words before a verb of people.
+func (sc *textScan) takeSubject(verb textWord) int {
 	start, end, n := 0, verb.start, 0
 	for back := 2; back <= 4; back++ {
-		p, ok := sc.before(back)
+		p, ok := sc.wordBefore(back)
 		if !ok || p.start < sc.done || p.end+1 != end || sc.text[p.end] != ' ' || nameWord(sc.text, p.start) != p.end || p.sort&isLower == 0 ||
-			sc.role(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0 || sc.voc.begins(wordHash(sc.text, p.start, p.end)) {
+			sc.roleOf(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0 || sc.voc.mayBegin(wordHash(sc.text, p.start, p.end)) {
 			break
 		}
-		if b := at(sc.text, p.start-1); b != ' ' && b != '\n' && b != 0 && b != '(' && b != '"' {
+		if b := byteAt(sc.text, p.start-1); b != ' ' && b != '\n' && b != 0 && b != '(' && b != '"' {
 			break
 		}
 		start, end, n = p.start, p.start, n+1
@@ -381,59 +381,59 @@ func (sc *scan) subject(verb word) int {
 	if n < 2 || start > 1 && sc.text[start-1] == ' ' && class[sc.text[start-2]]&isLetter != 0 && sc.afterCapital(start) {
 		return 0
 	}
-	sc.found(start, verb.start-1, Name)
+	sc.addFinding(start, verb.start-1, Name)
 	return 0
 }
 
 // afterCapital reports whether the word before a place is capitalised too.
-func (sc *scan) afterCapital(i int) bool {
+func (sc *textScan) afterCapital(i int) bool {
 	for back := 2; back <= 6; back++ {
-		if p, ok := sc.before(back); ok && p.end == i-1 {
-			return capitalised(sc.text, p.start)
+		if p, ok := sc.wordBefore(back); ok && p.end == i-1 {
+			return isCapitalised(sc.text, p.start)
 		}
 	}
 	return false
 }
 
-// surname takes a family name with the word before it.
-func (sc *scan) surname(w word) int {
-	p, ok := sc.before(2)
+// takeSurname takes a family name with the word before it.
+func (sc *textScan) takeSurname(w textWord) int {
+	p, ok := sc.wordBefore(2)
 	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end || nameWord(sc.text, w.start) == 0 {
 		return 0
 	}
-	if sc.role(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany) != 0 || p.sort&isLower == 0 {
+	if sc.roleOf(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany) != 0 || p.sort&isLower == 0 {
 		return 0
 	}
-	if b := at(sc.text, p.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' {
+	if b := byteAt(sc.text, p.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' {
 		return 0
 	}
 	stop, _ := sc.nameRun(w.start, 2)
 	if sc.companyFollows(stop) {
 		return 0
 	}
-	return sc.found(p.start, stop, Name)
+	return sc.addFinding(p.start, stop, Name)
 }
 
-// company takes the words before a legal form.
-func (sc *scan) company(w word, end int) int {
+// takeCompany takes the words before a legal form.
+func (sc *textScan) takeCompany(w textWord, end int) int {
 	form := string(sc.text[w.start:end])
 	exact := false
 	for _, f := range companyForms {
 		exact = exact || f == form
 	}
-	if !exact || alnum(at(sc.text, end)) {
+	if !exact || isAlnumByte(byteAt(sc.text, end)) {
 		return 0
 	}
 	start, n := w.start, 0
-	if p, ok := sc.before(2); ok && p.end+1 < start && sc.text[p.end] == ',' && len(form) == 2 && form != "Co" { // Las Vegas, NV
+	if p, ok := sc.wordBefore(2); ok && p.end+1 < start && sc.text[p.end] == ',' && len(form) == 2 && form != "Co" { // Las Vegas, NV
 		return 0
 	}
 	for back := 2; back <= 6; back++ {
-		p, ok := sc.before(back)
-		if !ok || p.start < sc.done || !joined(sc.text[p.end:start]) || p.end+2 == start && sc.text[p.end] == '.' && p.end-p.start > 1 || !capitalised(sc.text, p.start) && p.sort&isDigit == 0 {
+		p, ok := sc.wordBefore(back)
+		if !ok || p.start < sc.done || !isJoined(sc.text[p.end:start]) || p.end+2 == start && sc.text[p.end] == '.' && p.end-p.start > 1 || !isCapitalised(sc.text, p.start) && p.sort&isDigit == 0 {
 			break
 		}
-		if r := sc.role(p.start, p.end); r&(roleStop|roleGreeting) != 0 {
+		if r := sc.roleOf(p.start, p.end); r&(roleStop|roleGreeting) != 0 {
 			break
 		}
 		if n == 0 && p.sort&isLower == 0 && len(form) <= 2 && p.end-p.start > 5 {
@@ -441,14 +441,14 @@ func (sc *scan) company(w word, end int) int {
 		}
 		start, n = p.start, n+1
 	}
-	if n == 0 || !capitalised(sc.text, start) {
+	if n == 0 || !isCapitalised(sc.text, start) {
 		return 0
 	}
-	return sc.found(start, companyEnd(sc.text, w.start, end), Company)
+	return sc.addFinding(start, companyEnd(sc.text, w.start, end), Company)
 }
 
-// joined reports whether what stands between two words keeps them in one name.
-func joined(between []byte) bool {
+// isJoined reports whether what stands between two words keeps them in one name.
+func isJoined(between []byte) bool {
 	switch string(between) {
 	case " ", ", ", " & ", "-", "&", ". ", " + ", "'":
 		return true
@@ -460,14 +460,14 @@ func joined(between []byte) bool {
 func companyEnd(text []byte, start, i int) int {
 	switch form := string(text[start:i]); form {
 	case "Inc", "Ltd", "Corp", "Co", "Lda", "Ltda", "Pty", "Pvt", "Pte":
-		i = skip(text, i, '.')
+		i = skipByte(text, i, '.')
 	default:
 		if strings.Contains(form, ".") {
-			i = skip(text, i, '.')
+			i = skipByte(text, i, '.')
 		}
 	}
 	for _, more := range []string{" & Co. KG", " & Co. KGaA", " & Co.", " Ltd.", " Ltd", " LLC", " Limited"} {
-		if i+len(more) <= len(text) && string(text[i:i+len(more)]) == more && !alnum(at(text, i+len(more))) {
+		if i+len(more) <= len(text) && string(text[i:i+len(more)]) == more && !isAlnumByte(byteAt(text, i+len(more))) {
 			return i + len(more)
 		}
 	}
@@ -475,7 +475,7 @@ func companyEnd(text []byte, start, i int) int {
 }
 
 // displayName takes the name before an address: Ana Lima <ana@…>, Ana Lima (ana@…).
-func (sc *scan) displayName(start int) {
+func (sc *textScan) displayName(start int) {
 	text := sc.text
 	if sc.s.off[Name] || start < 3 || text[start-1] != '<' && text[start-1] != '(' {
 		return
@@ -486,20 +486,20 @@ func (sc *scan) displayName(start int) {
 	}
 	from, n := end, 0
 	for back := 1; back <= len(sc.recent); back++ {
-		p, ok := sc.before(back)
-		if !ok || p.start < start && (p.start < sc.done || !capitalised(text, p.start) || sc.role(p.start, p.end)&roleStop != 0) {
+		p, ok := sc.wordBefore(back)
+		if !ok || p.start < start && (p.start < sc.done || !isCapitalised(text, p.start) || sc.roleOf(p.start, p.end)&roleStop != 0) {
 			break
 		}
 		switch {
 		case p.start >= start: // of the local part
 			continue
-		case n == 0 && p.end == end, n == 0 && p.end == end-1 && text[p.end] == '.', n > 0 && p.end < from && joined(text[p.end:from]):
+		case n == 0 && p.end == end, n == 0 && p.end == end-1 && text[p.end] == '.', n > 0 && p.end < from && isJoined(text[p.end:from]):
 			from, n = p.start, n+1
 			continue
 		}
 		break
 	}
 	if n >= 1 && n <= 4 {
-		sc.found(from, end, Name)
+		sc.addFinding(from, end, Name)
 	}
 }

@@ -2,22 +2,22 @@ package pii
 
 import "bytes"
 
-// colon looks at : for addresses of networks and for credentials in a URL.
-func (sc *scan) colon(i int) int {
+// findAtColon looks at : for addresses of networks and for credentials in a URL.
+func (sc *textScan) findAtColon(i int) int {
 	text := sc.text
-	if at(text, i+1) == '/' && at(text, i+2) == '/' {
-		return sc.credentials(i + 3)
+	if byteAt(text, i+1) == '/' && byteAt(text, i+2) == '/' {
+		return sc.findCredentials(i + 3)
 	}
-	w, ok := sc.before(1)
-	begins := ok && w.end == i && w.end-w.start <= 4 && at(text, w.start-1) != ':' && at(text, w.start-1) != '.'
+	w, ok := sc.wordBefore(1)
+	begins := ok && w.end == i && w.end-w.start <= 4 && byteAt(text, w.start-1) != ':' && byteAt(text, w.start-1) != '.'
 	switch {
 	case begins && hex(text[w.start:w.end]):
-		if end := sc.mac(i); end > 0 {
+		if end := sc.findMAC(i); end > 0 {
 			return end
 		}
-		return sc.ipv6(w.start)
-	case at(text, i+1) == ':' && !(ok && w.end == i) && at(text, i-1) != ':':
-		return sc.ipv6(i)
+		return sc.findIPv6(w.start)
+	case byteAt(text, i+1) == ':' && !(ok && w.end == i) && byteAt(text, i-1) != ':':
+		return sc.findIPv6(i)
 	}
 	return 0
 }
@@ -31,10 +31,10 @@ func hex(b []byte) bool {
 	return true
 }
 
-// mac looks at the first : or - of six pairs.
-func (sc *scan) mac(i int) int {
+// findMAC looks at the first : or - of six pairs.
+func (sc *textScan) findMAC(i int) int {
 	text, start := sc.text, i-2
-	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 || alnum(at(text, start-1)) || at(text, start-1) == text[i] {
+	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 || isAlnumByte(byteAt(text, start-1)) || byteAt(text, start-1) == text[i] {
 		return 0
 	}
 	zero, ones := text[start] == '0' && text[start+1] == '0', text[start]|text[start+1] == 'F' || text[start]|text[start+1] == 'f'
@@ -47,20 +47,20 @@ func (sc *scan) mac(i int) int {
 		ones = ones && text[j+1]|0x20 == 'f' && text[j+2]|0x20 == 'f'
 	}
 	end := i + 15
-	if alnum(at(text, end)) || at(text, end) == text[i] && alnum(at(text, end+1)) || zero || ones || sc.opaque {
+	if isAlnumByte(byteAt(text, end)) || byteAt(text, end) == text[i] && isAlnumByte(byteAt(text, end+1)) || zero || ones || sc.opaque {
 		return 0
 	}
-	return sc.found(start, end, MAC)
+	return sc.addFinding(start, end, MAC)
 }
 
 // macOfThree finds three groups of four hex digits with points, 0012.3456.789a, a few bytes behind
 // a word that says what they are.
 func macOfThree(text []byte, i int) (start, end int) {
 	for start = i; start < len(text) && start < i+12; start++ {
-		if b := text[start]; class[b]&isHex == 0 || alnum(text[start-1]) {
+		if b := text[start]; class[b]&isHex == 0 || isAlnumByte(text[start-1]) {
 			continue
 		}
-		if end = start + 14; end <= len(text) && !alnum(at(text, end)) && text[start+4] == '.' && text[start+9] == '.' &&
+		if end = start + 14; end <= len(text) && !isAlnumByte(byteAt(text, end)) && text[start+4] == '.' && text[start+9] == '.' &&
 			hex(text[start:start+4]) && hex(text[start+5:start+9]) && hex(text[start+10:end]) {
 			return start, end
 		}
@@ -68,37 +68,37 @@ func macOfThree(text []byte, i int) (start, end int) {
 	return 0, 0
 }
 
-// ipv6 reads an address at start. Loopback and unspecified addresses are nobody's.
-func (sc *scan) ipv6(start int) int {
+// findIPv6 reads an address at start. Loopback and unspecified addresses are nobody's.
+func (sc *textScan) findIPv6(start int) int {
 	text, i := sc.text, start
 	groups, gap, digits, letters := 0, -1, 0, 0
 	for groups < 8 {
-		if at(text, i) == ':' && at(text, i+1) == ':' {
+		if byteAt(text, i) == ':' && byteAt(text, i+1) == ':' {
 			if gap >= 0 {
 				return 0
 			}
 			gap = groups
-			if i += 2; class[at(text, i)]&isHex == 0 {
+			if i += 2; class[byteAt(text, i)]&isHex == 0 {
 				break
 			}
 		} else if groups > 0 {
-			if at(text, i) != ':' {
+			if byteAt(text, i) != ':' {
 				break
 			}
 			i++
 		}
-		end := span(text, i, isHex)
+		end := spanEnd(text, i, isHex)
 		if end == i || end-i > 4 {
 			return 0
 		}
-		if at(text, end) == '.' && (gap >= 0 || groups == 6) {
-			if v4 := quad(text, i); v4 > 0 {
+		if byteAt(text, end) == '.' && (gap >= 0 || groups == 6) {
+			if v4 := quadEnd(text, i); v4 > 0 {
 				i, groups, digits = v4, groups+2, digits+4
 				break
 			}
 		}
 		for _, b := range text[i:end] {
-			if digit(b) {
+			if isDigitByte(b) {
 				digits++
 			} else {
 				letters++
@@ -106,9 +106,9 @@ func (sc *scan) ipv6(start int) int {
 		}
 		groups, i = groups+1, end
 	}
-	after := at(text, i)
+	after := byteAt(text, i)
 	switch {
-	case start < sc.done, alnum(after), (after == ':' || after == '.') && alnum(at(text, i+1)), after == '_':
+	case start < sc.done, isAlnumByte(after), (after == ':' || after == '.') && isAlnumByte(byteAt(text, i+1)), after == '_':
 		return 0
 	case gap < 0 && groups != 8, gap >= 0 && groups > 7, digits == 0:
 		return 0
@@ -117,20 +117,20 @@ func (sc *scan) ipv6(start int) int {
 	case sc.opaque:
 		return 0
 	}
-	return sc.found(start, i, IP)
+	return sc.addFinding(start, i, IP)
 }
 
-// quad returns the end of four numbers up to 255 at i, 0 if there are none.
-func quad(text []byte, i int) int {
+// quadEnd returns the end of four numbers up to 255 at i, 0 if there are none.
+func quadEnd(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {
-			if at(text, i) != '.' {
+			if byteAt(text, i) != '.' {
 				return 0
 			}
 			i++
 		}
 		n, start := 0, i
-		for ; i < len(text) && digit(text[i]) && i-start < 4; i++ {
+		for ; i < len(text) && isDigitByte(text[i]) && i-start < 4; i++ {
 			n = n*10 + int(text[i]-'0')
 		}
 		if i == start || n > 255 || i-start > 1 && text[start] == '0' {
@@ -140,30 +140,30 @@ func quad(text []byte, i int) int {
 	return i
 }
 
-// ipv4 looks at a word of digits before a dot. What a version may be is none,
+// findIPv4 looks at a word of digits before a dot. What a version may be is none,
 // and neither are addresses that every machine has.
-func (sc *scan) ipv4(start int) int {
+func (sc *textScan) findIPv4(start int) int {
 	text := sc.text
-	end := quad(text, start)
-	b := at(text, start-1)
+	end := quadEnd(text, start)
+	b := byteAt(text, start-1)
 	switch {
-	case end == 0 || alnum(at(text, end)) || at(text, end) == '_':
+	case end == 0 || isAlnumByte(byteAt(text, end)) || byteAt(text, end) == '_':
 		return 0
-	case at(text, end) == '.' && alnum(at(text, end+1)), at(text, end) == '-' && alnum(at(text, end+1)):
+	case byteAt(text, end) == '.' && isAlnumByte(byteAt(text, end+1)), byteAt(text, end) == '-' && isAlnumByte(byteAt(text, end+1)):
 		return 0
-	case b == '.' || b == '_' || alnum(b) || b == '-' && alnum(at(text, start-2)) || b == '/' && alnum(at(text, start-2)) || b == '^' || b == '~':
+	case b == '.' || b == '_' || isAlnumByte(b) || b == '-' && isAlnumByte(byteAt(text, start-2)) || b == '/' && isAlnumByte(byteAt(text, start-2)) || b == '^' || b == '~':
 		return 0
-	case sc.opaque || sc.vouched(start)&sc.voc.version != 0:
+	case sc.opaque || sc.contextBefore(start)&sc.voc.version != 0:
 		return 0
 	}
-	if sectionLike(text[start:end]) && sc.vouched(start)&sc.voc.address == 0 {
+	if sectionLike(text[start:end]) && sc.contextBefore(start)&sc.voc.address == 0 {
 		return end
 	}
 	switch ip := string(text[start:end]); {
 	case ip == "0.0.0.0", ip[:4] == "127.", ip[:4] == "255.":
 		return end
 	}
-	return sc.found(start, end, IP)
+	return sc.addFinding(start, end, IP)
 }
 
 // sectionLike reports whether an address may be the number of a section: small numbers throughout, and none that
@@ -181,18 +181,18 @@ func sectionLike(ip []byte) bool {
 	return !bytes.HasPrefix(ip, []byte("10.")) && !isOneOf(string(ip), "8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9")
 }
 
-// credentials looks for user:password@ behind ://.
-func (sc *scan) credentials(i int) int {
+// findCredentials looks for user:password@ behind ://.
+func (sc *textScan) findCredentials(i int) int {
 	text, colon := sc.text, 0
 	for j := i; j < len(text) && j-i < 256; j++ {
 		switch b := text[j]; {
 		case b == ':' && colon == 0:
 			colon = j
 		case b == '@':
-			if colon == 0 || j-colon < 3 || placeholder(text[colon+1:j]) {
+			if colon == 0 || j-colon < 3 || isPlaceholder(text[colon+1:j]) {
 				return 0
 			}
-			return sc.found(i, j, Secret)
+			return sc.addFinding(i, j, Secret)
 		case class[b]&isSpace != 0 || b == '/' || b == '"' || b == '<' || b == '>' || b == '\'' || b == '\\' || b == '?' || b == '#' || b == ',':
 			return 0
 		}
@@ -200,8 +200,8 @@ func (sc *scan) credentials(i int) int {
 	return 0
 }
 
-// placeholder reports whether a secret is only a stand-in for one.
-func placeholder(v []byte) bool {
+// isPlaceholder reports whether a secret is only a stand-in for one.
+func isPlaceholder(v []byte) bool {
 	if bytes.ContainsAny(v, "${}<>*[]%…") {
 		return true
 	}
@@ -211,5 +211,5 @@ func placeholder(v []byte) bool {
 			return true
 		}
 	}
-	return same(v)
+	return isUniform(v)
 }

@@ -2,8 +2,8 @@ package pii
 
 import "bytes"
 
-// groups holds runs of digits with single separators between, as numbers are written for people.
-type groups struct {
+// digitGroups holds runs of digits with single separators between, as numbers are written for people.
+type digitGroups struct {
 	n, total int
 	start    int      // of a bracket or + before the digits
 	len      [9]uint8 // of each run
@@ -13,16 +13,16 @@ type groups struct {
 	brackets bool
 }
 
-// read takes the runs from i, which is at a digit or an opening bracket.
-func (g *groups) read(text []byte, start, i int) {
+// readGroups takes the runs from i, which is at a digit or an opening bracket.
+func (g *digitGroups) readGroups(text []byte, start, i int) {
 	g.start = start
 	sep := byte(0)
-	if at(text, i) == '(' {
+	if byteAt(text, i) == '(' {
 		i, g.brackets = i+1, true
 	}
 	for g.n < len(g.len) {
 		end := i
-		for end < len(text) && digit(text[end]) {
+		for end < len(text) && isDigitByte(text[end]) {
 			end++
 		}
 		n := end - i
@@ -32,63 +32,63 @@ func (g *groups) read(text []byte, start, i int) {
 		copy(g.digits[g.total:], text[i:end])
 		g.len[g.n], g.end[g.n], g.sep[g.n] = uint8(n), end, sep
 		g.total, g.n = g.total+n, g.n+1
-		sep, i = g.separator(text, end)
+		sep, i = g.readSeparator(text, end)
 		if sep == 0 {
 			return
 		}
 	}
 }
 
-// separator returns what stands between two runs, and where the next begins.
-func (g *groups) separator(text []byte, i int) (sep byte, next int) {
-	sep = at(text, i)
+// readSeparator returns what stands between two runs, and where the next begins.
+func (g *digitGroups) readSeparator(text []byte, i int) (sep byte, next int) {
+	sep = byteAt(text, i)
 	switch sep {
 	case ' ', '-', '.', '/':
 		i++
-		if at(text, i) == '(' && sep != '/' {
+		if byteAt(text, i) == '(' && sep != '/' {
 			i, g.brackets = i+1, true
-		} else if sep == ' ' && at(text, i) == '-' && at(text, i+1) == ' ' {
+		} else if sep == ' ' && byteAt(text, i) == '-' && byteAt(text, i+1) == ' ' {
 			i += 2
 		}
 	case ')':
 		if !g.brackets {
 			return 0, i
 		}
-		if i++; at(text, i) == ' ' || at(text, i) == '-' {
+		if i++; byteAt(text, i) == ' ' || byteAt(text, i) == '-' {
 			i++
 		}
 	case '(':
 		i, g.brackets = i+1, true
 	case 0xC2:
-		if at(text, i+1) != 0xA0 {
+		if byteAt(text, i+1) != 0xA0 {
 			return 0, i
 		}
 		sep, i = ' ', i+2
 	default:
 		return 0, i
 	}
-	if !digit(at(text, i)) {
+	if !isDigitByte(byteAt(text, i)) {
 		return 0, i
 	}
 	return sep, i
 }
 
-// sum returns the number of digits of the first k runs.
-func (g *groups) sum(k int) (n int) {
+// digitCount returns the number of digits of the first k runs.
+func (g *digitGroups) digitCount(k int) (n int) {
 	for _, l := range g.len[:k] {
 		n += int(l)
 	}
 	return n
 }
 
-// shape compares the lengths of the first runs.
-func (g *groups) shape(lengths ...uint8) bool {
+// hasLengths compares the lengths of the first runs.
+func (g *digitGroups) hasLengths(lengths ...uint8) bool {
 	return g.n >= len(lengths) && bytes.Equal(g.len[:len(lengths)], lengths)
 }
 
-// digits looks at a word of digits.
-func (sc *scan) digits(w word) int {
-	n, next := w.end-w.start, at(sc.text, w.end)
+// findInDigits looks at a word of digits.
+func (sc *textScan) findInDigits(w textWord) int {
+	n, next := w.end-w.start, byteAt(sc.text, w.end)
 	if n < 7 && !manyFollow(sc.text, w.end, next, n) {
 		if len(sc.s.short) > 0 {
 			return sc.shortPhone(w.start)
@@ -99,48 +99,48 @@ func (sc *scan) digits(w word) int {
 		return 0
 	}
 	if n <= 3 && next == '.' {
-		if end := sc.ipv4(w.start); end > 0 {
+		if end := sc.findIPv4(w.start); end > 0 {
 			return end
 		}
 	}
 	if n == 2 && next == '-' { // more than a phone number that begins so
-		if end := sc.mac(w.end); end > 0 {
+		if end := sc.findMAC(w.end); end > 0 {
 			return end
 		}
 	}
 	if n == 4 && (next == ' ' || next == '-' || next == '.') { // a card has more groups than an id that begins so
-		var g groups
-		if g.read(sc.text, w.start, w.start); g.n >= 3 && g.date() == 0 {
-			if end := sc.card(&g); end > 0 {
+		var g digitGroups
+		if g.readGroups(sc.text, w.start, w.start); g.n >= 3 && g.dateGroups() == 0 {
+			if end := sc.findCard(&g); end > 0 {
 				return end
 			}
 		}
 	}
-	if end := sc.id(w, &sc.s.ids().digits[min(n, 23)][sepOf[next]]); end > 0 {
+	if end := sc.findID(w, &sc.s.idForms().digits[min(n, 23)][sepOf[next]]); end > 0 {
 		return end
 	}
 	if n > 19 || sc.opaque && sc.words == 0 {
 		return 0
 	}
-	var g groups
-	if g.read(sc.text, w.start, w.start); g.total < 7 {
+	var g digitGroups
+	if g.readGroups(sc.text, w.start, w.start); g.total < 7 {
 		return sc.shortPhone(w.start)
 	}
-	if k := g.date(); k > 0 {
+	if k := g.dateGroups(); k > 0 {
 		return g.end[k-1]
 	}
-	if end := sc.card(&g); end > 0 {
+	if end := sc.findCard(&g); end > 0 {
 		return end
 	}
-	return sc.phone(&g, false)
+	return sc.findPhone(&g, false)
 }
 
-// id tries spellings at a word.
-func (sc *scan) id(w word, l *formList) int {
+// findID tries spellings at a word.
+func (sc *textScan) findID(w textWord, l *formList) int {
 	if len(l.all) == 0 {
 		return 0
 	}
-	fs, words := l.alone, sc.vouched(w.start)
+	fs, words := l.alone, sc.contextBefore(w.start)
 	if words&l.words != 0 {
 		fs = l.all
 	}
@@ -150,23 +150,23 @@ func (sc *scan) id(w word, l *formList) int {
 			if words&f.words == 0 {
 				continue
 			}
-		} else if sc.opaque && sc.words&f.words == 0 || f.spaced && grouped(sc.text, w.start, len(f.pattern)) {
+		} else if sc.opaque && sc.words&f.words == 0 || f.spaced && hasMoreGroups(sc.text, w.start, len(f.pattern)) {
 			continue
 		}
-		end, n := f.match(sc.text, w.start, nil)
-		if end == 0 || !closed(sc.text, w.start, end) {
+		end, n := f.matchAt(sc.text, w.start, nil)
+		if end == 0 || !isClosed(sc.text, w.start, end) {
 			continue
 		}
 		if f.rule.valid != nil {
 			if sc.id32 == nil {
 				sc.id32 = new([32]byte)
 			}
-			f.match(sc.text, w.start, sc.id32)
+			f.matchAt(sc.text, w.start, sc.id32)
 			if !f.rule.valid(sc.id32[:n]) {
 				continue
 			}
 		}
-		if end = sc.found(w.start, end, f.rule.typ); end > 0 {
+		if end = sc.addFinding(w.start, end, f.rule.typ); end > 0 {
 			return end
 		}
 	}
@@ -196,28 +196,28 @@ func manyFollow(text []byte, i int, next byte, n int) bool {
 	return false
 }
 
-// grouped reports whether more groups of digits stand around a spelling with blanks.
-func grouped(text []byte, start, n int) bool {
-	return at(text, start+n) == ' ' && digit(at(text, start+n+1)) || at(text, start-1) == ' ' && digit(at(text, start-2))
+// hasMoreGroups reports whether more groups of digits stand around a spelling with blanks.
+func hasMoreGroups(text []byte, start, n int) bool {
+	return byteAt(text, start+n) == ' ' && isDigitByte(byteAt(text, start+n+1)) || byteAt(text, start-1) == ' ' && isDigitByte(byteAt(text, start-2))
 }
 
-// date returns the number of runs at the head that are a date, 0 if they are none.
-func (g *groups) date() int {
+// dateGroups returns the number of runs at the head that are a date, 0 if they are none.
+func (g *digitGroups) dateGroups() int {
 	if g.n < 3 || g.sep[1] != g.sep[2] || g.sep[1] == ')' {
 		return 0
 	}
 	d := g.digits[:]
 	switch {
-	case g.shape(4, 2, 2):
-		if yyyymmdd(d) {
+	case g.hasLengths(4, 2, 2):
+		if isYYYYMMDD(d) {
 			return 3
 		}
-	case g.shape(2, 2, 4) && g.sep[1] != ' ':
-		if year(number(d[4:8])) && (ddmmyy(d) || date(number(d[:2]), number(d[2:4]))) {
+	case g.hasLengths(2, 2, 4) && g.sep[1] != ' ':
+		if isYear(parseNumber(d[4:8])) && (isDDMMYY(d) || isDate(parseNumber(d[:2]), parseNumber(d[2:4]))) {
 			return 3
 		}
-	case g.shape(8) && g.sep[1] == '-':
-		if yyyymmdd(d) {
+	case g.hasLengths(8) && g.sep[1] == '-':
+		if isYYYYMMDD(d) {
 			return 1
 		}
 	}
@@ -226,21 +226,21 @@ func (g *groups) date() int {
 
 // namedCard looks for a number that a word or a key before it calls a card's: 15 to 19 digits in one run, or 12 to 19 in
 // groups of which the first has four. Its checksum need not hold: a mistyped or an invented number is hidden like a real one.
-func (sc *scan) namedCard(g *groups) int {
+func (sc *textScan) namedCard(g *digitGroups) int {
 	k := 1
 	for k < g.n && (g.sep[k] == ' ' || g.sep[k] == '-' || g.sep[k] == '.') && g.sep[k] == g.sep[1] && g.len[k] >= 2 && g.len[k] <= 7 {
 		k++
 	}
-	n := g.sum(k)
+	n := g.digitCount(k)
 	fits := k == 1 && n >= 15 || k >= 3 && g.len[0] == 4 && n >= 12
-	if !fits || n > 19 || !closed(sc.text, g.start, g.end[k-1]) || sc.vouched(g.start)&sc.voc.card == 0 {
+	if !fits || n > 19 || !isClosed(sc.text, g.start, g.end[k-1]) || sc.contextBefore(g.start)&sc.voc.card == 0 {
 		return 0
 	}
-	return sc.found(g.start, g.end[k-1], CreditCard)
+	return sc.addFinding(g.start, g.end[k-1], CreditCard)
 }
 
-// card looks for a payment card in the first runs.
-func (sc *scan) card(g *groups) int {
+// findCard looks for a payment card in the first runs.
+func (sc *textScan) findCard(g *digitGroups) int {
 	if end := sc.realCard(g); end > 0 {
 		return end
 	}
@@ -248,38 +248,38 @@ func (sc *scan) card(g *groups) int {
 }
 
 // realCard looks for a number that an issuer may have given, with the checksum.
-func (sc *scan) realCard(g *groups) int {
+func (sc *textScan) realCard(g *digitGroups) int {
 	if g.n == 1 || g.len[0] > 6 || g.sep[1] != ' ' && g.sep[1] != '-' {
 		n := int(g.len[0])
-		if n < 12 || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[0]) {
+		if n < 12 || !isCard(g.digits[:n]) || !isClosed(sc.text, g.start, g.end[0]) {
 			return 0
 		}
-		if n != 16 && !(n == 15 && g.digits[0] == '3') || sc.opaque || counted(sc.text, g.start, g.end[0]) {
-			if sc.vouched(g.start)&sc.voc.card == 0 {
+		if n != 16 && !(n == 15 && g.digits[0] == '3') || sc.opaque || isCount(sc.text, g.start, g.end[0]) {
+			if sc.contextBefore(g.start)&sc.voc.card == 0 {
 				return 0
 			}
 		}
-		return sc.found(g.start, g.end[0], CreditCard)
+		return sc.addFinding(g.start, g.end[0], CreditCard)
 	}
 	for k := g.n; k >= 3; k-- {
-		n := g.sum(k)
-		if n < 12 || n > 19 || g.len[0] != 4 || !g.uniform(k) || !card(g.digits[:n]) || !closed(sc.text, g.start, g.end[k-1]) {
+		n := g.digitCount(k)
+		if n < 12 || n > 19 || g.len[0] != 4 || !g.isUniform(k) || !isCard(g.digits[:n]) || !isClosed(sc.text, g.start, g.end[k-1]) {
 			continue
 		}
-		return sc.found(g.start, g.end[k-1], CreditCard)
+		return sc.addFinding(g.start, g.end[k-1], CreditCard)
 	}
 	return 0
 }
 
-// counted reports whether a bare number stands as numbers of programs do: in a column of numbers, or in JSON without
+// isCount reports whether a bare number stands as numbers of programs do: in a column of numbers, or in JSON without
 // quotes.
-func counted(text []byte, start, end int) bool {
-	b, c := at(text, start-1), at(text, start-2)
-	return b == ' ' && digit(c) || b == ':' && c == '"' || b == ' ' && c == ':' && at(text, start-3) == '"' || b == '[' || b == '=' || at(text, end) == ' ' && digit(at(text, end+1))
+func isCount(text []byte, start, end int) bool {
+	b, c := byteAt(text, start-1), byteAt(text, start-2)
+	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' || b == '=' || byteAt(text, end) == ' ' && isDigitByte(byteAt(text, end+1))
 }
 
-// uniform reports whether the first k runs are joined by one separator.
-func (g *groups) uniform(k int) bool {
+// isUniform reports whether the first k runs are joined by one separator.
+func (g *digitGroups) isUniform(k int) bool {
 	for _, s := range g.sep[1:k] {
 		if s != g.sep[1] {
 			return false
@@ -288,56 +288,56 @@ func (g *groups) uniform(k int) bool {
 	return true
 }
 
-// mixed looks at a word of letters and digits.
-func (sc *scan) mixed(w word) int {
+// findInMixed looks at a word of letters and digits.
+func (sc *textScan) findInMixed(w textWord) int {
 	n := w.end - w.start
 	if n >= 25 {
-		if end := sc.wallet(w); end > 0 {
+		if end := sc.findWallet(w); end > 0 {
 			return end
 		}
 	}
 	if w.sort&isHigh != 0 {
 		return 0
 	}
-	if n >= 4 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isUpper != 0 && digit(sc.text[w.start+2]) && digit(sc.text[w.start+3]) {
-		if end := sc.iban(w.start); end > 0 {
+	if n >= 4 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isUpper != 0 && isDigitByte(sc.text[w.start+2]) && isDigitByte(sc.text[w.start+3]) {
+		if end := sc.findIBAN(w.start); end > 0 {
 			return end
 		}
 	}
-	if n >= 15 && n <= 34 && w.sort&isUpper == 0 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isLower != 0 && digit(sc.text[w.start+2]) && digit(sc.text[w.start+3]) {
-		if end := sc.iban(w.start); end > 0 {
+	if n >= 15 && n <= 34 && w.sort&isUpper == 0 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isLower != 0 && isDigitByte(sc.text[w.start+2]) && isDigitByte(sc.text[w.start+3]) {
+		if end := sc.findIBAN(w.start); end > 0 {
 			return end
 		}
 	}
 	if n < 24 && w.sort&isLower == 0 {
-		return sc.id(w, &sc.s.ids().mixed[n][sepOf[at(sc.text, w.end)]])
+		return sc.findID(w, &sc.s.idForms().mixed[n][sepOf[byteAt(sc.text, w.end)]])
 	}
 	return 0
 }
 
-// capitals looks at a short word of capitals before a group of something else.
-func (sc *scan) capitals(w word) int {
-	next := at(sc.text, w.end)
-	if next != ' ' && next != '-' && next != '.' || !alnum(at(sc.text, w.end+1)) {
+// findAtCapitals looks at a short word of capitals before a group of something else.
+func (sc *textScan) findAtCapitals(w textWord) int {
+	next := byteAt(sc.text, w.end)
+	if next != ' ' && next != '-' && next != '.' || !isAlnumByte(byteAt(sc.text, w.end+1)) {
 		return 0
 	}
-	return sc.id(w, &sc.s.ids().capitals[w.end-w.start][sepOf[next]])
+	return sc.findID(w, &sc.s.idForms().capitals[w.end-w.start][sepOf[next]])
 }
 
-func (s *Scanner) ids() *forms { return s.tables.ids }
+func (s *Scanner) idForms() *formIndex { return s.tables.ids }
 
-// iban reads an account number at start, compact or in groups.
-func (sc *scan) iban(start int) int {
+// findIBAN reads an account number at start, compact or in groups.
+func (sc *textScan) findIBAN(start int) int {
 	text := sc.text
 	want := ibanLength(text[start]&^0x20, text[start+1]&^0x20)
-	if want == 0 || alnum(at(text, start-1)) {
+	if want == 0 || isAlnumByte(byteAt(text, start-1)) {
 		return 0
 	}
 	var id [34]byte
 	n, i := 0, start
 	for n < want && i < len(text) {
 		b := text[i]
-		if (b == ' ' || b == '-') && n >= 4 && alnum(at(text, i+1)) {
+		if (b == ' ' || b == '-') && n >= 4 && isAlnumByte(byteAt(text, i+1)) {
 			i++
 			continue
 		}
@@ -347,11 +347,11 @@ func (sc *scan) iban(start int) int {
 		id[n] = b
 		n, i = n+1, i+1
 	}
-	if n < want || alnum(at(text, i)) {
+	if n < want || isAlnumByte(byteAt(text, i)) {
 		return 0
 	}
-	if mod97(id[:4], mod97(id[4:n], 0)) != 1 {
+	if remainder97(id[:4], remainder97(id[4:n], 0)) != 1 {
 		return 0
 	}
-	return sc.found(start, i, IBAN)
+	return sc.addFinding(start, i, IBAN)
 }

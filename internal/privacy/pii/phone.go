@@ -15,30 +15,30 @@ import (
 //go:embed phones.txt
 var phoneList string
 
-// plan represents the numbering plan of a region.
-type plan struct {
+// numberingPlan represents the numbering plan of a region.
+type numberingPlan struct {
 	region, code, trunk string
 	lengths             uint32 // bit n: numbers of n digits are possible
 	pattern             string
-	automaton           func() *automaton // built when first needed
+	automaton           func() *digitAutomaton // built when first needed
 }
 
-// plans holds all numbering plans.
-type plans struct {
-	regions map[string]*plan
-	codes   map[int][]*plan // by country's code
+// numberingPlans holds all numbering plans.
+type numberingPlans struct {
+	regions map[string]*numberingPlan
+	codes   map[int][]*numberingPlan // by country's code
 }
 
-func parsePlans(list string) plans {
-	p := plans{map[string]*plan{}, map[int][]*plan{}}
+func parsePlans(list string) numberingPlans {
+	p := numberingPlans{map[string]*numberingPlan{}, map[int][]*numberingPlan{}}
 	for line := range strings.Lines(list) {
 		f := strings.Fields(line)
 		if len(f) != 5 || f[0] == "#" {
 			continue
 		}
 		lengths, _ := strconv.ParseUint(f[3], 16, 32)
-		one := &plan{region: f[0], code: f[1], trunk: strings.TrimPrefix(f[2], "-"), lengths: uint32(lengths), pattern: f[4]}
-		one.automaton = sync.OnceValue(func() *automaton { return compileDigits(one.pattern) })
+		one := &numberingPlan{region: f[0], code: f[1], trunk: strings.TrimPrefix(f[2], "-"), lengths: uint32(lengths), pattern: f[4]}
+		one.automaton = sync.OnceValue(func() *digitAutomaton { return compileDigits(one.pattern) })
 		p.regions[one.region] = one
 		code, _ := strconv.Atoi(one.code)
 		p.codes[code] = append(p.codes[code], one)
@@ -46,65 +46,69 @@ func parsePlans(list string) plans {
 	return p
 }
 
-// short reports whether numbers of less than seven digits are usual: those of plans with many lengths are for
+// hasShortNumbers reports whether numbers of less than seven digits are usual: those of plans with many lengths are for
 // machines.
-func (p *plan) short() bool { return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4 }
+func (p *numberingPlan) hasShortNumbers() bool {
+	return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4
+}
 
-func (p *plan) possible(n int) bool { return n < 32 && p.lengths>>n&1 != 0 }
-func (p *plan) valid(d []byte) bool { return p.possible(len(d)) && p.automaton().match(d) }
+func (p *numberingPlan) isPossible(n int) bool { return n < 32 && p.lengths>>n&1 != 0 }
+func (p *numberingPlan) isValid(d []byte) bool {
+	return p.isPossible(len(d)) && p.automaton().matchesDigits(d)
+}
 
-// plus looks at + before a number with its country's code.
-func (sc *scan) plus(i int) int {
-	b := at(sc.text, i-1)
-	if alnum(b) || b == '+' || b == '_' {
+// findAtPlus looks at + before a number with its country's code.
+func (sc *textScan) findAtPlus(i int) int {
+	b := byteAt(sc.text, i-1)
+	if isAlnumByte(b) || b == '+' || b == '_' {
 		return 0
 	}
 	j := i + 1
-	if at(sc.text, j) == ' ' {
+	if byteAt(sc.text, j) == ' ' {
 		j++
 	}
-	if !digit(at(sc.text, j)) && at(sc.text, j) != '(' {
+	if !isDigitByte(byteAt(sc.text, j)) && byteAt(sc.text, j) != '(' {
 		return 0
 	}
-	var g groups
-	if g.read(sc.text, i, j); g.total < 7 || j > i+1 && g.n < 3 {
+	var g digitGroups
+	if g.readGroups(sc.text, i, j); g.total < 7 || j > i+1 && g.n < 3 {
 		return 0
 	}
-	return sc.phone(&g, true)
+	return sc.findPhone(&g, true)
 }
 
-// bracket looks at ( before an area code.
-func (sc *scan) bracket(i int) int {
-	if !digit(at(sc.text, i+1)) {
+// findAtBracket looks at ( before an area code.
+func (sc *textScan) findAtBracket(i int) int {
+	if !isDigitByte(byteAt(sc.text, i+1)) {
 		return 0
 	}
-	shut := span(sc.text, i+1, isDigit)
+	shut := spanEnd(sc.text, i+1, isDigit)
 	usual := shut > i+2
-	if b := at(sc.text, shut); b == ' ' || b == '-' { // (06 1) 234 5678
-		shut, usual = span(sc.text, shut+1, isDigit), false
+	if b := byteAt(sc.text, shut); b == ' ' || b == '-' { // (06 1) 234 5678
+		shut, usual = spanEnd(sc.text, shut+1, isDigit), false
 	}
-	if shut > i+6 || at(sc.text, shut) != ')' || !usual && sc.vouched(i)&sc.voc.phone == 0 {
+	if shut > i+6 || byteAt(sc.text, shut) != ')' || !usual && sc.contextBefore(i)&sc.voc.phone == 0 {
 		return 0
 	}
-	var g groups
-	if g.read(sc.text, i, i); g.total < 7 {
+	var g digitGroups
+	if g.readGroups(sc.text, i, i); g.total < 7 {
 		return 0
 	}
-	return sc.phone(&g, false)
+	return sc.findPhone(&g, false)
 }
 
-// phone looks for a phone number in runs of digits. With international set a +
+// findPhone looks for a phone number in runs of digits. With international set a +
 // stands before them.
-func (sc *scan) phone(g *groups, international bool) int {
-	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 || !international && !open(sc.text, g.start) && !sc.behindPhone(g.start) {
+func (sc *textScan) findPhone(g *digitGroups, international bool) int {
+	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 || !international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {
 		return 0
 	}
 	k := 0
 	switch {
 	case international:
-		k = sc.international(g, 0)
+		k = sc.internationalGroups(g, 0)
 	case g.len[0] >= 2 && g.digits[0] == '0' && g.digits[1] == '0':
-		k = sc.international(g, 2)
+		k = sc.internationalGroups(g, 2)
 	default:
 		k = sc.nationalNumber(g)
 		if whole := sc.withoutPlus(g); whole > k {
@@ -114,54 +118,54 @@ func (sc *scan) phone(g *groups, international bool) int {
 	if k == 0 {
 		return 0
 	}
-	return sc.dialled(g, k)
+	return sc.takeDialled(g, k)
 }
 
 // withoutPlus returns how many runs make a number in use behind the code of its country, without the + that belongs
 // there. A word must stand beside it.
-func (sc *scan) withoutPlus(g *groups) int {
-	if g.total < 10 || g.digits[0] == '0' || sc.vouched(g.start)&sc.voc.phone == 0 {
+func (sc *textScan) withoutPlus(g *digitGroups) int {
+	if g.total < 10 || g.digits[0] == '0' || sc.contextBefore(g.start)&sc.voc.phone == 0 {
 		return 0
 	}
 	for k := g.n; k > 0; k-- {
-		if n := g.sum(k); n >= 10 && n <= 16 && sc.s.tables.phones.dialled(g.digits[:n], true) {
+		if n := g.digitCount(k); n >= 10 && n <= 16 && sc.s.tables.phones.isInternational(g.digits[:n], true) {
 			return k
 		}
 	}
 	return 0
 }
 
-// dialled takes the first k runs for a number, if nothing that would belong to it follows.
-func (sc *scan) dialled(g *groups, k int) int {
+// takeDialled takes the first k runs for a number, if nothing that would belong to it follows.
+func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 	end := g.end[k-1]
-	if b := at(sc.text, end); alnum(b) && b != 'x' || b == '_' || (b == ':' || b == '.' || b == ',' && g.n == 1) && digit(at(sc.text, end+1)) {
+	if b := byteAt(sc.text, end); isAlnumByte(b) && b != 'x' || b == '_' || (b == ':' || b == '.' || b == ',' && g.n == 1) && isDigitByte(byteAt(sc.text, end+1)) {
 		return 0
 	}
-	return sc.found(g.start, extension(sc.text, end), Phone)
+	return sc.addFinding(g.start, extensionEnd(sc.text, end), Phone)
 }
 
-// open reports whether a number may begin at i.
-func open(text []byte, i int) bool {
-	b := at(text, i-1)
-	return !alnum(b) && b != '_' && b != '.' && b != '$' && b != '#' && !((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && alnum(at(text, i-2)))
+// canBegin reports whether a number may begin at i.
+func canBegin(text []byte, i int) bool {
+	b := byteAt(text, i-1)
+	return !isAlnumByte(b) && b != '_' && b != '.' && b != '$' && b != '#' && !((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
 }
 
 // behindPhone reports whether only a stroke stands between a place and a phone number.
-func (sc *scan) behindPhone(i int) bool {
+func (sc *textScan) behindPhone(i int) bool {
 	n := len(sc.out)
-	return n > sc.first && at(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
+	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
-// international returns how many runs make a number that begins with the code of a country behind skip digits: as
+// internationalGroups returns how many runs make a number that begins with the code of a country behind skip digits: as
 // many as are in use, else as are possible.
-func (sc *scan) international(g *groups, skip int) int {
+func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	for _, strict := range []bool{true, false} {
-		if !strict && skip > 0 && sc.vouched(g.start)&sc.voc.phone == 0 {
+		if !strict && skip > 0 && sc.contextBefore(g.start)&sc.voc.phone == 0 {
 			return 0
 		}
 		for k := g.n; k > 0; k-- {
-			n := g.sum(k)
-			if n >= skip+7 && n <= skip+16 && sc.s.tables.phones.dialled(g.digits[skip:n], strict) {
+			n := g.digitCount(k)
+			if n >= skip+7 && n <= skip+16 && sc.s.tables.phones.isInternational(g.digits[skip:n], strict) {
 				return k
 			}
 		}
@@ -169,9 +173,9 @@ func (sc *scan) international(g *groups, skip int) int {
 	return 0
 }
 
-// dialled reports whether digits are the code of a country and a number in it, perhaps with the (0) that is written
+// isInternational reports whether digits are the code of a country and a number in it, perhaps with the (0) that is written
 // and not dialled.
-func (p *plans) dialled(d []byte, strict bool) bool {
+func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	code := 0
 	for n := 1; n <= 3; n++ {
 		if code = code*10 + int(d[n-1]-'0'); p.codes[code] == nil {
@@ -179,10 +183,10 @@ func (p *plans) dialled(d []byte, strict bool) bool {
 		}
 		for _, one := range p.codes[code] {
 			rest := d[n:]
-			if one.fits(rest, strict) {
+			if one.isNational(rest, strict) {
 				return true
 			}
-			if t := len(one.trunk); t > 0 && len(rest) > t && string(rest[:t]) == one.trunk && one.fits(rest[t:], strict) {
+			if t := len(one.trunk); t > 0 && len(rest) > t && string(rest[:t]) == one.trunk && one.isNational(rest[t:], strict) {
 				return true
 			}
 		}
@@ -202,7 +206,7 @@ func (s *Scanner) Country(t Type, value string) string {
 	}
 	var digits []byte
 	for i := range len(value) {
-		if digit(value[i]) {
+		if isDigitByte(value[i]) {
 			digits = append(digits, value[i])
 		}
 	}
@@ -213,7 +217,7 @@ func (s *Scanner) Country(t Type, value string) string {
 		}
 		country := ""
 		for _, one := range plans.codes[code] {
-			if one.valid(digits[n:]) {
+			if one.isValid(digits[n:]) {
 				if country != "" {
 					return ""
 				}
@@ -225,20 +229,20 @@ func (s *Scanner) Country(t Type, value string) string {
 	return ""
 }
 
-func (p *plan) fits(d []byte, strict bool) bool {
+func (p *numberingPlan) isNational(d []byte, strict bool) bool {
 	if strict {
-		return p.valid(d)
+		return p.isValid(d)
 	}
-	return len(d) >= 6 && p.possible(len(d)) && !same(d)
+	return len(d) >= 6 && p.isPossible(len(d)) && !isUniform(d)
 }
 
 // nationalNumber returns how many runs make a number of a region of the scanner. Bare digits need a word beside them;
 // so do groups that a price or an id may have.
-func (sc *scan) nationalNumber(g *groups) int {
-	vouched := sc.vouched(g.start)&sc.voc.phone != 0
+func (sc *textScan) nationalNumber(g *digitGroups) int {
+	vouched := sc.contextBefore(g.start)&sc.voc.phone != 0
 	for k := g.n; k > 0; k-- {
-		d := g.digits[:g.sum(k)]
-		if len(d) < 7 || len(d) > 15 || !vouched && !g.telling(k) {
+		d := g.digits[:g.digitCount(k)]
+		if len(d) < 7 || len(d) > 15 || !vouched && !g.isGroupedAsPhone(k) {
 			continue
 		}
 		for _, p := range sc.s.phones {
@@ -252,47 +256,47 @@ func (sc *scan) nationalNumber(g *groups) int {
 
 // shortPhone looks for a number of four to six digits, of a region where all are so short. A
 // word must stand beside it.
-func (sc *scan) shortPhone(start int) int {
-	if len(sc.s.short) == 0 || sc.opaque || sc.s.off[Phone] || sc.vouched(start)&sc.voc.phone == 0 || !open(sc.text, start) {
+func (sc *textScan) shortPhone(start int) int {
+	if len(sc.s.short) == 0 || sc.opaque || sc.s.off[Phone] || sc.contextBefore(start)&sc.voc.phone == 0 || !canBegin(sc.text, start) {
 		return 0
 	}
-	var g groups
-	g.read(sc.text, start, start)
+	var g digitGroups
+	g.readGroups(sc.text, start, start)
 	for k := g.n; k > 0; k-- {
 		for _, p := range sc.s.short {
-			if n := g.sum(k); n < 7 && p.valid(g.digits[:n]) {
-				return sc.dialled(&g, k)
+			if n := g.digitCount(k); n < 7 && p.isValid(g.digits[:n]) {
+				return sc.takeDialled(&g, k)
 			}
 		}
 	}
 	return 0
 }
 
-// telling reports whether the first k runs are grouped as a phone number is and little else: (212) 555-0100,
+// isGroupedAsPhone reports whether the first k runs are grouped as a phone number is and little else: (212) 555-0100,
 // 212-555-0100, 030 1234567, 01 23 45 67 89.
-func (g *groups) telling(k int) bool {
+func (g *digitGroups) isGroupedAsPhone(k int) bool {
 	switch first := g.len[0]; {
 	case k == 1 || g.sep[1] == '/' && g.digits[0] != '0':
 		return false
 	case g.brackets && g.sep[1] == ')':
 		return true
-	case k == 3 && g.shape(3, 3, 4) && g.uniform(3), k == 4 && g.shape(1, 3, 3, 4) && g.digits[0] == '1':
+	case k == 3 && g.hasLengths(3, 3, 4) && g.isUniform(3), k == 4 && g.hasLengths(1, 3, 3, 4) && g.digits[0] == '1':
 		return true
 	case k >= 3 && first == 1 && g.digits[0] == '0': // 0 532 123 45 67, 0 (532) 1234567
-		return k == 5 && g.shape(1, 3, 3, 2, 2) && g.uniform(5) || k == 3 && g.brackets && g.sep[2] == ')' && g.shape(1, 3, 7)
-	case k == 4 && g.shape(3, 2, 2, 2):
-		return g.digits[0] >= '6' && g.uniform(k)
+		return k == 5 && g.hasLengths(1, 3, 3, 2, 2) && g.isUniform(5) || k == 3 && g.brackets && g.sep[2] == ')' && g.hasLengths(1, 3, 7)
+	case k == 4 && g.hasLengths(3, 2, 2, 2):
+		return g.digits[0] >= '6' && g.isUniform(k)
 	case g.sep[1] == '.':
-		return k == 5 && g.digits[0] == '0' && g.shape(2, 2, 2, 2, 2)
+		return k == 5 && g.digits[0] == '0' && g.hasLengths(2, 2, 2, 2, 2)
 	case g.digits[0] == '0' && first >= 2 && first <= 6:
-		return g.len[1] >= 2 && g.digits[1] != '0' && g.sum(k) >= 9 && !(k == 2 && g.shape(5, 4))
+		return g.len[1] >= 2 && g.digits[1] != '0' && g.digitCount(k) >= 9 && !(k == 2 && g.hasLengths(5, 4))
 	}
 	return false
 }
 
 // dialledAtHome reports whether digits are a number as it is dialled in its region. Numbers of North America need not
 // be in use: those that people make up are not.
-func (p *plan) dialledAtHome(d []byte, g *groups, k int, vouched bool) bool {
+func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched bool) bool {
 	rest := d
 	if t := len(p.trunk); t > 0 && len(d) > t && string(d[:t]) == p.trunk && !(p.code == "1" && len(d) == 10) {
 		rest = d[t:]
@@ -300,30 +304,30 @@ func (p *plan) dialledAtHome(d []byte, g *groups, k int, vouched bool) bool {
 		return false
 	}
 	if p.code == "1" {
-		return len(rest) == 10 && rest[0] >= '2' && rest[3] >= '1' && !same(rest) || len(rest) == 7 && vouched && k == 2 && g.shape(3, 4)
+		return len(rest) == 10 && rest[0] >= '2' && rest[3] >= '1' && !isUniform(rest) || len(rest) == 7 && vouched && k == 2 && g.hasLengths(3, 4)
 	}
 	if p.region == "AR" && g.mobileArgentina(k) {
 		return true
 	}
-	return p.valid(rest) || vouched && k > 1 && len(rest) >= 8 && p.possible(len(rest)) && len(rest) < len(d)
+	return p.isValid(rest) || vouched && k > 1 && len(rest) >= 8 && p.isPossible(len(rest)) && len(rest) < len(d)
 }
 
 // mobileArgentina knows the 15 that stands behind the area code of mobile numbers: 0343 15-555-1212.
-func (g *groups) mobileArgentina(k int) bool {
-	if k < 3 || g.len[0] < 3 || g.len[0] > 5 || g.sum(k) != 13 {
+func (g *digitGroups) mobileArgentina(k int) bool {
+	if k < 3 || g.len[0] < 3 || g.len[0] > 5 || g.digitCount(k) != 13 {
 		return false
 	}
 	area := g.len[0]
-	return string(g.digits[area:area+2]) == "15" && !same(g.digits[area+2:13])
+	return string(g.digits[area:area+2]) == "15" && !isUniform(g.digits[area+2:13])
 }
 
-// extension returns the end of " ext. 12" or "x12" at i, else i.
-func extension(text []byte, i int) int {
-	j := blanks(text, i, 1)
+// extensionEnd returns the end of " ext. 12" or "x12" at i, else i.
+func extensionEnd(text []byte, i int) int {
+	j := blanksEnd(text, i, 1)
 	for _, w := range []string{"extension", "ext.", "ext", "x"} {
 		if j+len(w) < len(text) && equalFold(text[j:j+len(w)], w) {
-			j = blanks(text, j+len(w), 1)
-			if end := span(text, j, isDigit); end > j && end-j <= 6 && !alnum(at(text, end)) {
+			j = blanksEnd(text, j+len(w), 1)
+			if end := spanEnd(text, j, isDigit); end > j && end-j <= 6 && !isAlnumByte(byteAt(text, end)) {
 				return end
 			}
 			return i

@@ -72,13 +72,13 @@ func TestPlansKnowExamples(t *testing.T) {
 			}
 			n++
 			national := phonenumbers.GetNationalSignificantNumber(number)
-			if !p.valid([]byte(national)) {
+			if !p.isValid([]byte(national)) {
 				t.Errorf("%s: %s is in use", region, national)
 			}
 			for _, other := range []string{national + "00000000", "1", national[:len(national)-1]} {
 				parsed, err := phonenumbers.Parse("+"+p.code+other, region)
 				want := err == nil && phonenumbers.IsValidNumberForRegion(parsed, region) && phonenumbers.GetNationalSignificantNumber(parsed) == other
-				if got := p.valid([]byte(other)); got != want && want {
+				if got := p.isValid([]byte(other)); got != want && want {
 					t.Errorf("%s: %s: got %v, want %v", region, other, got, want)
 				}
 			}

@@ -30,8 +30,8 @@ const (
 	DateOfBirth Type = "date_of_birth"
 )
 
-// Types returns all built-in types. It is the only list of them: settings, types of wrappers and modes are made from it.
-func Types() []Type {
+// AllTypes returns all built-in types. It is the only list of them: settings, types of wrappers and modes are made from it.
+func AllTypes() []Type {
 	return []Type{
 		Email, Phone, CreditCard, SSN, Name, Company, IBAN, IP, Address, Secret, MAC, Wallet, NationalID, Passport, Licence,
 		DateOfBirth,
@@ -86,30 +86,30 @@ const MaxType = 20
 
 // Scanner finds personal data. It is safe for concurrent use.
 type Scanner struct {
-	types   []Type  // all
-	shapes  []shape // of further types
+	types   []Type        // all
+	shapes  []customShape // of further types
 	off     map[Type]bool
-	tables  *tables
-	keys    map[string]meaning // of Options
-	words   *Gazetteer         // of Options
-	phones  []*plan            // regions of numbers without a country's code
-	short   []*plan            // of these, with numbers of less than seven digits
-	walkers pool
+	tables  *sharedTables
+	keys    map[string]valueMeaning // of Options
+	words   *Gazetteer              // of Options
+	phones  []*numberingPlan        // regions of numbers without a country's code
+	short   []*numberingPlan        // of these, with numbers of less than seven digits
+	walkers walkerPool
 }
 
 // New makes a scanner. Regions and types that do not exist are passed over.
 func New(o Options) *Scanner {
-	s := &Scanner{types: Types(), off: map[Type]bool{}, tables: allTables(), keys: map[string]meaning{}}
+	s := &Scanner{types: AllTypes(), off: map[Type]bool{}, tables: allTables(), keys: map[string]valueMeaning{}}
 	for _, t := range slices.Sorted(maps.Keys(o.Types)) {
 		if s.types = append(s.types, t); o.Types[t] != nil {
-			s.shapes = append(s.shapes, shape{t, o.Types[t]})
+			s.shapes = append(s.shapes, customShape{t, o.Types[t]})
 		}
 	}
 	for _, t := range o.Off {
 		s.off[t] = true
 	}
 	for k, t := range o.Keys {
-		s.keys[strings.Join(keyWords(k), " ")] = meaning{typ: t, sure: true}
+		s.keys[strings.Join(keyWords(k), " ")] = valueMeaning{typ: t, sure: true}
 	}
 	for t, words := range o.Words {
 		if !slices.Contains(s.types, t) {
@@ -128,7 +128,7 @@ func New(o Options) *Scanner {
 	}
 	for _, r := range regions {
 		if p := s.tables.phones.regions[strings.ToUpper(r)]; p != nil {
-			if s.phones = append(s.phones, p); p.short() {
+			if s.phones = append(s.phones, p); p.hasShortNumbers() {
 				s.short = append(s.short, p)
 			}
 		}
@@ -136,25 +136,25 @@ func New(o Options) *Scanner {
 	return s
 }
 
-func (s *Scanner) gazetteers() []*Gazetteer {
+func (s *Scanner) allGazetteers() []*Gazetteer {
 	if s.words == nil {
 		return nil
 	}
 	return []*Gazetteer{s.words}
 }
 
-// Text appends what is personal in a text to dst, in order and without
+// FindText appends what is personal in a text to dst, in order and without
 // overlaps, in one pass. Percent and HTML escapes are looked through. It knows
 // nothing of JSON: see Replace.
-func (s *Scanner) Text(dst []Finding, text []byte) []Finding {
-	v := plain(text)
-	u, ok := v.unescaped()
+func (s *Scanner) FindText(dst []Finding, text []byte) []Finding {
+	v := plainView(text)
+	u, ok := v.unescape()
 	from := len(dst)
-	dst = s.scan(dst, u.text, hints{names: s.gazetteers()})
+	dst = s.appendFindings(dst, u.text, textHints{names: s.allGazetteers()})
 	kept := dst[:from]
 	for _, f := range dst[from:] {
 		if ok {
-			f.Start, f.End = u.raw(f.Start, f.End)
+			f.Start, f.End = u.rawRange(f.Start, f.End)
 		}
 		if f.Type != "" { // text in the shape of a token is none of ours
 			kept = append(kept, f)

@@ -153,7 +153,7 @@ func TestTechnicalTextIsClean(t *testing.T) {
 		}
 		raw := w.out.Bytes()
 		bytes += len(raw)
-		for _, f := range append(spans(s, raw), s.Text(nil, raw)...) {
+		for _, f := range append(spans(s, raw), s.FindText(nil, raw)...) {
 			if wrong++; shown < 20 {
 				shown++
 				t.Logf("%s %q in %q", f.Type, raw[f.Start:f.End], raw[max(0, f.Start-60):min(len(raw), f.End+20)])

@@ -7,21 +7,21 @@ import (
 	"unsafe"
 )
 
-// claim represents a piece of the document that is to become a token. It has no pointers: there are many.
-type claim struct {
+// tokenClaim represents a piece of the document that is to become a token. It has no pointers: there are many.
+type tokenClaim struct {
 	start, end int32
-	text       int32 // in walker.texts, what it is decoded; -1 if that does not differ
-	kind       kind  // none for text in the shape of a token
+	text       int32      // in walker.texts, what it is decoded; -1 if that does not differ
+	kind       typeNumber // none for text in the shape of a token
 	number     bool
 	deep       uint8
 }
 
-// kind represents a type, as a number: one more than its place among all of the scanner. 0 is none.
-type kind uint16
+// typeNumber represents a type, as a number: one more than its place among all of the scanner. 0 is none.
+type typeNumber uint16
 
-func (s *Scanner) kind(t Type) kind { return kind(slices.Index(s.types, t) + 1) }
+func (s *Scanner) numberOf(t Type) typeNumber { return typeNumber(slices.Index(s.types, t) + 1) }
 
-func (s *Scanner) typ(k kind) Type {
+func (s *Scanner) typeOf(k typeNumber) Type {
 	if k == 0 {
 		return ""
 	}
@@ -37,12 +37,12 @@ func (s *Scanner) typ(k kind) Type {
 // replaced with its escapes; Value has both spellings. Putting back Raw (without
 // the quotes, where Number is set) gives the document byte for byte.
 func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
-	w, _ := s.walkers.Get().(*walker)
+	w, _ := s.walkers.Get().(*documentWalker)
 	if w == nil {
-		w = &walker{}
+		w = &documentWalker{}
 	}
 	defer func() {
-		w.forget()
+		w.releaseDocument()
 		s.walkers.Put(w)
 	}()
 	if known == nil {
@@ -51,14 +51,14 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
 	w.escapes = bytes.IndexByte(raw, '%') >= 0 || bytes.IndexByte(raw, '&') >= 0
 	known.mu.RLock()
-	w.walk(plain(raw))
+	w.walkView(plainView(raw))
 	known.mu.RUnlock()
-	w.remember()
-	return w.apply(raw, vault)
+	w.learnNames()
+	return w.applyClaims(raw, vault)
 }
 
-// forget lets go of the document and its values.
-func (w *walker) forget() {
+// releaseDocument lets go of the document and its values.
+func (w *documentWalker) releaseDocument() {
 	clear(w.texts)
 	clear(w.news)
 	w.texts = w.texts[:0]
@@ -66,47 +66,47 @@ func (w *walker) forget() {
 	w.known, w.local, w.id32 = nil, nil, [32]byte{}
 	for _, d := range w.docs {
 		if d != nil {
-			d.reset(nil, view{})
+			d.resetFor(nil, textView{})
 		}
 	}
 }
 
-// walker goes through a document.
-type walker struct {
+// documentWalker goes through a document.
+type documentWalker struct {
 	s        *Scanner
 	known    *Gazetteer
-	local    *Gazetteer // of this document
-	news     []news     // names to remember
-	docs     [maxInside + 1]*doc
+	local    *Gazetteer    // of this document
+	news     []learnedName // names to remember
+	docs     [maxInside + 1]*jsonDoc
 	inside   int
-	found    []claim   // in nodes, before columns are decided
-	claims   []claim   // in the order of the document
-	texts    []string  // of claims
-	escapes  bool      // the document has percent signs or ampersands
-	hits     []Finding // of one text
+	found    []tokenClaim // in nodes, before columns are decided
+	claims   []tokenClaim // in the order of the document
+	texts    []string     // of claims
+	escapes  bool         // the document has percent signs or ampersands
+	hits     []Finding    // of one text
 	id32     [32]byte
 	names    [3]*Gazetteer
-	lineKeys map[string]meaning
+	lineKeys map[string]valueMeaning
 }
 
-type news struct {
+type learnedName struct {
 	typ  Type
 	text string
 }
 
-func (w *walker) remember() {
+func (w *documentWalker) learnNames() {
 	if len(w.news) > 0 {
 		w.known.mu.Lock()
 		for _, n := range w.news {
-			w.known.add(n.typ, n.text)
+			w.known.addValue(n.typ, n.text)
 		}
 		w.known.mu.Unlock()
 	}
 	w.local = nil
 }
 
-// apply writes the document with tokens.
-func (w *walker) apply(raw []byte, vault Vault) []byte {
+// applyClaims writes the document with tokens.
+func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
 	if len(w.claims) == 0 {
 		return raw
 	}
@@ -124,7 +124,7 @@ func (w *walker) apply(raw []byte, vault Vault) []byte {
 			}
 			continue
 		}
-		v := Value{Type: w.s.typ(c.kind), Text: text, Raw: text, Number: c.number}
+		v := Value{Type: w.s.typeOf(c.kind), Text: text, Raw: text, Number: c.number}
 		if c.text >= 0 {
 			v.Text = w.texts[c.text]
 		}
@@ -134,15 +134,15 @@ func (w *walker) apply(raw []byte, vault Vault) []byte {
 		}
 		out = append(out, raw[from:c.start]...)
 		if c.number {
-			token = quoted(token, c.deep)
+			token = quoteToken(token, c.deep)
 		}
 		out, from = append(out, token...), int(c.end)
 	}
 	return append(out, raw[from:]...)
 }
 
-// quoted puts quotes around a token inside of deep strings of JSON.
-func quoted(token string, deep uint8) string {
+// quoteToken puts quotes around a token inside of deep strings of JSON.
+func quoteToken(token string, deep uint8) string {
 	quote := []byte{'"'}
 	for range deep {
 		quote = bytes.ReplaceAll(bytes.ReplaceAll(quote, []byte(`\`), []byte(`\\`)), []byte(`"`), []byte(`\"`))
@@ -150,31 +150,31 @@ func quoted(token string, deep uint8) string {
 	return string(quote) + token + string(quote)
 }
 
-// walk adds the claims of a document, or of one inside a string.
-func (w *walker) walk(v view) {
-	d := w.doc()
-	d.reset(w.s, v)
-	d.split(false)
-	w.document(d)
+// walkView adds the claims of a document, or of one inside a string.
+func (w *documentWalker) walkView(v textView) {
+	d := w.nextDoc()
+	d.resetFor(w.s, v)
+	d.splitJSON(false)
+	w.walkDocument(d)
 }
 
-func (w *walker) doc() *doc {
+func (w *documentWalker) nextDoc() *jsonDoc {
 	if w.docs[w.inside] == nil {
-		w.docs[w.inside] = &doc{}
+		w.docs[w.inside] = &jsonDoc{}
 	}
 	return w.docs[w.inside]
 }
 
-// document decides about the nodes of a document: first names are gathered, then
+// walkDocument decides about the nodes of a document: first names are gathered, then
 // texts scanned, then columns decided.
-func (w *walker) document(d *doc) {
-	w.collect(d)
+func (w *documentWalker) walkDocument(d *jsonDoc) {
+	w.collectNames(d)
 	for i := range d.nodes {
 		n := &d.nodes[i]
 		start, end := int(n.first), int(n.last)
-		w.found = grown(w.found, int(n.start), len(d.view.text))
+		w.found = growList(w.found, int(n.start), len(d.view.text))
 		n.first = int32(len(w.found))
-		w.look(d, n, start, end)
+		w.scanNode(d, n, start, end)
 		n.last = int32(len(w.found))
 	}
 	// Texts inside of this one have put theirs behind: keep the stack straight.
@@ -184,8 +184,8 @@ func (w *walker) document(d *doc) {
 	}
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		w.claims = grown(w.claims, int(n.start), len(d.view.text))
-		if c, ok := w.column(d, n); ok {
+		w.claims = growList(w.claims, int(n.start), len(d.view.text))
+		if c, ok := w.claimByColumn(d, n); ok {
 			w.claims = append(w.claims, c)
 			continue
 		}
@@ -194,42 +194,42 @@ func (w *walker) document(d *doc) {
 	w.found = w.found[:base]
 }
 
-// collect remembers the names that keys tell of.
-func (w *walker) collect(d *doc) {
+// collectNames remembers the names that keys tell of.
+func (w *documentWalker) collectNames(d *jsonDoc) {
 	for i := range d.nodes {
 		n := &d.nodes[i]
 		if n.sort != stringNode {
 			continue
 		}
 		if t := w.typeOf(d, n); t == Name || t == Company {
-			v := d.value(n)
-			if start, end := w.s.whole(t, v.text, true); end > 0 {
+			v := d.nodeText(n)
+			if start, end := w.s.matchWhole(t, v.text, true); end > 0 {
 				n.told, n.first, n.last = true, int32(start), int32(end)
-				w.learn(t, v.text[start:end])
+				w.learnName(t, v.text[start:end])
 			}
 		}
 	}
 }
 
-func (w *walker) learn(t Type, name []byte) {
+func (w *documentWalker) learnName(t Type, name []byte) {
 	if w.s.off[t] {
 		return
 	}
 	if w.local == nil {
 		w.local = &Gazetteer{}
 	}
-	if !w.local.has(name) {
+	if !w.local.hasValue(name) {
 		text := string(name)
-		w.local.add(t, text)
-		w.news = append(w.news, news{t, text})
+		w.local.addValue(t, text)
+		w.news = append(w.news, learnedName{t, text})
 	}
 }
 
-// value returns the decoded text of a node.
-func (d *doc) value(n *node) view {
-	v := d.view.slice(int(n.start), int(n.end))
+// nodeText returns the decoded text of a node.
+func (d *jsonDoc) nodeText(n *docNode) textView {
+	v := d.view.subView(int(n.start), int(n.end))
 	if n.escaped {
-		return v.unquoted()
+		return v.unquote()
 	}
 	if n.sort == stringNode || n.sort == keyNode {
 		v.deep++
@@ -238,13 +238,13 @@ func (d *doc) value(n *node) view {
 }
 
 // typeOf returns the type that a value has by its key alone.
-func (w *walker) typeOf(d *doc, n *node) Type {
+func (w *documentWalker) typeOf(d *jsonDoc, n *docNode) Type {
 	p := &d.paths[n.path]
 	switch {
 	case p.sure:
 		return p.typ
 	case p.name && n.object >= 0:
-		if d.people(n.object) {
+		if d.isAboutPerson(n.object) {
 			return Name
 		}
 	case p.zip && n.object >= 0 && d.objects[n.object].street:
@@ -253,58 +253,58 @@ func (w *walker) typeOf(d *doc, n *node) Type {
 	return ""
 }
 
-// people reports whether an object is about a person: by its own keys, or by those of most of its kind.
-func (d *doc) people(o int32) bool {
+// isAboutPerson reports whether an object is about a person: by its own keys, or by those of most of its kind.
+func (d *jsonDoc) isAboutPerson(o int32) bool {
 	p := &d.paths[d.objects[o].path]
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// look finds what is in a node. For one that tells a name, that stands from start to end.
-func (w *walker) look(d *doc, n *node, start, end int) {
+// scanNode finds what is in a node. For one that tells a name, that stands from start to end.
+func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
-		w.number(d, n, p)
+		w.scanNumber(d, n, p)
 		return
 	}
-	v := d.value(n)
+	v := d.nodeText(n)
 	if n.sort == stringNode {
 		p.values++
 		if t := w.typeOf(d, n); t != "" && !w.s.off[t] {
 			if !n.told {
-				start, end = w.s.whole(t, v.text, true)
+				start, end = w.s.matchWhole(t, v.text, true)
 			}
 			if end > 0 {
-				w.claim(v, start, end, t)
+				w.addClaim(v, start, end, t)
 				return
 			}
 		} else if p.typ != "" && !p.sure && !p.name && !p.zip && !w.s.off[p.typ] {
-			if start, end := w.s.whole(p.typ, v.text, false); end > 0 {
-				w.claim(v, start, end, p.typ)
+			if start, end := w.s.matchWhole(p.typ, v.text, false); end > 0 {
+				w.addClaim(v, start, end, p.typ)
 				return
 			}
 		}
 		if p.person && w.s.personLike(v.text, p.holder) && !w.s.off[Name] {
-			w.claim(v, 0, len(v.text), Name)
+			w.addClaim(v, 0, len(v.text), Name)
 			return
 		}
 	}
 	if n.sort == keyNode {
-		w.text(v, hints{})
+		w.scanText(v, textHints{})
 		return
 	}
-	if n.sort == stringNode && w.nested(v) {
+	if n.sort == stringNode && w.walkNested(v) {
 		return
 	}
 	if n.sort == textNode || len(v.text) > 40 && bytes.IndexByte(v.text, '\n') >= 0 {
-		if !w.table(v) {
-			w.lines(v)
+		if !w.walkTable(v) {
+			w.walkLines(v)
 		}
 		return
 	}
 	first := len(w.found)
-	w.text(v, hints{words: p.words, opaque: p.opaque && p.typ == ""})
+	w.scanText(v, textHints{words: p.words, opaque: p.opaque && p.typ == ""})
 	if len(w.found) == first+1 && n.sort == stringNode {
-		switch w.s.typ(w.found[first].kind) {
+		switch w.s.typeOf(w.found[first].kind) {
 		case Email:
 			p.mails++
 		case Phone:
@@ -313,11 +313,11 @@ func (w *walker) look(d *doc, n *node, start, end int) {
 	}
 }
 
-// column reports whether a value that is nothing by itself is of the type that most of its column is.
-func (w *walker) column(d *doc, n *node) (claim, bool) {
+// claimByColumn reports whether a value that is nothing by itself is of the type that most of its column is.
+func (w *documentWalker) claimByColumn(d *jsonDoc, n *docNode) (tokenClaim, bool) {
 	p := &d.paths[n.path]
 	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {
-		return claim{}, false
+		return tokenClaim{}, false
 	}
 	t := Type("")
 	switch {
@@ -326,19 +326,19 @@ func (w *walker) column(d *doc, n *node) (claim, bool) {
 	case p.phones*10 >= p.values*6 && !p.opaque:
 		t = Phone
 	default:
-		return claim{}, false
+		return tokenClaim{}, false
 	}
-	v := d.value(n)
-	start, end := w.s.whole(t, v.text, true)
+	v := d.nodeText(n)
+	start, end := w.s.matchWhole(t, v.text, true)
 	if end == 0 {
-		return claim{}, false
+		return tokenClaim{}, false
 	}
 	return w.makeClaim(v, start, end, t), true
 }
 
-func (w *walker) makeClaim(v view, start, end int, t Type) claim {
-	a, b := v.raw(start, end)
-	c := claim{start: int32(a), end: int32(b), text: -1, kind: w.s.kind(t), deep: v.deep}
+func (w *documentWalker) makeClaim(v textView, start, end int, t Type) tokenClaim {
+	a, b := v.rawRange(start, end)
+	c := tokenClaim{start: int32(a), end: int32(b), text: -1, kind: w.s.numberOf(t), deep: v.deep}
 	if v.at != nil {
 		c.text = int32(len(w.texts))
 		w.texts = append(w.texts, string(v.text[start:end]))
@@ -346,44 +346,44 @@ func (w *walker) makeClaim(v view, start, end int, t Type) claim {
 	return c
 }
 
-func (w *walker) claim(v view, start, end int, t Type) {
+func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 	if start < end {
 		w.found = append(w.found, w.makeClaim(v, start, end, t))
 	}
 }
 
-// text scans a text.
-func (w *walker) text(v view, h hints) {
+// scanText scans a text.
+func (w *documentWalker) scanText(v textView, h textHints) {
 	if w.escapes || v.at != nil {
-		if u, ok := v.unescaped(); ok {
+		if u, ok := v.unescape(); ok {
 			v = u
 		}
 	}
 	h.names, h.id32 = w.names[:0], &w.id32
 	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
-		if g != nil && g.some() && (!h.opaque || g == w.s.words) {
+		if g != nil && g.hasEntries() && (!h.opaque || g == w.s.words) {
 			h.names = append(h.names, g)
 		}
 	}
-	w.hits = w.s.scan(w.hits[:0], v.text, h)
+	w.hits = w.s.appendFindings(w.hits[:0], v.text, h)
 	for _, f := range w.hits {
-		w.claim(v, f.Start, f.End, f.Type)
+		w.addClaim(v, f.Start, f.End, f.Type)
 	}
 }
 
-// number looks at a number of JSON: only a key, or a form that the person named, makes
+// scanNumber looks at a number of JSON: only a key, or a form that the person named, makes
 // it personal.
-func (w *walker) number(d *doc, n *node, p *path) {
+func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	digits := d.view.text[n.start:n.end]
 	if t := w.s.shapeOf(digits); t != "" {
-		w.bare(d, n, t)
+		w.claimNumber(d, n, t)
 		return
 	}
 	if !p.sure || w.s.off[p.typ] {
 		return
 	}
 	for _, b := range digits {
-		if !digit(b) {
+		if !isDigitByte(b) {
 			return
 		}
 	}
@@ -396,46 +396,46 @@ func (w *walker) number(d *doc, n *node, p *path) {
 	case SSN, NationalID, Passport, Licence, IBAN:
 		ok = n >= 7 && n <= 18
 	default:
-		ok = w.s.further(p.typ)
+		ok = w.s.isCustomType(p.typ)
 	}
 	if ok {
-		w.bare(d, n, p.typ)
+		w.claimNumber(d, n, p.typ)
 	}
 }
 
-// bare claims a number of JSON.
-func (w *walker) bare(d *doc, n *node, t Type) {
-	v := d.view.slice(int(n.start), int(n.end))
-	w.claim(v, 0, len(v.text), t)
+// claimNumber claims a number of JSON.
+func (w *documentWalker) claimNumber(d *jsonDoc, n *docNode, t Type) {
+	v := d.view.subView(int(n.start), int(n.end))
+	w.addClaim(v, 0, len(v.text), t)
 	w.found[len(w.found)-1].number = true
 }
 
-// nested walks through JSON inside of a string.
-func (w *walker) nested(v view) bool {
+// walkNested walks through JSON inside of a string.
+func (w *documentWalker) walkNested(v textView) bool {
 	t := bytes.TrimSpace(v.text)
 	if len(t) < 9 || w.inside == maxInside || !(t[0] == '{' && t[len(t)-1] == '}' || t[0] == '[' && t[len(t)-1] == ']') {
 		return false
 	}
 	w.inside++
 	defer func() { w.inside-- }()
-	d := w.doc()
-	d.reset(w.s, v)
-	if !d.split(true) {
+	d := w.nextDoc()
+	d.resetFor(w.s, v)
+	if !d.splitJSON(true) {
 		return false
 	}
 	claims := len(w.claims)
-	w.document(d)
+	w.walkDocument(d)
 	w.found = append(w.found, w.claims[claims:]...)
 	w.claims = w.claims[:claims]
 	return true
 }
 
-// pool keeps walkers between documents.
-type pool = sync.Pool
+// walkerPool keeps walkers between documents.
+type walkerPool = sync.Pool
 
-// grown makes room for more in a list that is filled while n bytes are read and i are: for as
+// growList makes room for more in a list that is filled while n bytes are read and i are: for as
 // many as it will have, if the rest is like what was read, but no larger than what is read.
-func grown[T any](list []T, i, n int) []T {
+func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list
 	}

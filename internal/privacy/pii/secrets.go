@@ -16,11 +16,11 @@ var secretList string
 type secretRule struct {
 	prefix  string
 	entropy float64 // least, in bits of a byte
-	parts   []part
+	parts   []secretPart
 }
 
-// part represents a literal, or from least to most bytes of a class.
-type part struct {
+// secretPart represents a literal, or from least to most bytes of a class.
+type secretPart struct {
 	literal     string
 	class       byte
 	least, most int
@@ -45,19 +45,19 @@ var secretTable = sync.OnceValue(func() *secretRules {
 		key := [3]byte([]byte(r.prefix + "__")[:3])
 		if len(r.prefix) < 3 { // the third byte is of a class: try all
 			for b := range 128 {
-				if alnum(byte(b)) {
+				if isAlnumByte(byte(b)) {
 					key[2] = byte(b)
-					t.put(key, r)
+					t.putRule(key, r)
 				}
 			}
 			continue
 		}
-		t.put(key, r)
+		t.putRule(key, r)
 	}
 	return t
 })
 
-func (t *secretRules) put(key [3]byte, r secretRule) {
+func (t *secretRules) putRule(key [3]byte, r secretRule) {
 	h := keyHash(key[0], key[1], key[2])
 	t.first[h>>6] |= 1 << (h & 63)
 	t.rules[key] = append(t.rules[key], r)
@@ -67,16 +67,16 @@ func keyHash(a, b, c byte) uint32 {
 	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9E3779B1 >> 18
 }
 
-func secretParts(pattern string) (parts []part) {
+func secretParts(pattern string) (parts []secretPart) {
 	for pattern != "" {
 		lit, rest, more := strings.Cut(pattern, "%")
 		if lit != "" {
-			parts = append(parts, part{literal: lit})
+			parts = append(parts, secretPart{literal: lit})
 		}
 		if !more {
 			break
 		}
-		p := part{class: rest[0], least: 1, most: 1}
+		p := secretPart{class: rest[0], least: 1, most: 1}
 		if rest = rest[1:]; strings.HasPrefix(rest, "{") {
 			count, after, _ := strings.Cut(rest[1:], "}")
 			least, most, two := strings.Cut(count, ",")
@@ -94,8 +94,8 @@ func secretParts(pattern string) (parts []part) {
 // shortestSecret sets how long a secret is at least.
 const shortestSecret = 16
 
-// begins reports whether a secret may begin at i.
-func (t *secretRules) begins(text []byte, i int) bool {
+// mayBegin reports whether a secret may begin at i.
+func (t *secretRules) mayBegin(text []byte, i int) bool {
 	if i+shortestSecret > len(text) {
 		return false
 	}
@@ -103,7 +103,7 @@ func (t *secretRules) begins(text []byte, i int) bool {
 	return t.first[h>>6]>>(h&63)&1 != 0
 }
 
-func (c part) has(b byte) bool {
+func (c secretPart) hasByte(b byte) bool {
 	s := class[b]
 	switch c.class {
 	case 'n':
@@ -132,8 +132,8 @@ func (c part) has(b byte) bool {
 	return false
 }
 
-// match returns the end of a secret at i, 0 if there is none.
-func (r *secretRule) match(text []byte, i int) int {
+// matchEnd returns the end of a secret at i, 0 if there is none.
+func (r *secretRule) matchEnd(text []byte, i int) int {
 	start := i
 	for _, p := range r.parts {
 		if p.literal != "" {
@@ -144,21 +144,21 @@ func (r *secretRule) match(text []byte, i int) int {
 			continue
 		}
 		n := 0
-		for n < p.most && i < len(text) && p.has(text[i]) {
+		for n < p.most && i < len(text) && p.hasByte(text[i]) {
 			i, n = i+1, n+1
 		}
 		if n < p.least {
 			return 0
 		}
 	}
-	if alnum(at(text, i)) || at(text, i) == '_' || entropy(text[start+len(r.prefix):i]) < r.entropy {
+	if isAlnumByte(byteAt(text, i)) || byteAt(text, i) == '_' || shannonEntropy(text[start+len(r.prefix):i]) < r.entropy {
 		return 0
 	}
 	return i
 }
 
-// entropy returns that of Shannon, in bits of a byte.
-func entropy(b []byte) (bits float64) {
+// shannonEntropy returns that of Shannon, in bits of a byte.
+func shannonEntropy(b []byte) (bits float64) {
 	var count [256]int
 	for _, c := range b {
 		count[c]++
@@ -172,22 +172,22 @@ func entropy(b []byte) (bits float64) {
 	return bits
 }
 
-// secret looks for a secret that begins at a word.
-func (sc *scan) secret(start int) int {
-	if b := at(sc.text, start-1); alnum(b) || sc.s.off[Secret] {
+// findSecret looks for a secret that begins at a word.
+func (sc *textScan) findSecret(start int) int {
+	if b := byteAt(sc.text, start-1); isAlnumByte(b) || sc.s.off[Secret] {
 		return 0
 	}
 	t := sc.s.tables.secrets
 	for i, rules := 0, t.rules[[3]byte(sc.text[start:start+3])]; i < len(rules); i++ {
-		if end := rules[i].match(sc.text, start); end > 0 {
-			return sc.found(start, end, Secret)
+		if end := rules[i].matchEnd(sc.text, start); end > 0 {
+			return sc.addFinding(start, end, Secret)
 		}
 	}
 	return 0
 }
 
-// pem looks for a private key at i.
-func (sc *scan) pem(i int) int {
+// findPEM looks for a private key at i.
+func (sc *textScan) findPEM(i int) int {
 	const begin, key, finish = "-----BEGIN ", "PRIVATE KEY", "-----END "
 	if sc.noPEM || !bytes.HasPrefix(sc.text[i:], []byte(begin)) {
 		return 0
@@ -202,13 +202,13 @@ func (sc *scan) pem(i int) int {
 	end := bytes.Index(sc.text[i:], []byte(finish))
 	if end < 0 {
 		sc.noPEM = true
-		return sc.found(i, len(sc.text), Secret)
+		return sc.addFinding(i, len(sc.text), Secret)
 	}
 	end += i + len(finish)
 	if tail := bytes.Index(sc.text[end:min(len(sc.text), end+60)], []byte("-----")); tail >= 0 {
 		end += tail + 5
 	}
-	return sc.found(i, end, Secret)
+	return sc.addFinding(i, end, Secret)
 }
 
 // endsValue are the bytes that no secret in a text has.
@@ -219,8 +219,8 @@ var endsValue = func() (ends [256]bool) {
 	return ends
 }()
 
-// humped looks for a secret behind a name such as stripeApiKey or dbPassword.
-func (sc *scan) humped(w word) int {
+// findHumped looks for a secret behind a name such as stripeApiKey or dbPassword.
+func (sc *textScan) findHumped(w textWord) int {
 	name := sc.text[w.start:w.end]
 	if len(name) > 60 || len(name) < 4 {
 		return 0
@@ -242,18 +242,18 @@ func (sc *scan) humped(w word) int {
 		if from == 0 || len(name)-from > 12 {
 			return 0
 		}
-		if words := sc.voc.ending(name[from:]); words != 0 && !passing(name[:from]) {
-			return sc.assigned(w.end, words)
+		if words := sc.voc.kindOfEnding(name[from:]); words != 0 && !isHarmlessToken(name[:from]) {
+			return sc.findAssigned(w.end, words)
 		}
 		to = from
 	}
 	return 0
 }
 
-// ending returns the kind of the end of a name, 0 for one that no secret has.
-func (v *vouching) ending(name []byte) uint64 {
+// kindOfEnding returns the kind of the end of a name, 0 for one that no secret has.
+func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	var room [16]byte
-	switch string(lowered(room[:0], name)) {
+	switch string(appendFolded(room[:0], name)) {
 	case "password", "passwd", "passphrase", "passcode", "pwd":
 		return v.password
 	case "token", "secret", "credential", "credentials", "apikey", "apitoken", "accesskey", "accesstoken", "authtoken", "secretkey", "privatekey", "signingkey", "accountkey":
@@ -262,8 +262,8 @@ func (v *vouching) ending(name []byte) uint64 {
 	return 0
 }
 
-// passing reports whether a name ends as those of tokens do that are no secrets.
-func passing(name []byte) bool {
+// isHarmlessToken reports whether a name ends as those of tokens do that are no secrets.
+func isHarmlessToken(name []byte) bool {
 	for _, w := range []string{"page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel"} {
 		if n := len(name) - len(w); n >= 0 && equalFold(name[n:], w) {
 			return true
@@ -272,22 +272,22 @@ func passing(name []byte) bool {
 	return false
 }
 
-// assigned looks for a secret that a word before i announces: password: x,
+// findAssigned looks for a secret that a word before i announces: password: x,
 // api_key=x, Bearer x.
-func (sc *scan) assigned(i int, words uint64) int {
+func (sc *textScan) findAssigned(i int, words uint64) int {
 	text := sc.text
-	if p, ok := sc.before(2); ok && p.end < i && passing(text[p.start:p.end]) {
+	if p, ok := sc.wordBefore(2); ok && p.end < i && isHarmlessToken(text[p.start:p.end]) {
 		return 0
 	}
 	sign, quoted := i, false
-	if q := at(text, i); q == '"' || q == '\'' || q == '`' || q == ')' {
+	if q := byteAt(text, i); q == '"' || q == '\'' || q == '`' || q == ')' {
 		sign, quoted = sign+1, q != ')'
 	}
-	sign = blanks(text, sign, 3)
+	sign = blanksEnd(text, sign, 3)
 	if bytes.HasPrefix(text[sign:], []byte("string =")) { // var token string = "x"
 		sign += len("string ")
 	}
-	if b := at(text, sign); (b == '?' || b == '.' || b == '+') && at(text, sign+1) == '=' {
+	if b := byteAt(text, sign); (b == '?' || b == '.' || b == '+') && byteAt(text, sign+1) == '=' {
 		sign++
 	}
 	j := sign
@@ -295,24 +295,24 @@ func (sc *scan) assigned(i int, words uint64) int {
 		j++
 	}
 	switch {
-	case j == sign && quoted && at(text, j) == ',' && words&sc.voc.secret != 0: // setenv("TOKEN", "x")
-		if k := blanks(text, j+1, 3); at(text, k) == '"' || at(text, k) == '\'' {
+	case j == sign && quoted && byteAt(text, j) == ',' && words&sc.voc.secret != 0: // setenv("TOKEN", "x")
+		if k := blanksEnd(text, j+1, 3); byteAt(text, k) == '"' || byteAt(text, k) == '\'' {
 			j = k
 		}
 	case j == i+1 && text[i] == '>': // <token>
-		j = min(span(text, j, isSpace), j+20)
+		j = min(spanEnd(text, j, isSpace), j+20)
 	}
-	if j == sign && (at(text, i) != ' ' || words&sc.voc.secret == 0 || !equalFold(text[max(0, i-6):i], "bearer")) {
+	if j == sign && (byteAt(text, i) != ' ' || words&sc.voc.secret == 0 || !equalFold(text[max(0, i-6):i], "bearer")) {
 		return 0
 	}
-	j = blanks(text, j, 3)
+	j = blanksEnd(text, j, 3)
 	for _, scheme := range []string{"basic ", "bearer ", "token "} {
 		if j+len(scheme) < len(text) && equalFold(text[j:j+len(scheme)], scheme) {
 			j += len(scheme)
 		}
 	}
 	quote := byte(0)
-	if q := at(text, j); q == '"' || q == '\'' || q == '`' {
+	if q := byteAt(text, j); q == '"' || q == '\'' || q == '`' {
 		quote, j = q, j+1
 	}
 	end := j
@@ -326,10 +326,10 @@ func (sc *scan) assigned(i int, words uint64) int {
 	for quote == 0 && end > j && (text[end-1] == '.' || text[end-1] == '?' || text[end-1] == '\\') {
 		end--
 	}
-	if at(text, end) == '(' || at(text, end) == '[' || !secretValue(text[j:end], words&sc.voc.password != 0) {
+	if byteAt(text, end) == '(' || byteAt(text, end) == '[' || !secretValue(text[j:end], words&sc.voc.password != 0) {
 		return 0
 	}
-	return sc.found(j, end, Secret)
+	return sc.addFinding(j, end, Secret)
 }
 
 // secretValue reports whether what stands behind the name of a secret is one.
@@ -354,31 +354,31 @@ func secretValue(v []byte, password bool) bool {
 		}
 	}
 	switch {
-	case placeholder(v) || uuid(v) || code(v):
+	case isPlaceholder(v) || isUUID(v) || isExpression(v):
 		return false
 	case password:
 		return len(v) >= 4 && len(v) <= 128 && distinct >= 3 && (digits > 0 && letters+other > 0 || other > 0 && letters > 0 && len(v) >= 6 && bytes.IndexByte(v, '/') < 0 || digits >= 6)
 	}
-	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && entropy(v) >= 3.3 && bytes.Count(v, []byte("/")) < 3 && !bytes.HasPrefix(v, []byte("http"))
+	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && shannonEntropy(v) >= 3.3 && bytes.Count(v, []byte("/")) < 3 && !bytes.HasPrefix(v, []byte("http"))
 }
 
-// code reports whether a value is an expression: opts.password, 0x02.
-func code(v []byte) bool {
+// isExpression reports whether a value is an expression: opts.password, 0x02.
+func isExpression(v []byte) bool {
 	if len(v) < 11 && bytes.HasPrefix(v, []byte("0x")) {
 		return true
 	}
 	dots := 0
 	for i, b := range v {
 		switch {
-		case b == '.' && i > 0 && i+1 < len(v) && !digit(v[i+1]):
+		case b == '.' && i > 0 && i+1 < len(v) && !isDigitByte(v[i+1]):
 			dots++
-		case class[b]&isLetter == 0 && b != '_' && !(digit(b) && i > 0 && i < 8):
+		case class[b]&isLetter == 0 && b != '_' && !(isDigitByte(b) && i > 0 && i < 8):
 			return false
 		}
 	}
 	return dots > 0 && class[v[0]]&isLetter != 0
 }
 
-func uuid(v []byte) bool {
+func isUUID(v []byte) bool {
 	return len(v) == 36 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-' && hex(v[:8]) && hex(v[24:])
 }

@@ -2,14 +2,14 @@ package pii
 
 import "strings"
 
-// token returns the end of text in the shape of a token at i, [EMAIL_1], 0 if there is none.
-func (s *Scanner) token(text []byte, i int) int {
+// tokenEnd returns the end of text in the shape of a token at i, [EMAIL_1], 0 if there is none.
+func (s *Scanner) tokenEnd(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {
 		j++
 	}
-	digits := span(text[:min(len(text), j+20)], j, isDigit)
-	if j-i < 4 || text[j-1] != '_' || digits == j || at(text, digits) != ']' || !s.isType(text[i+1:j-1]) {
+	digits := spanEnd(text[:min(len(text), j+20)], j, isDigit)
+	if j-i < 4 || text[j-1] != '_' || digits == j || byteAt(text, digits) != ']' || !s.isType(text[i+1:j-1]) {
 		return 0
 	}
 	return digits + 1
@@ -25,16 +25,16 @@ func (s *Scanner) isType(word []byte) bool {
 	return false
 }
 
-// Token writes the token of a type and a number: [EMAIL_1].
-func Token(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
+// FormatToken writes the token of a type and a number: [EMAIL_1].
+func FormatToken(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
 
-// Tokens appends the places of text in the shape of a token, with their types.
-func (s *Scanner) Tokens(dst []Finding, text []byte) []Finding {
+// FindTokens appends the places of text in the shape of a token, with their types.
+func (s *Scanner) FindTokens(dst []Finding, text []byte) []Finding {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '[' {
 			continue
 		}
-		if end := s.token(text, i); end > 0 {
+		if end := s.tokenEnd(text, i); end > 0 {
 			word := text[i+1 : end-1]
 			word = word[:strings.LastIndexByte(string(word), '_')]
 			dst = append(dst, Finding{i, end, Type(strings.ToLower(string(word)))})

@@ -7,52 +7,52 @@ import (
 	"unicode/utf8"
 )
 
-// view represents a text and where its bytes stand in the document that it comes from.
-type view struct {
+// textView represents a text and where its bytes stand in the document that it comes from.
+type textView struct {
 	text []byte
 	base int     // of a text without escapes
 	at   []int32 // of each byte and the end, if there were escapes
 	deep uint8   // in how many JSON strings the text stands
 }
 
-func plain(text []byte) view { return view{text: text} }
+func plainView(text []byte) textView { return textView{text: text} }
 
-// raw translates a range to the document.
-func (v view) raw(start, end int) (int, int) {
+// rawRange translates a range to the document.
+func (v textView) rawRange(start, end int) (int, int) {
 	if v.at == nil {
 		return v.base + start, v.base + end
 	}
 	return int(v.at[start]), int(v.at[end])
 }
 
-func (v view) slice(start, end int) view {
+func (v textView) subView(start, end int) textView {
 	if v.at == nil {
-		return view{text: v.text[start:end], base: v.base + start, deep: v.deep}
+		return textView{text: v.text[start:end], base: v.base + start, deep: v.deep}
 	}
-	return view{text: v.text[start:end], at: v.at[start : end+1], deep: v.deep}
+	return textView{text: v.text[start:end], at: v.at[start : end+1], deep: v.deep}
 }
 
-// builder makes a view of decoded text.
-type builder struct {
-	from view
+// viewBuilder makes a view of decoded text.
+type viewBuilder struct {
+	from textView
 	text []byte
 	at   []int32
 }
 
-func newBuilder(v view) builder {
-	return builder{v, make([]byte, 0, len(v.text)), make([]int32, 0, len(v.text)+1)}
+func newBuilder(v textView) viewBuilder {
+	return viewBuilder{v, make([]byte, 0, len(v.text)), make([]int32, 0, len(v.text)+1)}
 }
 
-// put appends bytes that stand for what begins at i.
-func (b *builder) put(i int, decoded ...byte) {
-	start, _ := b.from.raw(i, i)
+// putDecoded appends bytes that stand for what begins at i.
+func (b *viewBuilder) putDecoded(i int, decoded ...byte) {
+	start, _ := b.from.rawRange(i, i)
 	for _, c := range decoded {
 		b.text, b.at = append(b.text, c), append(b.at, int32(start))
 	}
 }
 
-// copy appends what stands from i to j as it is.
-func (b *builder) copy(i, j int) {
+// copyRange appends what stands from i to j as it is.
+func (b *viewBuilder) copyRange(i, j int) {
 	b.text = append(b.text, b.from.text[i:j]...)
 	if b.from.at != nil {
 		b.at = append(b.at, b.from.at[i:j]...)
@@ -63,59 +63,59 @@ func (b *builder) copy(i, j int) {
 	}
 }
 
-func (b *builder) rune(i int, r rune) {
+func (b *viewBuilder) putRune(i int, r rune) {
 	var buf [utf8.UTFMax]byte
-	b.put(i, buf[:utf8.EncodeRune(buf[:], r)]...)
+	b.putDecoded(i, buf[:utf8.EncodeRune(buf[:], r)]...)
 }
 
-func (b *builder) view(deep uint8) view {
-	end, _ := b.from.raw(len(b.from.text), len(b.from.text))
-	return view{text: b.text, at: append(b.at, int32(end)), deep: deep}
+func (b *viewBuilder) buildView(deep uint8) textView {
+	end, _ := b.from.rawRange(len(b.from.text), len(b.from.text))
+	return textView{text: b.text, at: append(b.at, int32(end)), deep: deep}
 }
 
-// unquoted decodes the escapes of the inside of a JSON string. What is no escape
+// unquote decodes the escapes of the inside of a JSON string. What is no escape
 // stays as it is.
-func (v view) unquoted() view {
+func (v textView) unquote() textView {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
 		end := indexFrom(v.text, i, '\\')
 		if end+1 == len(v.text) { // the last byte is none
 			end++
 		}
-		b.copy(i, end)
+		b.copyRange(i, end)
 		if i = end; i < len(v.text) {
-			i += b.escape(i)
+			i += b.readEscape(i)
 		}
 	}
-	return b.view(v.deep + 1)
+	return b.buildView(v.deep + 1)
 }
 
-// escape decodes one escape and returns its length.
-func (b *builder) escape(i int) int {
+// readEscape decodes one escape and returns its length.
+func (b *viewBuilder) readEscape(i int) int {
 	text := b.from.text
 	c := text[i+1]
 	if j := bytes.IndexByte([]byte(`"\/bfnrt`), c); j >= 0 {
-		b.put(i, "\"\\/\b\f\n\r\t"[j])
+		b.putDecoded(i, "\"\\/\b\f\n\r\t"[j])
 		return 2
 	}
-	r, ok := hex4(text, i)
+	r, ok := parseHex4(text, i)
 	if !ok {
-		b.put(i, '\\')
+		b.putDecoded(i, '\\')
 		return 1
 	}
 	if utf16.IsSurrogate(r) {
-		if low, ok := hex4(text, i+6); ok {
+		if low, ok := parseHex4(text, i+6); ok {
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-				b.rune(i, pair)
+				b.putRune(i, pair)
 				return 12
 			}
 		}
 	}
-	b.rune(i, r)
+	b.putRune(i, r)
 	return 6
 }
 
-func hex4(text []byte, i int) (rune, bool) {
+func parseHex4(text []byte, i int) (rune, bool) {
 	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' || !hex(text[i+2:i+6]) {
 		return 0, false
 	}
@@ -123,10 +123,10 @@ func hex4(text []byte, i int) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// unescaped decodes percent and HTML escapes, if there are any.
-func (v view) unescaped() (view, bool) {
-	e := escapes{text: v.text, percent: -1, and: -1}
-	i := e.next(0)
+// unescape decodes percent and HTML escapes, if there are any.
+func (v textView) unescape() (textView, bool) {
+	e := escapeFinder{text: v.text, percent: -1, and: -1}
+	i := e.nextEscape(0)
 	if i < 0 {
 		return v, false
 	}
@@ -136,29 +136,29 @@ func (v view) unescaped() (view, bool) {
 		if next < 0 {
 			next = len(v.text)
 		}
-		b.copy(from, next)
+		b.copyRange(from, next)
 		if i < 0 {
-			return b.view(v.deep), true
+			return b.buildView(v.deep), true
 		}
-		r, n := unescape(v.text, i)
+		r, n := decodeEscape(v.text, i)
 		if v.text[i] == '%' {
-			b.put(i, byte(r))
+			b.putDecoded(i, byte(r))
 		} else {
-			b.rune(i, r)
+			b.putRune(i, r)
 		}
 		from = i + n
-		i = e.next(from)
+		i = e.nextEscape(from)
 	}
 }
 
-// escapes finds the escapes of a text in their order.
-type escapes struct {
+// escapeFinder finds the escapes of a text in their order.
+type escapeFinder struct {
 	text         []byte
 	percent, and int // the next of each
 }
 
-// next returns where the next escape at i or behind begins, -1 if there is none.
-func (e *escapes) next(i int) int {
+// nextEscape returns where the next escape at i or behind begins, -1 if there is none.
+func (e *escapeFinder) nextEscape(i int) int {
 	for {
 		if e.percent < i {
 			e.percent = indexFrom(e.text, i, '%')
@@ -169,7 +169,7 @@ func (e *escapes) next(i int) int {
 		if i = min(e.percent, e.and); i == len(e.text) {
 			return -1
 		}
-		if _, n := unescape(e.text, i); n > 0 {
+		if _, n := decodeEscape(e.text, i); n > 0 {
 			return i
 		}
 		i++
@@ -191,8 +191,8 @@ var entities = []struct {
 	{"auml;", 'ä'}, {"ouml;", 'ö'}, {"uuml;", 'ü'}, {"Auml;", 'Ä'}, {"Ouml;", 'Ö'}, {"Uuml;", 'Ü'}, {"szlig;", 'ß'}, {"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
 	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
 
-// unescape decodes %40, &#64;, &#x40; or &commat; at i; n is its length, 0 for none.
-func unescape(text []byte, i int) (r rune, n int) {
+// decodeEscape decodes %40, &#64;, &#x40; or &commat; at i; n is its length, 0 for none.
+func decodeEscape(text []byte, i int) (r rune, n int) {
 	rest := text[i:min(len(text), i+12)]
 	if rest[0] == '%' {
 		if len(rest) < 3 || !hex(rest[1:3]) {

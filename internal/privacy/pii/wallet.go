@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// wallet looks at a long word for an address of a crypto currency.
-func (sc *scan) wallet(w word) int {
+// findWallet looks at a long word for an address of a crypto currency.
+func (sc *textScan) findWallet(w textWord) int {
 	id := sc.text[w.start:w.end]
-	if at(sc.text, w.start-1) == '/' && len(id) != 42 || at(sc.text, w.end) == '_' || at(sc.text, w.start-1) == '_' {
+	if byteAt(sc.text, w.start-1) == '/' && len(id) != 42 || byteAt(sc.text, w.end) == '_' || byteAt(sc.text, w.start-1) == '_' {
 		return 0
 	}
 	ok := false
 	switch n := len(id); {
 	case id[0] == '0' && id[1] == 'x':
-		ok = n == 42 && hex(id[2:]) && !same(id[3:])
-	case n >= 26 && n <= 35 && w.sort&isUpper != 0 && base58(id) && base58check(id):
+		ok = n == 42 && hex(id[2:]) && !isUniform(id[3:])
+	case n >= 26 && n <= 35 && w.sort&isUpper != 0 && isBase58(id) && isBase58Check(id):
 		ok = true
 	case bech32Prefix(id):
-		ok = bech32(id)
+		ok = isBech32(id)
 	case n == 42 && (id[0] == 'q' || id[0] == 'p'):
-		ok = cashaddr(id)
+		ok = isCashAddr(id)
 	case n == 56 && id[0] == 'G':
-		ok = stellar(id)
+		ok = isStellar(id)
 	case n == 58 && w.sort&isLower == 0:
-		ok = algorand(id)
+		ok = isAlgorand(id)
 	case (n == 95 || n == 106) && (id[0] == '4' || id[0] == '8'): // Monero: its checksum needs Keccak
-		ok = base58(id)
+		ok = isBase58(id)
 	case n == 59 && string(id[:10]) == "Ae2tdPwUPE", n == 104 && string(id[:10]) == "DdzFFzCqrh": // Cardano until 2020
-		ok = base58(id)
+		ok = isBase58(id)
 	case n >= 32 && n <= 44:
-		ok = base58(id) && sc.vouched(w.start)&sc.voc.wallet != 0 // Solana has no checksum
+		ok = isBase58(id) && sc.contextBefore(w.start)&sc.voc.wallet != 0 // Solana has no checksum
 	}
 	if !ok {
 		return 0
 	}
-	return sc.found(w.start, w.end, Wallet)
+	return sc.addFinding(w.start, w.end, Wallet)
 }
 
 const (
@@ -53,8 +53,8 @@ var is58 = func() (is [256]bool) {
 	return is
 }()
 
-// base58 reports whether all are letters of base 58: those of Ripple are the same, in another order.
-func base58(id []byte) bool {
+// isBase58 reports whether all are letters of base 58: those of Ripple are the same, in another order.
+func isBase58(id []byte) bool {
 	for _, b := range id {
 		if !is58[b] {
 			return false
@@ -63,8 +63,8 @@ func base58(id []byte) bool {
 	return true
 }
 
-// base58check: 21 bytes and the first four of the hash of their hash.
-func base58check(id []byte) bool {
+// isBase58Check: 21 bytes and the first four of the hash of their hash.
+func isBase58Check(id []byte) bool {
 	alphabet := bitcoin58
 	if id[0] == 'r' {
 		alphabet = ripple58
@@ -103,8 +103,8 @@ func bech32Prefix(id []byte) bool {
 	return false
 }
 
-// bech32 checks BIP 173 and BIP 350: a witness of version 0 has one checksum, later ones another.
-func bech32(id []byte) bool {
+// isBech32 checks BIP 173 and BIP 350: a witness of version 0 has one checksum, later ones another.
+func isBech32(id []byte) bool {
 	const charset = bech32Letters
 	s := strings.ToLower(string(id))
 	one := strings.LastIndexByte(s, '1')
@@ -141,8 +141,8 @@ func bech32(id []byte) bool {
 	return sum == 1
 }
 
-// cashaddr checks an address of Bitcoin Cash that stands without "bitcoincash:".
-func cashaddr(id []byte) bool {
+// isCashAddr checks an address of Bitcoin Cash that stands without "bitcoincash:".
+func isCashAddr(id []byte) bool {
 	sum := uint64(1)
 	step := func(v byte) {
 		top := sum >> 35
@@ -167,8 +167,8 @@ func cashaddr(id []byte) bool {
 	return sum == 1
 }
 
-// stellar: 33 bytes in base 32 and a CRC-16 of them, its low byte first.
-func stellar(id []byte) bool {
+// isStellar: 33 bytes in base 32 and a CRC-16 of them, its low byte first.
+func isStellar(id []byte) bool {
 	var raw [35]byte
 	if n, err := base32.StdEncoding.Decode(raw[:], id); err != nil || n != len(raw) {
 		return false
@@ -187,8 +187,8 @@ func stellar(id []byte) bool {
 	return crc == uint16(raw[33])|uint16(raw[34])<<8
 }
 
-// algorand: 32 bytes in base 32 and the last four of their hash.
-func algorand(id []byte) bool {
+// isAlgorand: 32 bytes in base 32 and the last four of their hash.
+func isAlgorand(id []byte) bool {
 	var raw [36]byte
 	if n, err := base32.StdEncoding.WithPadding(base32.NoPadding).Decode(raw[:], id); err != nil || n != len(raw) {
 		return false

@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// whole reports whether a value is of a type as a whole, and what of it: blanks around are left out. With sure its
+// matchWhole reports whether a value is of a type as a whole, and what of it: blanks around are left out. With sure its
 // key says so, and only what cannot be is refused; else it must look so.
-func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
+func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	v := text
 	if n := len(v); n == 0 || v[0] <= ' ' || v[0] >= 0x80 || v[n-1] <= ' ' || v[n-1] >= 0x80 {
 		v = bytes.TrimSpace(text)
 		start = bytes.Index(text, v)
 	}
-	if len(v) == 0 || !utf8.Valid(v) && t != Secret || nothing(v) || s.token(v, 0) == len(v) {
+	if len(v) == 0 || !utf8.Valid(v) && t != Secret || isEmptyValue(v) || s.tokenEnd(v, 0) == len(v) {
 		return 0, 0
 	}
 	if t == Secret { // the scheme of an Authorization is none
@@ -31,7 +31,7 @@ func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 		ok = companyLike(v)
 	case Email:
 		at := bytes.IndexByte(v, '@')
-		ok = at > 0 && at == bytes.LastIndexByte(v, '@') && marks(v)&notInMail == 0
+		ok = at > 0 && at == bytes.LastIndexByte(v, '@') && byteMarks(v)&notInMail == 0
 	case Phone:
 		ok = phoneLike(v)
 	case Address:
@@ -39,26 +39,26 @@ func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 	case DateOfBirth:
 		ok = birthLike(v)
 	case Secret:
-		ok = len(v) >= 3 && len(v) < 8192 && !placeholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) && !allWords(v) && !versionLike(v)
+		ok = len(v) >= 3 && len(v) < 8192 && !isPlaceholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) && !allWords(v) && !versionLike(v)
 	case CreditCard:
-		d, rest := count(v)
+		d, rest := countCharacters(v)
 		ok = d >= 12 && d <= 19 && rest == 0 && len(v) <= 25
 	case IBAN:
-		d, letters := count(v)
+		d, letters := countCharacters(v)
 		ok = d >= 6 && letters <= 20 && len(v) <= 42 && !bytes.ContainsAny(v, "@/:{")
 	case SSN:
-		d, rest := count(v)
+		d, rest := countCharacters(v)
 		ok = d >= 7 && d <= 12 && rest == 0
 	case NationalID, Passport, Licence:
-		d, letters := count(v)
+		d, letters := countCharacters(v)
 		ok = d >= 2 && d+letters >= 5 && d+letters <= 24 && len(v) <= 30 && !bytes.ContainsAny(v, "@:{,\"") && bytes.Count(v, []byte(" ")) <= 6
 	case Wallet:
 		ok = len(v) >= 20 && len(v) <= 110 && !bytes.ContainsAny(v, " @/{\"")
 	case MAC:
-		d, letters := count(v)
+		d, letters := countCharacters(v)
 		ok = d+letters == 12 && hex(bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(v, []byte(":"), nil), []byte("-"), nil), []byte("."), nil))
 	default:
-		ok = s.further(t) && len(v) >= 2 && len(v) <= 200
+		ok = s.isCustomType(t) && len(v) >= 2 && len(v) <= 200
 	}
 	if !ok {
 		return 0, 0
@@ -66,18 +66,18 @@ func (s *Scanner) whole(t Type, text []byte, sure bool) (start, end int) {
 	return start, start + len(v)
 }
 
-// nothing reports whether a value stands for none.
-func nothing(v []byte) bool {
+// isEmptyValue reports whether a value stands for none.
+func isEmptyValue(v []byte) bool {
 	if len(v) > 14 {
 		return false
 	}
 	var room [16]byte
-	switch b := lowered(room[:0], v); string(b) {
+	switch b := appendFolded(room[:0], v); string(b) {
 	case "null", "none", "nil", "n/a", "na", "-", "--", "?", "unknown", "undefined", "true", "false", "yes", "no", "tbd", "todo", "empty", "other", "default", "unassigned", "anonymous", "not available", "not provided", "redacted", "[redacted]", "hidden",
 		"string", "object", "array", "number", "boolean", "user", "admin", "system", "team", "unbekannt", "inconnu", "desconocido", "keine", "work", "home", "mobile", "personal", "primary":
 		return true
 	}
-	return bytes.IndexByte(v, '*') >= 0 && same(bytes.ReplaceAll(v, []byte(" "), nil))
+	return bytes.IndexByte(v, '*') >= 0 && isUniform(bytes.ReplaceAll(v, []byte(" "), nil))
 }
 
 // Marks that a value of a type does not have.
@@ -106,21 +106,21 @@ var markOf = func() (of [256]uint8) {
 	return of
 }()
 
-// marks returns those of all bytes.
-func marks(v []byte) (all uint8) {
+// byteMarks returns those of all bytes.
+func byteMarks(v []byte) (all uint8) {
 	for _, b := range v {
 		all |= markOf[b]
 	}
 	return all
 }
 
-// count returns the number of digits, and of letters.
-func count(v []byte) (digits, letters int) {
+// countCharacters returns the number of digits, and of letters.
+func countCharacters(v []byte) (digits, letters int) {
 	for _, b := range v {
 		switch {
-		case digit(b):
+		case isDigitByte(b):
 			digits++
-		case alnum(b):
+		case isAlnumByte(b):
 			letters++
 		}
 	}
@@ -130,8 +130,8 @@ func count(v []byte) (digits, letters int) {
 // nameLike: letters, few digits, and no address or path. What is not sure has
 // two to five words with capitals, or one of a person's.
 func nameLike(v []byte, sure bool) bool {
-	d, letters := count(v)
-	if letters == 0 || len(v) > 100 || d > 2 || marks(v)&notInName != 0 {
+	d, letters := countCharacters(v)
+	if letters == 0 || len(v) > 100 || d > 2 || byteMarks(v)&notInName != 0 {
 		return false
 	}
 	if sure {
@@ -144,7 +144,7 @@ func nameLike(v []byte, sure bool) bool {
 func capitalWords(v []byte) (n int) {
 	for _, w := range bytes.Fields(v) {
 		switch {
-		case capitalised(w, 0) || w[0] >= 0xE0:
+		case isCapitalised(w, 0) || w[0] >= 0xE0:
 			n++
 		case len(w) > 3 || class[w[0]]&isLower == 0:
 			return 0
@@ -163,10 +163,10 @@ func (s *Scanner) personLike(v []byte, holder bool) bool {
 		return false
 	}
 	for i := 0; i < len(v); {
-		e := span(v, i, isAlnum)
+		e := spanEnd(v, i, isAlnum)
 		if e > i {
-			holder = holder && !common(string(v[i:e]))
-			role, end := s.tables.people.longest(v, i, wordHash(v, i, e))
+			holder = holder && !isCommonWord(string(v[i:e]))
+			role, end := s.tables.people.longestMatch(v, i, wordHash(v, i, e))
 			switch {
 			case end == e && role&roleStop != 0, end >= e && role&roleCompany != 0: // K.K. is two words
 				return false
@@ -180,35 +180,35 @@ func (s *Scanner) personLike(v []byte, holder bool) bool {
 }
 
 func companyLike(v []byte) bool {
-	_, letters := count(v)
-	return letters >= 2 && len(v) <= 120 && marks(v)&notInCompany == 0 && !bytes.Contains(v, []byte("://")) && !uuid(v)
+	_, letters := countCharacters(v)
+	return letters >= 2 && len(v) <= 120 && byteMarks(v)&notInCompany == 0 && !bytes.Contains(v, []byte("://")) && !isUUID(v)
 }
 
 func phoneLike(v []byte) bool {
-	d, letters := count(v)
+	d, letters := countCharacters(v)
 	if d < 5 || d > 20 || len(v) > 40 || letters > 9 {
 		return false
 	}
-	if marks(v)&notInPhone != 0 {
+	if byteMarks(v)&notInPhone != 0 {
 		return false
 	}
-	var g groups
-	g.read(v, 0, 0)
-	return g.date() == 0
+	var g digitGroups
+	g.readGroups(v, 0, 0)
+	return g.dateGroups() == 0
 }
 
 // addressLike: what is not sure has a number and a word, and is neither a mail
 // address nor one of a network or a wallet.
 func addressLike(v []byte, sure bool) bool {
-	d, letters := count(v)
+	d, letters := countCharacters(v)
 	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 || bytes.HasPrefix(v, []byte("0x")) {
 		return false
 	}
-	return sure || d > 0 && letters > 3 && bytes.IndexByte(v, ' ') > 0 && quad(v, 0) == 0
+	return sure || d > 0 && letters > 3 && bytes.IndexByte(v, ' ') > 0 && quadEnd(v, 0) == 0
 }
 
 func birthLike(v []byte) bool {
-	d, letters := count(v)
+	d, letters := countCharacters(v)
 	if d < 4 || d > 20 || len(v) > 40 {
 		return false
 	}
@@ -216,19 +216,19 @@ func birthLike(v []byte) bool {
 }
 
 func mixedSecret(v []byte) bool {
-	d, letters := count(v)
+	d, letters := countCharacters(v)
 	return d > 0 && letters > 0 || d+letters < len(v) || d == len(v)
 }
 
 // versionLike reports whether a text is a version or a range of versions.
 func versionLike(v []byte) bool {
 	w := bytes.TrimLeft(v, "^~>=<v ")
-	d, letters := count(w)
-	return len(v) < 24 && len(w) > 0 && digit(w[0]) && (bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
+	d, letters := countCharacters(w)
+	return len(v) < 24 && len(w) > 0 && isDigitByte(w[0]) && (bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
 }
 
 // allWords reports whether a text is some plain words, such as "API key of the shop".
 func allWords(v []byte) bool {
-	d, letters := count(v)
+	d, letters := countCharacters(v)
 	return bytes.IndexByte(v, ' ') > 0 && d == 0 && letters+bytes.Count(v, []byte(" ")) >= len(v)-2
 }

@@ -16,7 +16,7 @@ func BenchmarkIncoming(b *testing.B) {
 	b.SetBytes(int64(len(document)))
 	for b.Loop() {
 		s := open(b, Options{})
-		if _, err := s.Incoming("crm", document); err != nil {
+		if _, err := s.RedactIncoming("crm", document); err != nil {
 			b.Fatal(err)
 		}
 	}

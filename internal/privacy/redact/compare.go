@@ -32,12 +32,12 @@ const (
 	recentSets    = 4       // sets that a value is remembered to have been sorted in
 )
 
-// comparisons tracks how many bits of each value comparing has revealed to each principal. It is
+// comparisonBudget tracks how many bits of each value comparing has revealed to each principal. It is
 // keyed by value and not by token, since a new session has new tokens for the same values. It
 // lives as long as the Screen. It is safe for concurrent use.
-type comparisons struct {
+type comparisonBudget struct {
 	mu         sync.Mutex
-	principals map[string]map[valueKey]*compared
+	principals map[string]map[valueKey]*comparedValue
 	sets       uint32
 	seed       maphash.Seed
 }
@@ -48,27 +48,27 @@ type valueKey struct {
 	hash uint64
 }
 
-func (c *comparisons) key(e vault.Entry) valueKey {
+func (c *comparisonBudget) keyOf(e vault.Entry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// compared describes what is known of one value.
-type compared struct {
+// comparedValue describes what is known of one value.
+type comparedValue struct {
 	bits float64
 	sets [recentSets]uint32 // those in which it was sorted; 0 is none
 }
 
-// sort counts one sorting of different values for a principal, or refuses it. Sorting values again
+// chargeSort counts one sorting of different values for a principal, or refuses it. Sorting values again
 // that were sorted together tells nothing new.
-func (c *comparisons) sort(principal string, values []valueKey) *core.Error {
+func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known, refused := c.of(principal, len(values))
+	known, refused := c.comparedBy(principal, len(values))
 	if refused != nil || sortedTogether(known, values) {
 		return refused
 	}
 	cost := math.Log2(float64(len(values)))
-	if refused := afford(known, values, cost); refused != nil {
+	if refused := checkBudget(known, values, cost); refused != nil {
 		return refused
 	}
 	c.sets++
@@ -81,15 +81,15 @@ func (c *comparisons) sort(principal string, values []valueKey) *core.Error {
 	return nil
 }
 
-// equal counts a comparison of two values for equality, or refuses it.
-func (c *comparisons) equal(principal string, values []valueKey) *core.Error {
+// chargeEquality counts a comparison of two values for equality, or refuses it.
+func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known, refused := c.of(principal, len(values))
+	known, refused := c.comparedBy(principal, len(values))
 	if refused != nil {
 		return refused
 	}
-	if refused := afford(known, values, equalBits); refused != nil {
+	if refused := checkBudget(known, values, equalBits); refused != nil {
 		return refused
 	}
 	for _, t := range values {
@@ -98,15 +98,15 @@ func (c *comparisons) equal(principal string, values []valueKey) *core.Error {
 	return nil
 }
 
-// of returns what a principal has compared, who compares n values now.
-func (c *comparisons) of(principal string, n int) (map[valueKey]*compared, *core.Error) {
+// comparedBy returns what a principal has compared, who compares n values now.
+func (c *comparisonBudget) comparedBy(principal string, n int) (map[valueKey]*comparedValue, *core.Error) {
 	known, ok := c.principals[principal]
 	if !ok {
 		if len(c.principals) >= maxPrincipals {
 			return nil, core.Errorf(core.KindLimit, "pii.compare", "more than %d users compared tokens since Retort was started", maxPrincipals).
 				WithHint("have the server sort or filter")
 		}
-		known = map[valueKey]*compared{}
+		known = map[valueKey]*comparedValue{}
 		c.principals[principal] = known
 	}
 	if len(known)+n > maxCompared {
@@ -116,17 +116,17 @@ func (c *comparisons) of(principal string, n int) (map[valueKey]*compared, *core
 	return known, nil
 }
 
-func entryOf(known map[valueKey]*compared, t valueKey) *compared {
+func entryOf(known map[valueKey]*comparedValue, t valueKey) *comparedValue {
 	k, ok := known[t]
 	if !ok {
-		k = &compared{}
+		k = &comparedValue{}
 		known[t] = k
 	}
 	return k
 }
 
 // sortedTogether reports whether one earlier sort included all values.
-func sortedTogether(known map[valueKey]*compared, values []valueKey) bool {
+func sortedTogether(known map[valueKey]*comparedValue, values []valueKey) bool {
 	first, ok := known[values[0]]
 	if !ok {
 		return false
@@ -143,14 +143,14 @@ func sortedTogether(known map[valueKey]*compared, values []valueKey) bool {
 	return false
 }
 
-// afford refuses a comparison if one of the values would tell too much.
-func afford(known map[valueKey]*compared, values []valueKey, cost float64) *core.Error {
+// checkBudget refuses a comparison if one of the values would tell too much.
+func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost float64) *core.Error {
 	for _, v := range values {
 		spent := 0.0
 		if k, ok := known[v]; ok {
 			spent = k.bits
 		}
-		if spent+cost > budget(v.typ) {
+		if spent+cost > bitBudget(v.typ) {
 			return core.Errorf(core.KindPolicy, "pii.compare", "the comparison was refused: this token of type %s was compared with too many different values: %w", v.typ, ErrProbing).
 				WithHint("have the server sort or filter, or sort the whole list once and reuse the result")
 		}
@@ -158,8 +158,8 @@ func afford(known map[valueKey]*compared, values []valueKey, cost float64) *core
 	return nil
 }
 
-// budget returns how many bits of a value comparisons may tell.
-func budget(typ string) float64 {
+// bitBudget returns how many bits of a value comparisons may tell.
+func bitBudget(typ string) float64 {
 	switch pii.Type(typ) {
 	case pii.Email, pii.Name, pii.Company, pii.Address:
 		return textBits
@@ -170,25 +170,25 @@ func budget(typ string) float64 {
 // Equals reports whether two tokens mean the same: case, blanks and punctuation do not count. A
 // text that is no token equals nothing but itself, and is refused beside a token.
 func (s *Session) Equals(a, b string) (bool, *core.Error) {
-	x, isToken, err := s.entry(a)
+	x, isToken, err := s.resolveEntry(a)
 	if err != nil {
 		return false, err
 	}
-	y, both, err := s.entry(b)
+	y, both, err := s.resolveEntry(b)
 	switch {
 	case err != nil:
 		return false, err
 	case isToken != both:
 		return false, noTexts("pii.equals")
 	case !isToken:
-		return plainly(a) == plainly(b), nil
+		return plainText(a) == plainText(b), nil
 	case x.Type != y.Type || x.Number == y.Number:
 		return x.Type == y.Type, nil
 	}
-	if err := s.screen.compared.equal(s.principal(), []valueKey{s.screen.compared.key(x), s.screen.compared.key(y)}); err != nil {
+	if err := s.screen.compared.chargeEquality(s.principalName(), []valueKey{s.screen.compared.keyOf(x), s.screen.compared.keyOf(y)}); err != nil {
 		return false, err
 	}
-	return plainly(x.Value) == plainly(y.Value), nil
+	return plainText(x.Value) == plainText(y.Value), nil
 }
 
 func noTexts(op string) *core.Error {
@@ -196,15 +196,15 @@ func noTexts(op string) *core.Error {
 		WithHint("compare values that servers have sent; have the server filter by a text")
 }
 
-// principal returns whose session it is. See SessionName.
-func (s *Session) principal() string {
+// principalName returns whose session it is. See SessionName.
+func (s *Session) principalName() string {
 	principal, _, _ := strings.Cut(s.name, "\x00")
 	return principal
 }
 
-// entry returns what a token stands for. isToken is false for other texts.
-func (s *Session) entry(text string) (e vault.Entry, isToken bool, refused *core.Error) {
-	found := s.screen.scanner.Tokens(nil, []byte(text))
+// resolveEntry returns what a token stands for. isToken is false for other texts.
+func (s *Session) resolveEntry(text string) (e vault.Entry, isToken bool, refused *core.Error) {
+	found := s.screen.scanner.FindTokens(nil, []byte(text))
 	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
 		return vault.Entry{}, false, nil
 	}
@@ -219,11 +219,11 @@ func (s *Session) entry(text string) (e vault.Entry, isToken bool, refused *core
 // the same rank, from 0 on. Missing values, such as "" and "undefined", come last. Texts are
 // ranked if there is no token among them.
 func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
-	values, entries, err := s.values(tokens)
+	values, entries, err := s.comparedValues(tokens)
 	if err != nil {
 		return nil, err
 	}
-	if refused := s.sortable(entries); refused != nil {
+	if refused := s.checkSortable(entries); refused != nil {
 		return nil, refused
 	}
 	present := slices.DeleteFunc(slices.Clone(values), func(v *string) bool { return v == nil })
@@ -242,8 +242,8 @@ func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
 	return ranks, nil
 }
 
-// values returns what is compared, nil for what is missing, and the different tokens in it.
-func (s *Session) values(tokens []string) ([]*string, []vault.Entry, *core.Error) {
+// comparedValues returns what is compared, nil for what is missing, and the different tokens in it.
+func (s *Session) comparedValues(tokens []string) ([]*string, []vault.Entry, *core.Error) {
 	values := make([]*string, len(tokens))
 	entries := map[valueKey]vault.Entry{} // equal values count once
 	texts := false
@@ -251,13 +251,13 @@ func (s *Session) values(tokens []string) ([]*string, []vault.Entry, *core.Error
 		if isMissing(token) {
 			continue
 		}
-		e, isToken, err := s.entry(token)
+		e, isToken, err := s.resolveEntry(token)
 		if err != nil {
 			return nil, nil, err
 		}
 		value := strings.ToLower(token)
 		if isToken {
-			entries[s.screen.compared.key(e)] = e
+			entries[s.screen.compared.keyOf(e)] = e
 			value = strings.ToLower(e.Value)
 		}
 		texts = texts || !isToken
@@ -278,9 +278,9 @@ func isMissing(text string) bool {
 	return text == "" || text == "undefined" || text == "null" || text == "None"
 }
 
-// sortable refuses to sort tokens of several types, tokens that no server has sent, and tokens
+// checkSortable refuses to sort tokens of several types, tokens that no server has sent, and tokens
 // of which comparisons have told enough.
-func (s *Session) sortable(entries []vault.Entry) *core.Error {
+func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
 	if len(entries) < 2 {
 		return nil
 	}
@@ -294,7 +294,7 @@ func (s *Session) sortable(entries []vault.Entry) *core.Error {
 			return core.Errorf(core.KindPolicy, "pii.sortBy", "one of the values was written by the program and not sent by a server: %w", ErrProbing).
 				WithHint("sort values that servers have sent")
 		}
-		keys[i] = s.screen.compared.key(e)
+		keys[i] = s.screen.compared.keyOf(e)
 	}
-	return s.screen.compared.sort(s.principal(), keys)
+	return s.screen.compared.chargeSort(s.principalName(), keys)
 }

@@ -28,7 +28,7 @@ func TestRanks(t *testing.T) {
 	s := open(t, Options{})
 	mail := tokensOf(t, s, "crm", "bob@corp.example", "ann@corp.example", "BOB@corp.example")
 	phone := tokensOf(t, s, "crm", "+49 30 901820")
-	own, err := s.Program(`"zoe@corp.example"`)
+	own, err := s.RedactProgram(`"zoe@corp.example"`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	if format == jsonFormat {
 		spell = inJSON
 	}
-	text, fits := s.shown(string(content), spell, most)
+	text, fits := s.replaceTokens(string(content), spell, most)
 	if !fits {
 		return nil, false, core.Errorf(core.KindLimit, "pii.files", "it would have more than %d bytes with the values", most).WithHint("write smaller files")
 	}

@@ -63,7 +63,7 @@ func TestTreatmentHide(t *testing.T) {
 	for property, want := range map[string][2]string{
 		"last_name": {"name", ""}, "lastName": {"name", ""}, "contactEmail": {"email", "email"}, "title": {"", ""}, "id": {"", ""},
 	} {
-		if hr, crm := s.screen.Sealed("hr", property), s.screen.Sealed("crm", property); hr != want[0] || crm != want[1] {
+		if hr, crm := s.screen.SealedType("hr", property), s.screen.SealedType("crm", property); hr != want[0] || crm != want[1] {
 			t.Errorf("%s: %q of hr, %q of crm", property, hr, crm)
 		}
 	}

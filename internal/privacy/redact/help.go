@@ -15,9 +15,9 @@ import (
 // What follows computes on values for programs that have their tokens only, and answers
 // nothing that is personal.
 
-// value returns the type and the value of a token. Other text stands for itself.
-func (s *Session) value(text string) (pii.Type, string, *core.Error) {
-	e, isToken, err := s.entry(text)
+// typedValue returns the type and the value of a token. Other text stands for itself.
+func (s *Session) typedValue(text string) (pii.Type, string, *core.Error) {
+	e, isToken, err := s.resolveEntry(text)
 	if err != nil {
 		return "", "", err
 	}
@@ -29,7 +29,7 @@ func (s *Session) value(text string) (pii.Type, string, *core.Error) {
 
 // Domain returns the part of an e-mail address behind the @, in lower case.
 func (s *Session) Domain(token string) (string, *core.Error) {
-	_, value, err := s.value(token)
+	_, value, err := s.typedValue(token)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func (s *Session) Domain(token string) (string, *core.Error) {
 	return strings.ToLower(domain), nil
 }
 
-func plainly(s string) string {
+func plainText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune("-()/", r) {
 			return -1
@@ -51,14 +51,14 @@ func plainly(s string) string {
 
 // Mask returns the outline of a value: a first letter and the domain, or the last digits.
 func (s *Session) Mask(token string) (string, *core.Error) {
-	t, value, err := s.value(token)
+	t, value, err := s.typedValue(token)
 	if err != nil {
 		return "", err
 	}
-	return outline(t, value), nil
+	return valueOutline(t, value), nil
 }
 
-func outline(t pii.Type, value string) string {
+func valueOutline(t pii.Type, value string) string {
 	if _, domain, ok := strings.Cut(value, "@"); ok && t == pii.Email {
 		return "***@" + domain
 	}
@@ -80,13 +80,13 @@ func outline(t pii.Type, value string) string {
 
 // Country returns the ISO 3166 code of the country of a phone number or an IBAN, "" if it tells none.
 func (s *Session) Country(token string) (string, *core.Error) {
-	t, value, err := s.value(token)
+	t, value, err := s.typedValue(token)
 	return s.screen.scanner.Country(t, value), err
 }
 
 // Age returns how many whole years have passed since a date of birth.
 func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
-	_, value, err := s.value(token)
+	_, value, err := s.typedValue(token)
 	if err != nil {
 		return 0, err
 	}
@@ -104,9 +104,9 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 
 // Sanitize returns a text for the model, and how many values of each type were hidden.
 func (s *Session) Sanitize(text string) (string, map[string]int, error) {
-	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
+	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace([]byte(text), s.known, counted)
-	out, err := s.Outgoing([]byte(text))
+	out, err := s.RedactOutgoing([]byte(text))
 	return string(out), counted.found, err
 }
 
@@ -114,7 +114,7 @@ func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 // a person who decides whether the value leaves.
 func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 	for _, text := range texts {
-		for _, f := range s.screen.scanner.Tokens(nil, text) {
+		for _, f := range s.screen.scanner.FindTokens(nil, text) {
 			token := string(text[f.Start:f.End])
 			mask, err := s.Mask(token)
 			if line := token + " " + mask; err == nil && !slices.Contains(lines, line) {
@@ -127,7 +127,7 @@ func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 
 // HasTokens reports whether a text has a token that stands for a value of the session.
 func (s *Session) HasTokens(text []byte) bool {
-	for _, f := range s.screen.scanner.Tokens(nil, text) {
+	for _, f := range s.screen.scanner.FindTokens(nil, text) {
 		if _, ok := s.tokens.Resolve(string(text[f.Start:f.End])); ok {
 			return true
 		}
@@ -138,22 +138,22 @@ func (s *Session) HasTokens(text []byte) bool {
 // Show puts values in the place of all tokens that stand for some, in a text: for a
 // person, never for a model.
 func (s *Session) Show(text string) string {
-	out, _ := s.shown(text, func(value string) string { return value }, math.MaxInt)
+	out, _ := s.replaceTokens(text, func(value string) string { return value }, math.MaxInt)
 	return out
 }
 
 // ShowJSON returns Show for a JSON value.
 func (s *Session) ShowJSON(document []byte) []byte {
-	out, _ := s.shown(string(document), inJSON, math.MaxInt)
+	out, _ := s.replaceTokens(string(document), inJSON, math.MaxInt)
 	return []byte(out)
 }
 
-// shown replaces the tokens of a text by their values, which spell writes. It returns false, and no text, if that would
+// replaceTokens replaces the tokens of a text by their values, which spell writes. It returns false, and no text, if that would
 // have more than most bytes.
-func (s *Session) shown(text string, spell func(string) string, most int) (string, bool) {
+func (s *Session) replaceTokens(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0
-	for _, f := range s.screen.scanner.Tokens(nil, []byte(text)) {
+	for _, f := range s.screen.scanner.FindTokens(nil, []byte(text)) {
 		e, ok := s.tokens.Resolve(text[f.Start:f.End])
 		if !ok {
 			continue
@@ -172,12 +172,12 @@ func (s *Session) shown(text string, spell func(string) string, most int) (strin
 	return out.String() + text[from:], true
 }
 
-// Subject returns which values are those of a person who is to be forgotten: equal to one of these texts but for
+// SubjectMatcher returns which values are those of a person who is to be forgotten: equal to one of these texts but for
 // case, blanks and punctuation.
-func Subject(texts ...string) func(value string) bool {
+func SubjectMatcher(texts ...string) func(value string) bool {
 	plain := map[string]bool{}
 	for _, text := range texts {
-		plain[plainly(text)] = true
+		plain[plainText(text)] = true
 	}
-	return func(value string) bool { return plain[plainly(value)] }
+	return func(value string) bool { return plain[plainText(value)] }
 }

@@ -5,28 +5,28 @@ import (
 	"unicode"
 )
 
-// Mentions tells in which texts one of these is, of a person who is to be forgotten: but for
+// MentionMatcher tells in which texts one of these is, of a person who is to be forgotten: but for
 // case, blanks and punctuation, also within JSON or code. Texts of fewer than six letters
 // and digits must stand by themselves, since they are part of many words.
-func Mentions(subjects ...string) func(text string) bool {
+func MentionMatcher(subjects ...string) func(text string) bool {
 	var wanted [][]rune
 	for _, s := range subjects {
-		if letters, _ := lettered(s); len(letters) > 0 {
+		if letters, _ := wordLetters(s); len(letters) > 0 {
 			wanted = append(wanted, letters)
 		}
 	}
 	return func(text string) bool {
-		return mentions(text, wanted) || strings.ContainsRune(text, '\\') && mentions(unescaped(text), wanted)
+		return hasMention(text, wanted) || strings.ContainsRune(text, '\\') && hasMention(removeEscapes(text), wanted)
 	}
 }
 
 const standsAlone = 6
 
-func mentions(text string, wanted [][]rune) bool {
-	letters, edges := lettered(text)
+func hasMention(text string, wanted [][]rune) bool {
+	letters, edges := wordLetters(text)
 	for _, w := range wanted {
 		for i := 0; i+len(w) <= len(letters); i++ {
-			if letters[i] == w[0] && same(letters[i:i+len(w)], w) && (len(w) >= standsAlone || edges[i] && edges[i+len(w)]) {
+			if letters[i] == w[0] && isSame(letters[i:i+len(w)], w) && (len(w) >= standsAlone || edges[i] && edges[i+len(w)]) {
 				return true
 			}
 		}
@@ -34,7 +34,7 @@ func mentions(text string, wanted [][]rune) bool {
 	return false
 }
 
-func same(a, b []rune) bool {
+func isSame(a, b []rune) bool {
 	for i := range a {
 		if a[i] != b[i] {
 			return false
@@ -43,9 +43,9 @@ func same(a, b []rune) bool {
 	return true
 }
 
-// lettered returns what counts of a text. edges says before which of it, and at its end, a word begins or ends; in
+// wordLetters returns what counts of a text. edges says before which of it, and at its end, a word begins or ends; in
 // writing without blanks that may be anywhere.
-func lettered(text string) (letters []rune, edges []bool) {
+func wordLetters(text string) (letters []rune, edges []bool) {
 	edge := true
 	for _, r := range text {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
@@ -59,9 +59,9 @@ func lettered(text string) (letters []rune, edges []bool) {
 	return letters, append(edges, true)
 }
 
-// unescaped is text of JSON or code with blanks in the place of escapes, or what they
+// removeEscapes is text of JSON or code with blanks in the place of escapes, or what they
 // stand for.
-func unescaped(text string) string {
+func removeEscapes(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {

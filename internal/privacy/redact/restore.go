@@ -22,8 +22,8 @@ func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMes
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, nil, core.Errorf(core.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
 	}
-	r := restoring{session: s, server: server, in: arguments}
-	r.walk()
+	r := tokenRestorer{session: s, server: server, in: arguments}
+	r.restoreStrings()
 	if r.refused != nil {
 		return nil, nil, r.refused
 	}
@@ -33,8 +33,8 @@ func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMes
 	return append(r.out, arguments[r.from:]...), r.crossings, nil
 }
 
-// restoring goes through the strings of a document.
-type restoring struct {
+// tokenRestorer goes through the strings of a document.
+type tokenRestorer struct {
 	session   *Session
 	server    string
 	in, out   []byte
@@ -44,7 +44,7 @@ type restoring struct {
 	refused   *core.Error
 }
 
-func (r *restoring) walk() {
+func (r *tokenRestorer) restoreStrings() {
 	for i := 0; i < len(r.in) && r.refused == nil; i++ {
 		if r.in[i] != '"' {
 			continue
@@ -52,7 +52,7 @@ func (r *restoring) walk() {
 		end := stringEnd(r.in, i)
 		next := bytes.TrimLeft(r.in[min(end, len(r.in)):], " \t\r\n")
 		isKey := len(next) > 0 && next[0] == ':'
-		r.text(i, end, isKey)
+		r.restoreString(i, end, isKey)
 		if isKey {
 			_ = json.Unmarshal(r.in[i:end], &r.key)
 		}
@@ -73,10 +73,10 @@ func stringEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// text restores what is in a string.
-func (r *restoring) text(start, end int, isKey bool) {
+// restoreString restores what is in a string.
+func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	inner := r.in[start+1 : max(end-1, start+1)]
-	for _, f := range r.session.screen.scanner.Tokens(nil, inner) {
+	for _, f := range r.session.screen.scanner.FindTokens(nil, inner) {
 		token := string(inner[f.Start:f.End])
 		e, ok := r.session.tokens.Resolve(token)
 		if !ok {
@@ -85,18 +85,18 @@ func (r *restoring) text(start, end int, isKey bool) {
 			return
 		}
 		whole := len(token) == len(inner)
-		if !whole && !isKey && !slices.Contains(e.From, models) && r.carries(inner) {
+		if !whole && !isKey && !slices.Contains(e.From, models) && r.canCarryAway(inner) {
 			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s is a part of %q, which is an address, a host or code: what stands around it could carry it elsewhere", token, r.key).
 				WithHint("give the token as a whole argument")
 			return
 		}
-		r.cross(e)
-		r.put(start+1+f.Start, start+1+f.End, e, whole && !isKey)
+		r.recordCrossing(e)
+		r.writeValue(start+1+f.Start, start+1+f.End, e, whole && !isKey)
 	}
 }
 
-// cross takes note of a value that a server has not sent.
-func (r *restoring) cross(e vault.Entry) {
+// recordCrossing takes note of a value that a server has not sent.
+func (r *tokenRestorer) recordCrossing(e vault.Entry) {
 	t := pii.Type(e.Type)
 	if slices.Contains(e.From, r.server) || slices.Contains(e.From, models) || slices.Equal(e.From, []string{programs}) {
 		return // a model that knows a value can send it anywhere
@@ -108,8 +108,8 @@ func (r *restoring) cross(e vault.Entry) {
 	r.crossings = append(r.crossings, Crossing{t, from})
 }
 
-// put writes a value in the place of a token. What was a number is one again.
-func (r *restoring) put(start, end int, e vault.Entry, whole bool) {
+// writeValue writes a value in the place of a token. What was a number is one again.
+func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
 	text, err := json.Marshal(e.Value)
 	if err != nil {
 		r.refused = core.Errorf(core.KindInternal, "pii.restore", "%w", err)
@@ -126,12 +126,12 @@ func (r *restoring) put(start, end int, e vault.Entry, whole bool) {
 // carriers are words of names of arguments whose text is taken apart by who gets it.
 var carriers = []string{"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command", "cmd", "sql", "expression", "log"}
 
-// carries reports whether what stands around a token may take it elsewhere.
-func (r *restoring) carries(text []byte) bool {
+// canCarryAway reports whether what stands around a token may take it elsewhere.
+func (r *tokenRestorer) canCarryAway(text []byte) bool {
 	if bytes.Contains(text, []byte("://")) {
 		return true
 	}
-	for _, word := range words(r.key) {
+	for _, word := range splitName(r.key) {
 		if slices.Contains(carriers, word) {
 			return true
 		}
@@ -139,8 +139,8 @@ func (r *restoring) carries(text []byte) bool {
 	return false
 }
 
-// words returns those of a name: callback_url, callbackUrl.
-func words(name string) []string {
+// splitName returns those of a name: callback_url, callbackUrl.
+func splitName(name string) []string {
 	var b strings.Builder
 	for i, c := range name {
 		if 'A' <= c && c <= 'Z' && i > 0 {

@@ -70,25 +70,25 @@ const (
 	Block Treatment = "block" // a word stands for it, and nothing gives it back
 )
 
-// Screen hides and restores. It is safe for concurrent use.
-type Screen struct {
+// Redactor hides and restores. It is safe for concurrent use.
+type Redactor struct {
 	scanner *pii.Scanner
 	modes   map[pii.Type]Mode
 	reveals func(server string, t pii.Type) bool
 	treats  func(server string, t pii.Type) Treatment
 	store   *vault.Store
 
-	compared comparisons
+	compared comparisonBudget
 
 	mu       sync.Mutex
 	sessions map[string]*Session
 }
 
 // New makes a screen that keeps its tokens in store, which it does not close.
-func New(o Options, store *vault.Store) *Screen {
-	s := &Screen{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
-	s.compared.principals, s.compared.seed = map[string]map[valueKey]*compared{}, maphash.MakeSeed()
-	for _, t := range slices.AppendSeq(pii.Types(), maps.Keys(o.Types)) {
+func New(o Options, store *vault.Store) *Redactor {
+	s := &Redactor{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
+	s.compared.principals, s.compared.seed = map[string]map[valueKey]*comparedValue{}, maphash.MakeSeed()
+	for _, t := range slices.AppendSeq(pii.AllTypes(), maps.Keys(o.Types)) {
 		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
 	}
 	s.scanner = pii.New(pii.Options{Regions: o.Regions, Words: o.Words, Keys: o.Keys, Types: o.Types})
@@ -100,7 +100,7 @@ func SessionName(principal, session string) string { return principal + "\x00" +
 
 // Session returns the screen of a session: its tokens, and the names it has met. The error is a *core.Error: its
 // tokens cannot be read.
-func (s *Screen) Session(name string) (*Session, error) {
+func (s *Redactor) Session(name string) (*Session, error) {
 	tokens, err := s.store.Session(name)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *Screen) Session(name string) (*Session, error) {
 		delete(s.sessions, old) // what it knows is in the vault
 	}
 	open := &Session{screen: s, name: name, tokens: tokens, known: &pii.Gazetteer{}}
-	if err := open.recall(); err != nil {
+	if err := open.loadVisible(); err != nil {
 		return nil, core.Errorf(core.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
 	}
 	s.sessions[name] = open
@@ -129,21 +129,21 @@ const maxOpen = 128
 
 // Session hides and restores for one session. It is safe for concurrent use.
 type Session struct {
-	screen *Screen
+	screen *Redactor
 	name   string
 	tokens *vault.Session
 	known  *pii.Gazetteer // of values that programs see
 }
 
-// recall remembers what the vault has of the types that programs see.
-func (s *Session) recall() error {
+// loadVisible remembers what the vault has of the types that programs see.
+func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		if s.screen.modes[t] != Border {
 			continue
 		}
 		err := s.tokens.Each(string(t), func(e vault.Entry) bool {
-			s.remember(t, e.Value)
-			return !s.known.Full()
+			s.rememberVisible(t, e.Value)
+			return !s.known.IsFull()
 		})
 		if err != nil {
 			return err
@@ -152,19 +152,19 @@ func (s *Session) recall() error {
 	return nil
 }
 
-// remember has a value found again that programs see as it is.
-func (s *Session) remember(t pii.Type, value string) {
-	if s.screen.modes[t] != Border || s.known.Knows(value) {
+// rememberVisible has a value found again that programs see as it is.
+func (s *Session) rememberVisible(t pii.Type, value string) {
+	if s.screen.modes[t] != Border || s.known.HasExact(value) {
 		return
 	}
 	if t == pii.Name || t == pii.Company {
 		s.known.Add(t, value)
 	}
-	s.known.Exact(t, value)
+	s.known.AddExact(t, value)
 }
 
-// minting represents the vault of one document.
-type minting struct {
+// documentVault represents the vault of one document.
+type documentVault struct {
 	*Session
 	from   []string // the server that it comes from
 	border bool     // it goes to the model
@@ -193,8 +193,8 @@ func (c *Counts) Add(t pii.Type, n int) {
 	*c = append(*c, Count{t, n})
 }
 
-// replace puts tokens into a document. One that is a number becomes a string.
-func (m *minting) replace(document []byte) []byte {
+// replaceValues puts tokens into a document. One that is a number becomes a string.
+func (m *documentVault) replaceValues(document []byte) []byte {
 	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
 	out := m.screen.scanner.Replace(document, m.known, m)
 	if m.bare && !bytes.Equal(out, document) {
@@ -210,15 +210,15 @@ const (
 	models   = "\x00model"
 )
 
-func (m *minting) Mint(v pii.Value) (string, bool) {
-	mode := m.mode(v.Type)
+func (m *documentVault) Mint(v pii.Value) (string, bool) {
+	mode := m.modeOf(v.Type)
 	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
 		return "", false
 	}
 	if m.found != nil {
 		m.found.Add(v.Type, 1)
 	}
-	if instead, ok := m.treated(v); ok {
+	if instead, ok := m.treatedText(v); ok {
 		return instead, true
 	}
 	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {
@@ -230,32 +230,32 @@ func (m *minting) Mint(v pii.Value) (string, bool) {
 		return "", false
 	}
 	if mode == Border && !m.border {
-		m.remember(v.Type, v.Text)
+		m.rememberVisible(v.Type, v.Text)
 		return "", false
 	}
 	return token, true
 }
 
-// mode returns from whom a value of the document is hidden.
-func (m *minting) mode(t pii.Type) Mode {
-	if !m.border && m.screen.treatment(m.from[0], t) == Hide {
+// modeOf returns from whom a value of the document is hidden.
+func (m *documentVault) modeOf(t pii.Type) Mode {
+	if !m.border && m.screen.treatmentOf(m.from[0], t) == Hide {
 		return Sealed
 	}
 	return m.screen.modes[t]
 }
 
-func (s *Screen) treatment(server string, t pii.Type) Treatment {
+func (s *Redactor) treatmentOf(server string, t pii.Type) Treatment {
 	if s.treats == nil {
 		return Usual
 	}
 	return s.treats(server, t)
 }
 
-// Sealed returns the type of personal data of which programs get tokens under a property of a server's answers; "" if
+// SealedType returns the type of personal data of which programs get tokens under a property of a server's answers; "" if
 // the property tells of none.
-func (s *Screen) Sealed(server, property string) string {
+func (s *Redactor) SealedType(server, property string) string {
 	t := s.scanner.OfKey(property)
-	switch s.treatment(server, t) {
+	switch s.treatmentOf(server, t) {
 	case Mask, Block:
 		return ""
 	case Hide:
@@ -267,14 +267,14 @@ func (s *Screen) Sealed(server, property string) string {
 	return ""
 }
 
-// treated returns what stands for a value that is not to be had at all.
-func (m *minting) treated(v pii.Value) (string, bool) {
+// treatedText returns what stands for a value that is not to be had at all.
+func (m *documentVault) treatedText(v pii.Value) (string, bool) {
 	if m.border {
 		return "", false
 	}
-	switch m.screen.treatment(m.from[0], v.Type) {
+	switch m.screen.treatmentOf(m.from[0], v.Type) {
 	case Mask:
-		return strings.Map(plainJSON, outline(v.Type, v.Text)), true
+		return strings.Map(plainJSON, valueOutline(v.Type, v.Text)), true
 	case Block:
 		return "(" + string(v.Type) + " withheld)", true
 	}
@@ -292,9 +292,9 @@ func plainJSON(r rune) rune {
 // Foreign makes text in the shape of a token, that a server or a file has, stand for
 // itself: [EMAIL_1] of theirs becomes one of our own that stands for these letters. To the
 // model goes what is there; what the model has written itself it may see.
-func (m *minting) Foreign(text string) (string, bool) {
+func (m *documentVault) Foreign(text string) (string, bool) {
 	if m.border {
-		return m.echoed(text)
+		return m.echoedValue(text)
 	}
 	typ, _, _ := strings.Cut(strings.TrimPrefix(text, "["), "]")
 	typ = strings.ToLower(typ[:strings.LastIndexByte(typ, '_')])
@@ -306,8 +306,8 @@ func (m *minting) Foreign(text string) (string, bool) {
 	return token, true
 }
 
-// echoed returns a value that the model has written itself.
-func (m *minting) echoed(token string) (string, bool) {
+// echoedValue returns a value that the model has written itself.
+func (m *documentVault) echoedValue(token string) (string, bool) {
 	e, ok := m.tokens.Resolve(token)
 	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") || strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
 		return "", false
@@ -315,35 +315,35 @@ func (m *minting) echoed(token string) (string, bool) {
 	return e.Value, true
 }
 
-// Incoming returns what a server has answered, as programs may see it. An error says that it could not be hidden, and
+// RedactIncoming returns what a server has answered, as programs may see it. An error says that it could not be hidden, and
 // must not be shown.
-func (s *Session) Incoming(server string, document []byte) ([]byte, error) {
-	return s.Counted(server, document, nil)
+func (s *Session) RedactIncoming(server string, document []byte) ([]byte, error) {
+	return s.RedactAndCount(server, document, nil)
 }
 
-// Counted returns Incoming, and adds what is personal in the document to found.
-func (s *Session) Counted(server string, document []byte, found *Counts) ([]byte, error) {
+// RedactAndCount returns Incoming, and adds what is personal in the document to found.
+func (s *Session) RedactAndCount(server string, document []byte, found *Counts) ([]byte, error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, err
 	}
-	m := &minting{Session: s, from: []string{server}, found: found}
-	out := m.replace(document)
+	m := &documentVault{Session: s, from: []string{server}, found: found}
+	out := m.replaceValues(document)
 	return out, m.err
 }
 
-// Outgoing returns what goes to the model, without anything personal. An error says that it could not be hidden, and
+// RedactOutgoing returns what goes to the model, without anything personal. An error says that it could not be hidden, and
 // must not be shown.
-func (s *Session) Outgoing(document []byte) ([]byte, error) {
-	m := &minting{Session: s, from: []string{programs}, border: true}
-	out := m.replace(document)
+func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
+	m := &documentVault{Session: s, from: []string{programs}, border: true}
+	out := m.replaceValues(document)
 	if m.err != nil {
 		return nil, m.err
 	}
-	return s.decoded(out)
+	return s.redactBase64(out)
 }
 
-// decoded hides fields that are Base64 of something personal, as a whole.
-func (s *Session) decoded(document []byte) ([]byte, error) {
+// redactBase64 hides fields that are Base64 of something personal, as a whole.
+func (s *Session) redactBase64(document []byte) ([]byte, error) {
 	var out []byte
 	from := 0
 	for start := 0; start < len(document); start++ {
@@ -351,8 +351,8 @@ func (s *Session) decoded(document []byte) ([]byte, error) {
 		for end < len(document) && isBase64(document[end]) {
 			end++
 		}
-		if end-start >= minBase64 && s.hides(document[start:end]) {
-			m := &minting{Session: s, from: []string{programs}, border: true}
+		if end-start >= minBase64 && s.isPersonalBase64(document[start:end]) {
+			m := &documentVault{Session: s, from: []string{programs}, border: true}
 			token, ok := m.Mint(pii.Value{Type: pii.Secret, Text: string(document[start:end])})
 			if m.err != nil {
 				return nil, m.err
@@ -376,55 +376,57 @@ func isBase64(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
-// hides reports whether a text is Base64 of something personal.
-func (s *Session) hides(text []byte) bool {
+// isPersonalBase64 reports whether a text is Base64 of something personal.
+func (s *Session) isPersonalBase64(text []byte) bool {
 	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(letters)
 	if err != nil || !utf8.Valid(plain) {
 		return false
 	}
-	counted := &counting{modes: s.screen.modes, found: map[string]int{}}
+	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace(plain, s.known, counted)
 	return len(counted.found) > 0
 }
 
-// counting represents a vault that keeps nothing.
-type counting struct {
+// countingVault represents a vault that keeps nothing.
+type countingVault struct {
 	modes map[pii.Type]Mode
 	found map[string]int
 }
 
-func (c *counting) Mint(v pii.Value) (string, bool) {
+func (c *countingVault) Mint(v pii.Value) (string, bool) {
 	if c.modes[v.Type] != Off { // what is off is found too: nothing else is looked for in it
 		c.found[strings.ToUpper(string(v.Type))]++
 	}
 	return "", false
 }
 
-func (c *counting) Foreign(string) (string, bool) { return "", false }
+func (c *countingVault) Foreign(string) (string, bool) { return "", false }
 
-// Text returns a text for the model. What could not be hidden is not shown.
-func (s *Session) Text(text string) string {
-	out, err := s.Outgoing([]byte(text))
+// RedactText returns a text for the model. What could not be hidden is not shown.
+func (s *Session) RedactText(text string) string {
+	out, err := s.RedactOutgoing([]byte(text))
 	if err != nil {
 		return "(hidden: " + err.Error() + ")"
 	}
 	return string(out)
 }
 
-// Program returns the text of a program in which what is sealed stands as its token, so that it is equal to what
+// RedactProgram returns the text of a program in which what is sealed stands as its token, so that it is equal to what
 // servers answer. The model knows these values: it wrote them.
-func (s *Session) Program(code string) (string, error) { return s.source(code, []string{models}) }
+func (s *Session) RedactProgram(code string) (string, error) {
+	return s.redactSource(code, []string{models})
+}
 
-// Skill returns the same for the text of a skill, which somebody else has written: the model does not know its
+// RedactSkill returns the same for the text of a skill, which somebody else has written: the model does not know its
 // values.
-func (s *Session) Skill(code string) (string, error) { return s.source(code, nil) }
+func (s *Session) RedactSkill(code string) (string, error) { return s.redactSource(code, nil) }
 
-func (s *Session) source(code string, from []string) (string, error) {
+func (s *Session) redactSource(code string, from []string) (string, error) {
 	var out strings.Builder
 	at := 0
-	for _, f := range s.screen.scanner.Text(nil, []byte(code)) {
-		if s.screen.modes[f.Type] != Sealed || f.Type == pii.Secret || !quoted(code, f.Start, f.End) {
+	for _, f := range s.screen.scanner.FindText(nil, []byte(code)) {
+		if s.screen.modes[f.Type] != Sealed || f.Type == pii.Secret || !isQuoted(code, f.Start, f.End) {
 			continue
 		}
 		token, err := s.tokens.Mint(vault.Entry{Type: string(f.Type), Value: code[f.Start:f.End], From: from})
@@ -441,15 +443,15 @@ func (s *Session) source(code string, from []string) (string, error) {
 
 // TokenIn returns the first token in a text, "" if there is none. What outlives a session has none: in another one it
 // would stand for somebody else.
-func (s *Screen) TokenIn(text string) string {
-	for _, f := range s.scanner.Tokens(nil, []byte(text)) {
+func (s *Redactor) TokenIn(text string) string {
+	for _, f := range s.scanner.FindTokens(nil, []byte(text)) {
 		return text[f.Start:f.End]
 	}
 	return ""
 }
 
-// quoted reports whether a piece of a program lies in a string on one line.
-func quoted(code string, start, end int) bool {
+// isQuoted reports whether a piece of a program lies in a string on one line.
+func isQuoted(code string, start, end int) bool {
 	line := code[strings.LastIndexByte(code[:start], '\n')+1 : start]
 	open := byte(0)
 	for i := 0; i < len(line); i++ {
@@ -480,8 +482,8 @@ type Crossing struct {
 	From []string
 }
 
-// Rule is why a person is asked about crossings, in words.
-func Rule(server string, crossings []Crossing) string {
+// CrossingReason is why a person is asked about crossings, in words.
+func CrossingReason(server string, crossings []Crossing) string {
 	var kinds []string
 	for _, c := range crossings {
 		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))

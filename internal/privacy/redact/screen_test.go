@@ -24,7 +24,7 @@ func open(t testing.TB, o Options) *Session {
 
 func incoming(t testing.TB, s *Session, server, document string) string {
 	t.Helper()
-	out, err := s.Incoming(server, []byte(document))
+	out, err := s.RedactIncoming(server, []byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func incoming(t testing.TB, s *Session, server, document string) string {
 
 func outgoing(t testing.TB, s *Session, document string) string {
 	t.Helper()
-	out, err := s.Outgoing([]byte(document))
+	out, err := s.RedactOutgoing([]byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestForeign(t *testing.T) {
 // What the model has written itself equals what servers say, and is not hidden from it.
 func TestProgram(t *testing.T) {
 	s := open(t, Options{})
-	code, err := s.Program("const who = 'ann@corp.example'; // bob@corp.example\nconst card = 4111111111111111;\nreturn x === who")
+	code, err := s.RedactProgram("const who = 'ann@corp.example'; // bob@corp.example\nconst card = 4111111111111111;\nreturn x === who")
 	if err != nil || code != "const who = '[EMAIL_1]'; // bob@corp.example\nconst card = 4111111111111111;\nreturn x === who" {
 		t.Errorf("%s %v", code, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// form describes what a value becomes when only what counts of it is left, in one encoding.
-type form struct {
+// encodedForm describes what a value becomes when only what counts of it is left, in one encoding.
+type encodedForm struct {
 	text  string // what counts
 	label string
 	value int
@@ -36,8 +36,8 @@ const (
 )
 
 // formsOf returns the forms in which a value is found through escapes and separators.
-func formsOf(value, label string) (all []form) {
-	add := func(f form) {
+func formsOf(value, label string) (all []encodedForm) {
+	add := func(f encodedForm) {
 		if len(f.text) < window || f.value < window && !f.coded {
 			return
 		}
@@ -47,10 +47,10 @@ func formsOf(value, label string) (all []form) {
 		}
 		all = append(all, f)
 	}
-	plain := counting(value)
+	plain := significantText(value)
 	n := len(plain)
-	f := form{text: plain, plain: true, own: separators(value), value: n, cased: n < long, gap: minGap, step: 1}
-	if n >= long || n >= 12 && mixed(value) {
+	f := encodedForm{text: plain, plain: true, own: separatorCounts(value), value: n, cased: n < long, gap: minGap, step: 1}
+	if n >= long || n >= 12 && isMixed(value) {
 		f.gap = maxGap
 		f.least = max((n+1)/2, window)
 	}
@@ -59,11 +59,11 @@ func formsOf(value, label string) (all []form) {
 	for shift := range 3 {
 		for _, text := range []string{value, wide, wider} {
 			core := base64Core(text, shift)
-			add(form{text: core, value: n, cased: true, coded: true, least: half(core), gap: maxGap, step: 4})
+			add(encodedForm{text: core, value: n, cased: true, coded: true, least: requiredLength(core), gap: maxGap, step: 4})
 		}
 	}
 	for _, text := range append(numbered(value), hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide)), hex.EncodeToString([]byte(wider))) {
-		add(form{text: text, value: n, least: half(text), gap: maxGap, step: 4})
+		add(encodedForm{text: text, value: n, least: requiredLength(text), gap: maxGap, step: 4})
 	}
 	return all
 }
@@ -81,8 +81,8 @@ func numbered(value string) (all []string) {
 	return all
 }
 
-// half of what is coded is enough, if it is not short.
-func half(text string) int {
+// requiredLength of what is coded is enough, if it is not short.
+func requiredLength(text string) int {
 	if len(text) < 2*long {
 		return len(text)
 	}
@@ -123,8 +123,8 @@ func hidden(value string) []string {
 	return []string{asTags.String(), asSelectors.String()}
 }
 
-// counting returns the characters of a text that count. The text has no escapes.
-func counting(text string) string {
+// significantText returns the characters of a text that count. The text has no escapes.
+func significantText(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		u := plainAt(text, i)
@@ -135,15 +135,15 @@ func counting(text string) string {
 }
 
 // plainAt returns the character at i of a text without escapes.
-func plainAt(text string, i int) unit {
+func plainAt(text string, i int) escapeUnit {
 	if mayMark(text[i]) {
-		return character([]byte(text[i:min(len(text), i+utf8.UTFMax)]), 0).moved(i)
+		return characterAt([]byte(text[i:min(len(text), i+utf8.UTFMax)]), 0).movedBy(i)
 	}
-	return single(text[i], i+1)
+	return singleUnit(text[i], i+1)
 }
 
-// separators returns how many bytes that don't count a text has before each that does.
-func separators(text string) (own []uint8) {
+// separatorCounts returns how many bytes that don't count a text has before each that does.
+func separatorCounts(text string) (own []uint8) {
 	n := uint8(0)
 	for i := 0; i < len(text); {
 		u := plainAt(text, i)
@@ -158,9 +158,9 @@ func separators(text string) (own []uint8) {
 	return own
 }
 
-// between returns how many bytes may be before character i: each separator of the value itself may be an escape, and
+// maxSeparators returns how many bytes may be before character i: each separator of the value itself may be an escape, and
 // have others around it.
-func (f *form) between(i int) int {
+func (f *encodedForm) maxSeparators(i int) int {
 	if f.own == nil {
 		return f.gap
 	}
@@ -174,11 +174,11 @@ const longestUnit = 10
 // the letters that its neighbours share.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
-	return counting(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
+	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
 }
 
-// spellings returns the ways in which a value is looked for byte by byte.
-func spellings(value string) []string {
+// spellingsOf returns the ways in which a value is looked for byte by byte.
+func spellingsOf(value string) []string {
 	all := []string{value}
 	if quoted, err := json.Marshal(value); err == nil {
 		all = append(all, string(quoted[1:len(quoted)-1]))

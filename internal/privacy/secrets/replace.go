@@ -4,25 +4,25 @@ import (
 	"encoding/json"
 )
 
-// replace puts labels in the place of pieces.
-func replace(text []byte, found []piece) []byte {
-	r := replacing{in: text, found: found, out: make([]byte, 0, len(text)+len(text)/8+maxLabel)}
+// replacePieces puts labels in the place of pieces.
+func replacePieces(text []byte, found []textPiece) []byte {
+	r := pieceReplacer{in: text, found: found, out: make([]byte, 0, len(text)+len(text)/8+maxLabel)}
 	if json.Valid(text) {
-		r.json()
+		r.replaceJSON()
 	} else {
-		r.plain()
+		r.replacePlain()
 	}
 	return r.out
 }
 
-// replacing writes a text without pieces.
-type replacing struct {
+// pieceReplacer writes a text without pieces.
+type pieceReplacer struct {
 	in, out []byte
-	found   []piece
+	found   []textPiece
 	written bool // the label of the first piece
 }
 
-func (r *replacing) plain() {
+func (r *pieceReplacer) replacePlain() {
 	from := 0
 	for _, p := range r.found {
 		r.out = append(append(r.out, r.in[from:p.start]...), p.label...)
@@ -31,22 +31,22 @@ func (r *replacing) plain() {
 	r.out = append(r.out, r.in[from:]...)
 }
 
-// json keeps all that is not in a string. A piece that begins in one string and ends in
+// replaceJSON keeps all that is not in a string. A piece that begins in one string and ends in
 // another has its label in the first, and takes away what it has of the others.
-func (r *replacing) json() {
+func (r *pieceReplacer) replaceJSON() {
 	for i := 0; i < len(r.in); {
 		end := i + 1
 		switch c := r.in[i]; {
 		case c == '"':
 			end = stringEnd(r.in, i)
 			r.out = append(r.out, '"')
-			r.content(i+1, end-1)
+			r.writeContent(i+1, end-1)
 			r.out = append(r.out, '"')
 		case isAlnum(c) || c == '-':
 			for end < len(r.in) && (isAlnum(r.in[end]) || r.in[end] == '.' || r.in[end] == '+' || r.in[end] == '-') {
 				end++
 			}
-			r.bare(i, end)
+			r.writeBare(i, end)
 		default:
 			r.out = append(r.out, c)
 		}
@@ -64,18 +64,18 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// over is the piece that has something of what is between start and end.
-func (r *replacing) over(start, end int) bool {
+// overlappingPiece is the piece that has something of what is between start and end.
+func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	for len(r.found) > 0 && r.found[0].end <= start {
 		r.found, r.written = r.found[1:], false
 	}
 	return len(r.found) > 0 && r.found[0].start < end
 }
 
-// content writes what is between the quotes of a string.
-func (r *replacing) content(i, end int) {
+// writeContent writes what is between the quotes of a string.
+func (r *pieceReplacer) writeContent(i, end int) {
 	for i < end {
-		if !r.over(i, end) {
+		if !r.overlappingPiece(i, end) {
 			r.out = append(r.out, r.in[i:end]...)
 			return
 		}
@@ -83,8 +83,8 @@ func (r *replacing) content(i, end int) {
 		if r.in[i] == '\\' {
 			next = i + escapeAt(r.in, i)
 		}
-		if r.over(i, next) {
-			r.label()
+		if r.overlappingPiece(i, next) {
+			r.writeLabel()
 		} else {
 			r.out = append(r.out, r.in[i:next]...)
 		}
@@ -92,19 +92,19 @@ func (r *replacing) content(i, end int) {
 	}
 }
 
-func (r *replacing) label() {
+func (r *pieceReplacer) writeLabel() {
 	if !r.written {
 		r.out, r.written = append(r.out, r.found[0].label...), true
 	}
 }
 
-// bare writes a number or a word, or a string in its place.
-func (r *replacing) bare(i, end int) {
-	if !r.over(i, end) {
+// writeBare writes a number or a word, or a string in its place.
+func (r *pieceReplacer) writeBare(i, end int) {
+	if !r.overlappingPiece(i, end) {
 		r.out = append(r.out, r.in[i:end]...)
 		return
 	}
 	r.out = append(r.out, '"')
-	r.label()
+	r.writeLabel()
 	r.out = append(r.out, '"')
 }

@@ -29,7 +29,7 @@ type Secret struct {
 type Masker struct {
 	mu     sync.Mutex
 	labels map[string]string // by value
-	table  atomic.Pointer[table]
+	table  atomic.Pointer[searchTable]
 }
 
 const (
@@ -64,7 +64,7 @@ func (m *Masker) Add(all ...Secret) {
 		m.labels[v] = label
 	}
 	if len(m.labels) > before {
-		m.table.Store(compile(m.labels))
+		m.table.Store(compileTable(m.labels))
 	}
 }
 
@@ -81,7 +81,7 @@ func (m *Masker) Drop(values ...string) {
 		delete(m.labels, v[:min(len(v), maxValue)])
 	}
 	if len(m.labels) < before {
-		m.table.Store(compile(m.labels))
+		m.table.Store(compileTable(m.labels))
 	}
 }
 
@@ -99,48 +99,48 @@ func plainLabel(label string) string {
 // Mask returns a text without registered values. JSON stays JSON of the same structure. If there are none, it is text
 // itself, and nothing was allocated; else text is left as it was.
 func (m *Masker) Mask(text []byte) []byte {
-	t := m.known()
+	t := m.currentTable()
 	if t == nil {
 		return text
 	}
-	found := t.find(text)
+	found := t.findPieces(text)
 	if len(found) == 0 {
 		return text
 	}
-	return replace(text, found)
+	return replacePieces(text, found)
 }
 
 // MaskString returns Mask for a string.
 func (m *Masker) MaskString(text string) string {
-	t := m.known()
+	t := m.currentTable()
 	if t == nil {
 		return text
 	}
 	raw := []byte(text)
-	found := t.find(raw)
+	found := t.findPieces(raw)
 	if len(found) == 0 {
 		return text
 	}
-	return string(replace(raw, found))
+	return string(replacePieces(raw, found))
 }
 
-func (m *Masker) known() *table {
+func (m *Masker) currentTable() *searchTable {
 	if m == nil {
 		return nil
 	}
 	return m.table.Load()
 }
 
-// piece represents a part of a text that a label takes the place of.
-type piece struct {
+// textPiece represents a part of a text that a label takes the place of.
+type textPiece struct {
 	start, end int
 	label      string
 	value      int // length of what was found, which tells whose label counts
 }
 
-// merged returns pieces in order, without overlaps.
-func merged(found []piece) []piece {
-	slices.SortFunc(found, func(a, b piece) int {
+// mergePieces returns pieces in order, without overlaps.
+func mergePieces(found []textPiece) []textPiece {
+	slices.SortFunc(found, func(a, b textPiece) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), strings.Compare(a.label, b.label))
 	})
 	out := found[:0]

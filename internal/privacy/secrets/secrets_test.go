@@ -120,12 +120,12 @@ func TestEverySpellingIsFound(t *testing.T) {
 			for _, around := range []string{"%s", "before %s after", "x=%s&y=1", "Authorization: Bearer %s", "\n%s\n", "\"%s\""} {
 				in := fmt.Sprintf(around, text)
 				out := m.MaskString(in)
-				if name == "case" && len(counting(value)) < long {
+				if name == "case" && len(significantText(value)) < long {
 					continue
 				}
 				if !strings.Contains(out, "[SECRET github KEY0]") {
 					t.Errorf("%s is not found: %q", name, out)
-				} else if long := len(in) - len(text); isAlnum(value[0]) && len(counting(strings.ReplaceAll(out, "[SECRET github KEY0]", ""))) > long+12 {
+				} else if long := len(in) - len(text); isAlnum(value[0]) && len(significantText(strings.ReplaceAll(out, "[SECRET github KEY0]", ""))) > long+12 {
 					t.Errorf("%s leaves %q", name, out)
 				}
 			}
@@ -172,7 +172,7 @@ func TestHalfIsEnough(t *testing.T) {
 	for at := 1; at < len(token); at++ {
 		left := m.MaskString("one "+token[:at]) + m.MaskString(token[at:]+" two")
 		for part := range strings.FieldsSeq(left) {
-			if n := len(counting(part)); strings.Contains(token, part) && n > len(counting(token))/2 {
+			if n := len(significantText(part)); strings.Contains(token, part) && n > len(significantText(token))/2 {
 				t.Errorf("cut at %d leaves %q", at, left)
 			}
 		}
@@ -233,7 +233,7 @@ func TestWorth(t *testing.T) {
 		{"COMMAND", "uvx some-package==1.2.3", false}, {"PACKAGE", "@modelcontextprotocol/server-github@2025.4.8", false}, {"PUBLIC_KEY", "abcdefghij", false},
 		{"AWS_SECRET_ACCESS_KEY", "/aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7", true}, {"CITY", "Llanfairpwllgwyngyll", false}, {"SORT_KEY", "customer_id", false}, {"AUTH_PROVIDER", "google-oauth", false},
 	} {
-		if got := Worth(c.name, c.value); got != c.want {
+		if got := IsSecret(c.name, c.value); got != c.want {
 			t.Errorf("%s=%s: %v", c.name, c.value, got)
 		}
 	}
@@ -253,16 +253,16 @@ func TestSources(t *testing.T) {
 		return strings.Join(slices.Compact(all), " ")
 	}
 	for got, want := range map[string]string{
-		values(Variable("pg", "DATABASE_URL", "postgres://bob:s3cr%2Fet@db:5432/x?sslmode=disable")):                                                       "pg DATABASE_URL=s3cr/et",
-		values(Variable("pg", "DATABASE_URL", "postgres://bob:s3cr#t-99@db:5432/x")):                                                                       "pg DATABASE_URL=s3cr#t-99",
-		values(Variable("ms", "CONN", "Server=db;User Id=sa;Password=hunter2000;")):                                                                        "ms CONN=hunter2000",
-		values(Variable("n", "OPENAPI_MCP_HEADERS", `{"Authorization":"Bearer ntn_x8Kq2ZtV0pLmW7"}`)):                                                      "n OPENAPI_MCP_HEADERS=ntn_x8Kq2ZtV0pLmW7",
-		values(Header("linear", "Authorization", "Bearer lin_api_x8Kq2ZtV")):                                                                               "linear Authorization=lin_api_x8Kq2ZtV",
-		values(Header("j", "Authorization", "Basic Ym9iOmh1bnRlcjIwMDA=")):                                                                                 "j Authorization=Ym9iOmh1bnRlcjIwMDA= j Authorization=hunter2000",
-		values(Header("j", "Cookie", "sid=x8Kq2ZtV0p; lang=en")):                                                                                           "j Cookie=x8Kq2ZtV0p",
-		values(Address("s URL", "https://h.example/services/T0/B0/x8Kq2ZtV0pLmW7rNbYcD?api_key=abc12345&page=2")):                                          "s URL=abc12345 s URL=x8Kq2ZtV0pLmW7rNbYcD",
-		values(Arguments("s", []string{"-y", "pkg@1.2", "--token=abc12345", "--api-key", "def67890", "--root", "/srv/data", "postgres://u:p4ssw0rd@h/d"})): "s api-key=def67890 s argument=p4ssw0rd s token=abc12345",
-		values(Arguments("s", []string{"--header", "Authorization: Bearer x8Kq2ZtV0p", "TOKEN=abc12345"})):                                                 "s Authorization=x8Kq2ZtV0p s TOKEN=abc12345",
+		values(FromVariable("pg", "DATABASE_URL", "postgres://bob:s3cr%2Fet@db:5432/x?sslmode=disable")):                                                       "pg DATABASE_URL=s3cr/et",
+		values(FromVariable("pg", "DATABASE_URL", "postgres://bob:s3cr#t-99@db:5432/x")):                                                                       "pg DATABASE_URL=s3cr#t-99",
+		values(FromVariable("ms", "CONN", "Server=db;User Id=sa;Password=hunter2000;")):                                                                        "ms CONN=hunter2000",
+		values(FromVariable("n", "OPENAPI_MCP_HEADERS", `{"Authorization":"Bearer ntn_x8Kq2ZtV0pLmW7"}`)):                                                      "n OPENAPI_MCP_HEADERS=ntn_x8Kq2ZtV0pLmW7",
+		values(FromHeader("linear", "Authorization", "Bearer lin_api_x8Kq2ZtV")):                                                                               "linear Authorization=lin_api_x8Kq2ZtV",
+		values(FromHeader("j", "Authorization", "Basic Ym9iOmh1bnRlcjIwMDA=")):                                                                                 "j Authorization=Ym9iOmh1bnRlcjIwMDA= j Authorization=hunter2000",
+		values(FromHeader("j", "Cookie", "sid=x8Kq2ZtV0p; lang=en")):                                                                                           "j Cookie=x8Kq2ZtV0p",
+		values(FromAddress("s URL", "https://h.example/services/T0/B0/x8Kq2ZtV0pLmW7rNbYcD?api_key=abc12345&page=2")):                                          "s URL=abc12345 s URL=x8Kq2ZtV0pLmW7rNbYcD",
+		values(FromArguments("s", []string{"-y", "pkg@1.2", "--token=abc12345", "--api-key", "def67890", "--root", "/srv/data", "postgres://u:p4ssw0rd@h/d"})): "s api-key=def67890 s argument=p4ssw0rd s token=abc12345",
+		values(FromArguments("s", []string{"--header", "Authorization: Bearer x8Kq2ZtV0p", "TOKEN=abc12345"})):                                                 "s Authorization=x8Kq2ZtV0p s TOKEN=abc12345",
 	} {
 		if got != want {
 			t.Errorf("got %s\nwant %s", got, want)
@@ -326,7 +326,7 @@ func FuzzMask(f *testing.F) {
 		if !json.Valid(masked) {
 			t.Errorf("%q became %q", document, masked)
 		}
-		if strings.ContainsFunc(value, func(r rune) bool { return r == utf8.RuneError || r >= 0x80 }) || len(counting(value)) < 12 || len(value) < 12 {
+		if strings.ContainsFunc(value, func(r rune) bool { return r == utf8.RuneError || r >= 0x80 }) || len(significantText(value)) < 12 || len(value) < 12 {
 			return
 		}
 		if spelling, ok := spelt(value)[name]; ok && name != "case" && name != "chunks" {

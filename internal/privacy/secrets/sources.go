@@ -10,25 +10,25 @@ import (
 
 // What is secret of the configuration of a server. owner is the first word of labels.
 
-// Variable returns what is secret of an environment variable, or of a setting: its value, or the parts of an address,
+// FromVariable returns what is secret of an environment variable, or of a setting: its value, or the parts of an address,
 // of a connection string or of JSON.
-func Variable(owner, name, value string) []Secret {
+func FromVariable(owner, name, value string) []Secret {
 	v := strings.TrimSpace(value)
 	label := owner + " " + name
-	if found, ok := parts(label, v); ok {
+	if found, ok := secretParts(label, v); ok {
 		return found
 	}
-	if Worth(name, v) {
+	if IsSecret(name, v) {
 		return []Secret{{label, v}}
 	}
 	return nil
 }
 
-// parts returns the secrets of a value that has parts.
-func parts(label, v string) ([]Secret, bool) {
+// secretParts returns the secrets of a value that has parts.
+func secretParts(label, v string) ([]Secret, bool) {
 	switch {
 	case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n\t"):
-		return Address(label, v), true
+		return FromAddress(label, v), true
 	case strings.HasPrefix(v, "{") || strings.HasPrefix(v, "["):
 		var document any
 		if json.Unmarshal([]byte(v), &document) == nil {
@@ -37,17 +37,17 @@ func parts(label, v string) ([]Secret, bool) {
 	case strings.HasPrefix(v, "-----BEGIN"):
 		return []Secret{{label, v}}, true
 	case strings.Contains(v, "=") && strings.ContainsAny(v, "; "):
-		if found := pairs(label, v); len(found) > 0 {
+		if found := connectionPairs(label, v); len(found) > 0 {
 			return found, true
 		}
 	}
 	return nil, false
 }
 
-// pairs returns those of a connection string: Server=db;Password=…
-func pairs(label, v string) (found []Secret) {
+// connectionPairs returns those of a connection string: Server=db;Password=…
+func connectionPairs(label, v string) (found []Secret) {
 	for pair := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
-		if name, value, ok := strings.Cut(pair, "="); ok && Worth(name, strings.Trim(value, `'"`)) {
+		if name, value, ok := strings.Cut(pair, "="); ok && IsSecret(name, strings.Trim(value, `'"`)) {
 			found = append(found, Secret{label, strings.Trim(value, `'"`)})
 		}
 	}
@@ -65,56 +65,56 @@ func inJSON(label, key string, v any, found []Secret) []Secret {
 			found = inJSON(label, key, inner, found)
 		}
 	case string:
-		for _, s := range Header("", key, v) {
+		for _, s := range FromHeader("", key, v) {
 			found = append(found, Secret{label, s.Value})
 		}
 	}
 	return found
 }
 
-// Header returns what is secret of a header: credentials without their scheme, and what is in those of Basic.
-func Header(owner, name, value string) []Secret {
+// FromHeader returns what is secret of a header: credentials without their scheme, and what is in those of Basic.
+func FromHeader(owner, name, value string) []Secret {
 	label := strings.TrimSpace(owner + " " + name)
 	v := strings.TrimSpace(value)
 	if strings.EqualFold(name, "cookie") {
-		return cookies(label, v)
+		return cookieSecrets(label, v)
 	}
 	scheme, credentials, two := strings.Cut(v, " ")
 	if !two || strings.ContainsAny(credentials, " ") || len(scheme) > 12 {
-		return Variable(owner, name, v)
+		return FromVariable(owner, name, v)
 	}
 	found := []Secret{}
-	if Worth("token", credentials) {
+	if IsSecret("token", credentials) {
 		found = append(found, Secret{label, credentials})
 	}
 	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
-		if _, password, ok := strings.Cut(string(plain), ":"); ok && Worth("password", password) {
+		if _, password, ok := strings.Cut(string(plain), ":"); ok && IsSecret("password", password) {
 			found = append(found, Secret{label, password})
 		}
 	}
 	return found
 }
 
-func cookies(label, v string) (found []Secret) {
+func cookieSecrets(label, v string) (found []Secret) {
 	for cookie := range strings.SplitSeq(v, ";") {
-		if _, value, ok := strings.Cut(cookie, "="); ok && Worth("cookie", value) {
+		if _, value, ok := strings.Cut(cookie, "="); ok && IsSecret("cookie", value) {
 			found = append(found, Secret{label, value})
 		}
 	}
 	return found
 }
 
-// Address returns what is secret of an address: the password, parameters that are by their name, and what in it looks
+// FromAddress returns what is secret of an address: the password, parameters that are by their name, and what in it looks
 // made at random.
-func Address(label, address string) (found []Secret) {
+func FromAddress(label, address string) (found []Secret) {
 	add := func(name, value string) {
-		if Worth(name, value) {
+		if IsSecret(name, value) {
 			found = append(found, Secret{label, value})
 		}
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return loose(label, address)
+		return looseCredentials(label, address)
 	}
 	if u.User != nil {
 		password, has := u.User.Password()
@@ -139,38 +139,38 @@ func Address(label, address string) (found []Secret) {
 	return found
 }
 
-// loose returns the credentials of what is nearly an address.
-func loose(label, address string) []Secret {
+// looseCredentials returns the credentials of what is nearly an address.
+func looseCredentials(label, address string) []Secret {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')
 	if at < 0 {
 		return nil
 	}
-	if _, password, ok := strings.Cut(rest[:at], ":"); ok && Worth("password", password) {
+	if _, password, ok := strings.Cut(rest[:at], ":"); ok && IsSecret("password", password) {
 		return []Secret{{label, password}}
 	}
 	return nil
 }
 
-// Arguments returns what is secret of a command line: --token=…, --token …, NAME=…, addresses, headers, and what
+// FromArguments returns what is secret of a command line: --token=…, --token …, NAME=…, addresses, headers, and what
 // looks made at random.
-func Arguments(owner string, args []string) (found []Secret) {
+func FromArguments(owner string, args []string) (found []Secret) {
 	option := ""
 	for _, arg := range args {
 		name, value, has := strings.Cut(arg, "=")
 		header, credentials, isHeader := strings.Cut(arg, ": ")
 		switch {
 		case strings.Contains(arg, "://") && (!has || strings.Index(arg, "://") < len(name)):
-			found = append(found, Address(owner+" "+cmp.Or(option, "argument"), arg)...)
+			found = append(found, FromAddress(owner+" "+cmp.Or(option, "argument"), arg)...)
 		case isHeader && !strings.ContainsAny(header, " ="):
-			found = append(found, Header(owner, header, credentials)...)
+			found = append(found, FromHeader(owner, header, credentials)...)
 		case has && (strings.HasPrefix(arg, "-") || isName(name)):
-			found = append(found, Variable(owner, strings.TrimLeft(name, "-"), value)...)
+			found = append(found, FromVariable(owner, strings.TrimLeft(name, "-"), value)...)
 		case strings.HasPrefix(arg, "-"):
 			option = strings.TrimLeft(arg, "-")
 			continue
 		default:
-			found = append(found, Variable(owner, cmp.Or(option, "argument"), arg)...)
+			found = append(found, FromVariable(owner, cmp.Or(option, "argument"), arg)...)
 		}
 		option = ""
 	}

@@ -10,61 +10,61 @@ import (
 	"retort/internal/core"
 )
 
-// table describes what is looked for. It is not changed.
-type table struct {
-	forms  []form
-	loose  index // windows of forms in lower case
-	exact  index // beginnings of spellings
-	spelt  []spelling
+// searchTable describes what is looked for. It is not changed.
+type searchTable struct {
+	forms  []encodedForm
+	loose  windowIndex // windows of forms in lower case
+	exact  windowIndex // beginnings of spellings
+	spelt  []valueSpelling
 	retain int // of the longest form
 }
 
-// spelling represents a value as it is written byte by byte.
-type spelling struct {
+// valueSpelling represents a value as it is written byte by byte.
+type valueSpelling struct {
 	text, label string
 	alone       bool // it counts only where it is no part of a word
 }
 
-// place describes where a window is: of a form or spelling, at an offset.
-type place struct{ of, at int }
+// windowPlace describes where a window is: of a form or spelling, at an offset.
+type windowPlace struct{ of, at int }
 
-// index finds windows of up to eight bytes: a filter for what is not there, and a table.
-type index struct {
+// windowIndex finds windows of up to eight bytes: a filter for what is not there, and a table.
+type windowIndex struct {
 	filter []uint64
 	shift  uint
-	places map[uint64][]place
+	places map[uint64][]windowPlace
 }
 
 // maxAlike bounds the forms that have the same window at one offset, as tokens of one maker
 // have: they have others.
 const maxAlike = 64
 
-func (x *index) add(w uint64, p place) {
+func (x *windowIndex) addWindow(w uint64, p windowPlace) {
 	if x.places == nil {
-		x.places = map[uint64][]place{}
+		x.places = map[uint64][]windowPlace{}
 	}
 	if alike := x.places[w]; len(alike) < maxAlike {
 		x.places[w] = append(alike, p)
 	}
 }
 
-// build makes the filter, with some sixteen bits for each window.
-func (x *index) build() {
+// buildFilter makes the filter, with some sixteen bits for each window.
+func (x *windowIndex) buildFilter() {
 	bits := uint(12)
 	for 1<<bits < 16*len(x.places) && bits < 22 {
 		bits++
 	}
 	x.filter, x.shift = make([]uint64, 1<<bits/64), 64-bits
 	for w := range x.places {
-		h := hash(w) >> x.shift
+		h := hashWindow(w) >> x.shift
 		x.filter[h>>6] |= 1 << (h & 63)
 	}
 }
 
-func hash(w uint64) uint64 { return w * 0x9E3779B97F4A7C15 }
+func hashWindow(w uint64) uint64 { return w * 0x9E3779B97F4A7C15 }
 
-func (x *index) may(w uint64) bool {
-	h := hash(w) >> x.shift
+func (x *windowIndex) mayContain(w uint64) bool {
+	h := hashWindow(w) >> x.shift
 	return x.filter[h>>6]>>(h&63)&1 != 0
 }
 
@@ -78,31 +78,31 @@ func windowOf(text string) (w uint64) {
 	return w
 }
 
-// compile makes the same table of the same values, in whatever order they came.
-func compile(labels map[string]string) *table {
-	t := &table{}
+// compileTable makes the same table of the same values, in whatever order they came.
+func compileTable(labels map[string]string) *searchTable {
+	t := &searchTable{}
 	for _, value := range slices.Sorted(maps.Keys(labels)) {
 		label := "[SECRET " + labels[value] + "]"
 		for _, f := range formsOf(value, label) {
 			t.retain = max(t.retain, len(f.text))
 			t.forms = append(t.forms, f)
 			for at := 0; at+window <= len(f.text); at += f.step {
-				t.loose.add(windowOf(lower(f.text[at:at+window])), place{len(t.forms) - 1, at})
+				t.loose.addWindow(windowOf(lowerCase(f.text[at:at+window])), windowPlace{len(t.forms) - 1, at})
 			}
 		}
-		all := spellings(value)
+		all := spellingsOf(value)
 		slices.Sort(all)
 		for _, text := range slices.Compact(all) {
-			t.exact.add(windowOf(text[:minValue]), place{of: len(t.spelt)})
-			t.spelt = append(t.spelt, spelling{text, label, len(value) < window})
+			t.exact.addWindow(windowOf(text[:minValue]), windowPlace{of: len(t.spelt)})
+			t.spelt = append(t.spelt, valueSpelling{text, label, len(value) < window})
 		}
 	}
-	t.loose.build()
-	t.exact.build()
+	t.loose.buildFilter()
+	t.exact.buildFilter()
 	return t
 }
 
-func lower(s string) string {
+func lowerCase(s string) string {
 	b := []byte(s)
 	for i, c := range b {
 		b[i] = folded[c]
@@ -110,30 +110,30 @@ func lower(s string) string {
 	return string(b)
 }
 
-// find returns the pieces of a text that are not to be in it, in order and without overlaps.
-func (t *table) find(text []byte) []piece {
+// findPieces returns the pieces of a text that are not to be in it, in order and without overlaps.
+func (t *searchTable) findPieces(text []byte) []textPiece {
 	if len(text) < minValue {
 		return nil
 	}
-	found := t.spelled(text, nil)
-	s := scratches.Get().(*scratch)
-	found = s.search(t, text, found)
+	found := t.findSpellings(text, nil)
+	s := scratches.Get().(*formScanner)
+	found = s.findForms(t, text, found)
 	scratches.Put(s)
 	if len(found) == 0 {
 		return nil
 	}
 	for i := range found {
-		found[i] = whole(text, found[i])
+		found[i] = expandPiece(text, found[i])
 	}
-	return merged(found)
+	return mergePieces(found)
 }
 
-// spelled finds spellings.
-func (t *table) spelled(text []byte, found []piece) []piece {
+// findSpellings finds spellings.
+func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {
 		w = (w<<8 | uint64(c)) & exactWindow
-		if !t.exact.may(w) {
+		if !t.exact.mayContain(w) {
 			continue
 		}
 		for _, p := range t.exact.places[w] {
@@ -146,14 +146,14 @@ func (t *table) spelled(text []byte, found []piece) []piece {
 			if s.alone && (start > 0 && isAlnum(text[start-1]) || end < len(text) && isAlnum(text[end])) {
 				continue
 			}
-			found = append(found, piece{start, end, s.label, len(s.text)})
+			found = append(found, textPiece{start, end, s.label, len(s.text)})
 		}
 	}
 	return found
 }
 
-// whole returns a piece that cuts no letter and no escape in two.
-func whole(text []byte, p piece) piece {
+// expandPiece returns a piece that cuts no letter and no escape in two.
+func expandPiece(text []byte, p textPiece) textPiece {
 	for p.start > 0 && !utf8.RuneStart(text[p.start]) && text[p.start-1] >= utf8.RuneSelf {
 		p.start--
 	}
@@ -184,25 +184,25 @@ func escapeAt(text []byte, i int) int {
 	case text[i+1] != 'u':
 		return 2
 	}
-	if _, ok := hexadecimal(text, i+2, 4); ok {
+	if _, ok := parseHex(text, i+2, 4); ok {
 		return 6
 	}
 	return 2
 }
 
-// scratch describes what counts of a text, piece by piece.
-type scratch struct {
+// formScanner describes what counts of a text, piece by piece.
+type formScanner struct {
 	text  []byte // what counts
 	start []uint32
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{} }}
+var scratches = sync.Pool{New: func() any { return &formScanner{} }}
 
 const batch = 32 << 10
 
-// search finds forms. It goes through the text in batches, of which each begins with the end
+// findForms finds forms. It goes through the text in batches, of which each begins with the end
 // of the one before: what a form that ends in it may need.
-func (s *scratch) search(t *table, text []byte, found []piece) []piece {
+func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) []textPiece {
 	room := batch + 2*t.retain + utf8.UTFMax
 	if cap(s.text) < room {
 		s.text, s.start = make([]byte, 0, room), make([]uint32, 0, room)
@@ -211,7 +211,7 @@ func (s *scratch) search(t *table, text []byte, found []piece) []piece {
 	next, w, at := 0, uint64(0), 0 // at: up to where windows have been looked up
 	done := -1
 	for {
-		next = s.fill(text, next, room-utf8.UTFMax)
+		next = s.readSignificant(text, next, room-utf8.UTFMax)
 		last := next == len(text)
 		to := len(s.text)
 		if !last {
@@ -219,11 +219,11 @@ func (s *scratch) search(t *table, text []byte, found []piece) []piece {
 		}
 		for ; at < to; at++ {
 			w = w<<8 | uint64(folded[s.text[at]])
-			if at <= done || !t.loose.may(w) {
+			if at <= done || !t.loose.mayContain(w) {
 				continue
 			}
 			if places, ok := t.loose.places[w]; ok && at+1 >= window {
-				found, done = s.verify(t, text, places, at+1-window, found, done)
+				found, done = s.verifyPlaces(t, text, places, at+1-window, found, done)
 			}
 		}
 		if last {
@@ -236,8 +236,8 @@ func (s *scratch) search(t *table, text []byte, found []piece) []piece {
 	}
 }
 
-// fill takes in what counts of a text from i on, until there is room for no more.
-func (s *scratch) fill(text []byte, i, room int) int {
+// readSignificant takes in what counts of a text from i on, until there is room for no more.
+func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {
 		c := text[i]
@@ -258,18 +258,18 @@ func (s *scratch) fill(text []byte, i, room int) int {
 	return i
 }
 
-// verify holds what is around a window against the forms that have it. done is the end of
+// verifyPlaces holds what is around a window against the forms that have it. done is the end of
 // the last that is found.
-func (s *scratch) verify(t *table, text []byte, places []place, at int, found []piece, done int) ([]piece, int) {
+func (s *formScanner) verifyPlaces(t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int) ([]textPiece, int) {
 	for _, p := range places {
 		f := &t.forms[p.of]
-		from, to := s.around(text, f, at, p.at)
-		if n := to - from; n < f.least || n < len(f.text) && f.plain && !mixed(f.text[p.at+from-at:p.at+to-at]) {
+		from, to := s.pieceBounds(text, f, at, p.at)
+		if n := to - from; n < f.least || n < len(f.text) && f.plain && !isMixed(f.text[p.at+from-at:p.at+to-at]) {
 			continue
 		}
-		e := piece{int(s.start[from]), s.end(text, to-1), f.label, to - from}
+		e := textPiece{int(s.start[from]), s.unitEnd(text, to-1), f.label, to - from}
 		if f.coded {
-			e = beside(text, e)
+			e = includeBase64Edges(text, e)
 		}
 		found = append(found, e)
 		done = max(done, to-1)
@@ -277,18 +277,18 @@ func (s *scratch) verify(t *table, text []byte, places []place, at int, found []
 	return found, done
 }
 
-// around returns how far the text and a form are the same around a window.
-func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
+// pieceBounds returns how far the text and a form are the same around a window.
+func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
 		return a == b || !f.cased && folded[a] == folded[b]
 	}
-	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) && (to == from || s.near(text, to, f.between(to-at+of))); to++ {
+	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) && (to == from || s.isNear(text, to, f.maxSeparators(to-at+of))); to++ {
 	}
 	if to-at < window {
 		return at, at
 	}
-	for from > 0 && from-at+of > 0 && same(from-1, from-at+of-1) && s.near(text, from, f.between(from-at+of)) {
+	for from > 0 && from-at+of > 0 && same(from-1, from-at+of-1) && s.isNear(text, from, f.maxSeparators(from-at+of)) {
 		from--
 	}
 	return from, to
@@ -297,14 +297,14 @@ func (s *scratch) around(text []byte, f *form, at, of int) (from, to int) {
 // maxUnseen bounds what is not seen between two characters, in bytes.
 const maxUnseen = 4 << 10
 
-// near reports whether at most gap bytes separate unit i from the one before it. Those of characters
+// isNear reports whether at most gap bytes separate unit i from the one before it. Those of characters
 // that are invisible, of tags and of escapes do not count.
-func (s *scratch) near(text []byte, i, gap int) bool {
+func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
 	if before == now || now-before == 1 {
 		return true
 	}
-	end := s.end(text, i-1)
+	end := s.unitEnd(text, i-1)
 	between := int(now) - end
 	if between <= gap || between > maxUnseen {
 		return between <= gap
@@ -312,7 +312,7 @@ func (s *scratch) near(text []byte, i, gap int) bool {
 	for i := end; i < int(now); {
 		u := unitAt(text, i)
 		r, _ := utf8.DecodeRune(text[i:])
-		if r < utf8.RuneSelf && u.end-i > 1 || core.Unseen(r) || r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
+		if r < utf8.RuneSelf && u.end-i > 1 || core.IsInvisible(r) || r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me) {
 			between -= u.end - i
 		}
 		i = u.end
@@ -320,11 +320,11 @@ func (s *scratch) near(text []byte, i, gap int) bool {
 	return between <= gap
 }
 
-// end is behind what stands for i.
-func (s *scratch) end(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
+// unitEnd is behind what stands for i.
+func (s *formScanner) unitEnd(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
 
-// beside adds the letters of Base64 that a value shares with its neighbours.
-func beside(text []byte, p piece) piece {
+// includeBase64Edges adds the letters of Base64 that a value shares with its neighbours.
+func includeBase64Edges(text []byte, p textPiece) textPiece {
 	is := func(c byte) bool { return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_' || c == '=' }
 	if p.start > 0 && is(text[p.start-1]) {
 		p.start--

@@ -17,9 +17,9 @@ import (
 
 // kept says which bytes count, folded has them in lower case, and begins says at which bytes a unit
 // begins that has to be read: an escape, a tag, a character that may separate or stand for another.
-var kept, begins, folded = classes()
+var kept, begins, folded = characterClasses()
 
-func classes() (kept, begins [256]bool, folded [256]byte) {
+func characterClasses() (kept, begins [256]bool, folded [256]byte) {
 	for i := range 256 {
 		c := byte(i)
 		kept[i], folded[i] = isAlnum(c) || c >= 0x80, c
@@ -43,16 +43,16 @@ func mayMark(c byte) bool {
 	return true
 }
 
-// separates reports whether a character beyond ASCII is no letter and no digit.
-func separates(r rune) bool {
+// isSeparator reports whether a character beyond ASCII is no letter and no digit.
+func isSeparator(r rune) bool {
 	if 0x3400 <= r && r < 0xa000 || 0xac00 <= r && r < 0xd7a4 {
 		return false
 	}
-	return core.Unseen(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	return core.IsInvisible(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// ascii returns the letter or digit that a wide, styled or circled one stands for, 0 if none.
-func ascii(r rune) byte {
+// foldToASCII returns the letter or digit that a wide, styled or circled one stands for, 0 if none.
+func foldToASCII(r rune) byte {
 	switch {
 	case 0xff01 <= r && r <= 0xff5e:
 		return byte(r - 0xfee0)
@@ -73,42 +73,42 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return isDigit(c) || isLower(c) || isUpper(c) }
 
-// unit describes what an escape stands for, up to four bytes of which n are there.
-type unit struct {
+// escapeUnit describes what an escape stands for, up to four bytes of which n are there.
+type escapeUnit struct {
 	text [utf8.UTFMax]byte
 	n    int
 	end  int // behind the escape, or the byte
 }
 
-func of(r rune, end int) (u unit) {
+func unitOf(r rune, end int) (u escapeUnit) {
 	if r < utf8.RuneSelf {
-		return single(byte(r), end)
+		return singleUnit(byte(r), end)
 	}
-	if c := ascii(r); c != 0 {
-		return single(c, end)
+	if c := foldToASCII(r); c != 0 {
+		return singleUnit(c, end)
 	}
-	if u.end = end; !separates(r) {
+	if u.end = end; !isSeparator(r) {
 		u.n = utf8.EncodeRune(u.text[:], r)
 	}
 	return u
 }
 
-// moved returns a unit of a text that begins n bytes further on.
-func (u unit) moved(n int) unit {
+// movedBy returns a unit of a text that begins n bytes further on.
+func (u escapeUnit) movedBy(n int) escapeUnit {
 	u.end += n
 	return u
 }
 
-// character returns the one beyond ASCII that begins at i.
-func character(text []byte, i int) unit {
+// characterAt returns the one beyond ASCII that begins at i.
+func characterAt(text []byte, i int) escapeUnit {
 	r, size := utf8.DecodeRune(text[i:])
 	if r == utf8.RuneError && size == 1 {
-		return single(text[i], i+1)
+		return singleUnit(text[i], i+1)
 	}
-	return of(r, i+size)
+	return unitOf(r, i+size)
 }
 
-func single(c byte, end int) (u unit) {
+func singleUnit(c byte, end int) (u escapeUnit) {
 	if u.end = end; kept[c] {
 		u.text[0], u.n = c, 1
 	}
@@ -116,21 +116,21 @@ func single(c byte, end int) (u unit) {
 }
 
 // unitAt returns what begins at i.
-func unitAt(text []byte, i int) unit {
+func unitAt(text []byte, i int) escapeUnit {
 	switch text[i] {
 	case '\\':
-		return backslash(text, i)
+		return backslashAt(text, i)
 	case '%':
-		return percent(text, i)
+		return readPercent(text, i)
 	case '&':
-		return entity(text, i)
+		return readEntity(text, i)
 	case '<':
-		return tag(text, i)
+		return tagAt(text, i)
 	}
 	if mayMark(text[i]) {
-		return character(text, i)
+		return characterAt(text, i)
 	}
-	return single(text[i], i+1)
+	return singleUnit(text[i], i+1)
 }
 
 // tags are those of HTML that show nothing by themselves.
@@ -139,106 +139,106 @@ var tags = []string{"a", "b", "br", "code", "del", "div", "em", "font", "i", "in
 // maxComment bounds a comment that is read as nothing, in bytes.
 const maxComment = 64
 
-// tag reads <b>, </b> and <br/>, without attributes, and comments of HTML as nothing.
-func tag(text []byte, i int) unit {
+// tagAt reads <b>, </b> and <br/>, without attributes, and comments of HTML as nothing.
+func tagAt(text []byte, i int) escapeUnit {
 	if bytes.HasPrefix(text[i:], []byte("<!--")) {
 		if end := bytes.Index(text[i+4:min(len(text), i+4+maxComment)], []byte("-->")); end >= 0 {
-			return unit{end: i + 4 + end + 3}
+			return escapeUnit{end: i + 4 + end + 3}
 		}
 	}
 	end := bytes.IndexByte(text[i:min(len(text), i+11)], '>')
 	if end < 2 {
-		return unit{end: i + 1}
+		return escapeUnit{end: i + 1}
 	}
 	name := bytes.Trim(text[i+1:i+end], "/ ")
 	for _, t := range tags {
 		if strings.EqualFold(t, string(name)) {
-			return unit{end: i + end + 1}
+			return escapeUnit{end: i + end + 1}
 		}
 	}
-	return unit{end: i + 1}
+	return escapeUnit{end: i + 1}
 }
 
-// backslash reads \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 and \n, with one or more
+// backslashAt reads \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 and \n, with one or more
 // backslashes: JSON in JSON has two.
-func backslash(text []byte, i int) unit {
+func backslashAt(text []byte, i int) escapeUnit {
 	j := i
 	for j < len(text) && text[j] == '\\' && j-i < 8 {
 		j++
 	}
 	if j == len(text) {
-		return unit{end: j}
+		return escapeUnit{end: j}
 	}
 	switch text[j] {
 	case 'u':
-		r, ok := hexadecimal(text, j+1, 4)
+		r, ok := parseHex(text, j+1, 4)
 		if !ok {
-			return braced(text, j)
+			return readBraced(text, j)
 		}
 		end := j + 5
 		if utf16.IsSurrogate(r) {
 			if k := end + (j - i) + 1; k < len(text) && text[end] == '\\' && text[k-1] == 'u' {
-				if low, ok := hexadecimal(text, k, 4); ok {
-					return of(utf16.DecodeRune(r, low), k+4)
+				if low, ok := parseHex(text, k, 4); ok {
+					return unitOf(utf16.DecodeRune(r, low), k+4)
 				}
 			}
-			return unit{end: end}
+			return escapeUnit{end: end}
 		}
-		return of(r, end)
+		return unitOf(r, end)
 	case 'U':
-		if r, ok := hexadecimal(text, j+3, 6); ok && text[j+1] == '0' && text[j+2] == '0' && utf8.ValidRune(r) {
-			return of(r, j+9)
+		if r, ok := parseHex(text, j+3, 6); ok && text[j+1] == '0' && text[j+2] == '0' && utf8.ValidRune(r) {
+			return unitOf(r, j+9)
 		}
 	case 'x':
-		if r, ok := hexadecimal(text, j+1, 2); ok {
-			return octets(byte(r), j+3, func(k int) (byte, int) {
+		if r, ok := parseHex(text, j+1, 2); ok {
+			return readOctets(byte(r), j+3, func(k int) (byte, int) {
 				for k < len(text) && text[k] == '\\' {
 					k++
 				}
 				if k == len(text) || text[k] != 'x' {
 					return 0, 0
 				}
-				r, ok := hexadecimal(text, k+1, 2)
+				r, ok := parseHex(text, k+1, 2)
 				return byte(r), onlyIf(ok, k+3)
 			})
 		}
-		return braced(text, j)
+		return readBraced(text, j)
 	case 'o':
 		if r, end := number(text, j+1, "{", 8); end > 0 {
-			return of(r, end)
+			return unitOf(r, end)
 		}
 	case 'N':
 		if r, end := number(text, j+1, "{U+", 16); end > 0 {
-			return of(r, end)
+			return unitOf(r, end)
 		}
 	case '0', '1', '2', '3':
-		if r, ok := hexadecimal(text, j, 6); ok && bytes.HasPrefix(text[j:], []byte("0000")) { // of style sheets
-			return of(r, j+6)
+		if r, ok := parseHex(text, j, 6); ok && bytes.HasPrefix(text[j:], []byte("0000")) { // of style sheets
+			return unitOf(r, j+6)
 		}
-		if c, end := octal(text, j); end > 0 {
-			return octets(c, end, func(k int) (byte, int) {
+		if c, end := readOctal(text, j); end > 0 {
+			return readOctets(c, end, func(k int) (byte, int) {
 				for k < len(text) && text[k] == '\\' {
 					k++
 				}
-				return octal(text, k)
+				return readOctal(text, k)
 			})
 		}
 	case 'n', 'r', 't', 'b', 'f', '"', '/', '\'':
-		return unit{end: j + 1}
+		return escapeUnit{end: j + 1}
 	}
-	return unit{end: j}
+	return escapeUnit{end: j}
 }
 
-// braced reads what is behind the u or x of \u{41} and \x{41} at j.
-func braced(text []byte, j int) unit {
+// readBraced reads what is behind the u or x of \u{41} and \x{41} at j.
+func readBraced(text []byte, j int) escapeUnit {
 	end := bytes.IndexByte(text[j:min(len(text), j+9)], '}')
 	if end < 3 || text[j+1] != '{' {
-		return unit{end: j}
+		return escapeUnit{end: j}
 	}
-	if r, ok := hexadecimal(text, j+2, end-2); ok && utf8.ValidRune(r) {
-		return of(r, j+end+1)
+	if r, ok := parseHex(text, j+2, end-2); ok && utf8.ValidRune(r) {
+		return unitOf(r, j+end+1)
 	}
-	return unit{end: j}
+	return escapeUnit{end: j}
 }
 
 // number reads digits between what opens them and a brace, from i on; end is 0 if there are none.
@@ -258,8 +258,8 @@ func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	return rune(v), i + n + 1
 }
 
-// octal reads three digits at i; end is 0 if there are none.
-func octal(text []byte, i int) (c byte, end int) {
+// readOctal reads three digits at i; end is 0 if there are none.
+func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
 	}
@@ -272,11 +272,11 @@ func octal(text []byte, i int) (c byte, end int) {
 	return c, i + 3
 }
 
-// octets returns the character of which first is the first byte. next reads one more where it is told, and says where
+// readOctets returns the character of which first is the first byte. next reads one more where it is told, and says where
 // that ends, 0 if there is none.
-func octets(first byte, end int, next func(i int) (byte, int)) unit {
+func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
-		return single(first, end)
+		return singleUnit(first, end)
 	}
 	raw := [utf8.UTFMax]byte{first}
 	at := end
@@ -287,10 +287,10 @@ func octets(first byte, end int, next func(i int) (byte, int)) unit {
 		}
 		raw[n], at = c, to
 		if r, size := utf8.DecodeRune(raw[:n+1]); r != utf8.RuneError && size == n+1 {
-			return of(r, at)
+			return unitOf(r, at)
 		}
 	}
-	return single(first, end)
+	return singleUnit(first, end)
 }
 
 func onlyIf(ok bool, end int) int {
@@ -300,18 +300,18 @@ func onlyIf(ok bool, end int) int {
 	return end
 }
 
-// percent reads %41, %2541 and %u0041.
-func percent(text []byte, i int) unit {
+// readPercent reads %41, %2541 and %u0041.
+func readPercent(text []byte, i int) escapeUnit {
 	c, end := percentByte(text, i)
 	if end > 0 {
-		return octets(c, end, func(k int) (byte, int) { return percentByte(text, k) })
+		return readOctets(c, end, func(k int) (byte, int) { return percentByte(text, k) })
 	}
 	if i+1 < len(text) && text[i+1] == 'u' {
-		if r, ok := hexadecimal(text, i+2, 4); ok && utf8.ValidRune(r) {
-			return of(r, i+6)
+		if r, ok := parseHex(text, i+2, 4); ok && utf8.ValidRune(r) {
+			return unitOf(r, i+6)
 		}
 	}
-	return unit{end: i + 1}
+	return escapeUnit{end: i + 1}
 }
 
 // percentByte reads one byte at i; end is 0 if there is none.
@@ -323,7 +323,7 @@ func percentByte(text []byte, i int) (c byte, end int) {
 	for j+1 < len(text) && text[j] == '2' && text[j+1] == '5' {
 		j += 2
 	}
-	r, ok := hexadecimal(text, j, 2)
+	r, ok := parseHex(text, j, 2)
 	return byte(r), onlyIf(ok, j+2)
 }
 
@@ -334,37 +334,37 @@ const maxEntity = 24
 var blanks = []string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "hairsp", "numsp", "puncsp", "lrm", "rlm", "af", "it", "ic",
 	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction", "InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}
 
-// entity reads &#65; &#x41; &quot; and their like, also behind &amp;.
-func entity(text []byte, i int) unit {
+// readEntity reads &#65; &#x41; &quot; and their like, also behind &amp;.
+func readEntity(text []byte, i int) escapeUnit {
 	j := i + 1
 	for bytes.HasPrefix(text[j:], []byte("amp;")) {
 		j += 4
 	}
 	end := bytes.IndexByte(text[j:min(len(text), j+maxEntity)], ';')
 	if end < 0 {
-		return unit{end: max(j, i+1)}
+		return escapeUnit{end: max(j, i+1)}
 	}
 	name := text[j : j+end]
 	if len(name) < 2 || name[0] != '#' {
 		if slices.Contains(blanks, string(name)) {
-			return unit{end: j + end + 1}
+			return escapeUnit{end: j + end + 1}
 		}
-		return unit{end: j}
+		return escapeUnit{end: j}
 	}
 	r, ok := rune(0), false
 	if name[1]|0x20 == 'x' {
 		digits := bytes.TrimLeft(name[2:], "0")
-		r, ok = hexadecimal(digits, 0, len(digits))
+		r, ok = parseHex(digits, 0, len(digits))
 	} else {
-		r, ok = decimal(name[1:])
+		r, ok = parseDecimal(name[1:])
 	}
 	if !ok || !utf8.ValidRune(r) {
-		return unit{end: j}
+		return escapeUnit{end: j}
 	}
-	return of(r, j+end+1)
+	return unitOf(r, j+end+1)
 }
 
-func hexadecimal(text []byte, i, n int) (r rune, ok bool) {
+func parseHex(text []byte, i, n int) (r rune, ok bool) {
 	if n < 1 || n > 6 || i+n > len(text) {
 		return 0, false
 	}
@@ -382,7 +382,7 @@ func hexadecimal(text []byte, i, n int) (r rune, ok bool) {
 	return r, true
 }
 
-func decimal(text []byte) (r rune, ok bool) {
+func parseDecimal(text []byte) (r rune, ok bool) {
 	for _, c := range text {
 		if !isDigit(c) || r > utf8.MaxRune {
 			return 0, false

@@ -7,20 +7,20 @@ import (
 	"unicode"
 )
 
-// Worth reports whether a value that has a name is a secret. One whose name says so is, unless it is so short or
+// IsSecret reports whether a value that has a name is a secret. One whose name says so is, unless it is so short or
 // common that texts would be full of holes; another one only if it looks like nothing that a person has made up.
-func Worth(name, value string) bool {
+func IsSecret(name, value string) bool {
 	v := strings.TrimSpace(value)
 	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
 		return false
 	}
-	switch said(name) {
+	switch confidenceOfName(name) {
 	case surely:
-		return len(v) >= window || kinds(v) >= 2
+		return len(v) >= window || countKinds(v) >= 2
 	case perhaps:
-		return len(v) >= window && (mixed(v) || kinds(v) >= 3)
+		return len(v) >= window && (isMixed(v) || countKinds(v) >= 3)
 	}
-	return made(v)
+	return looksRandom(v)
 }
 
 // usual are values that are no secrets, whatever bears them.
@@ -32,17 +32,17 @@ var usual = []string{
 	"your-token", "none", "null", "true", "false",
 }
 
-// telling describes what a name says of its value.
-type telling int
+// nameConfidence describes what a name says of its value.
+type nameConfidence int
 
 const (
-	nothing telling = iota
-	perhaps         // a key may be that of a table, too
+	nothing nameConfidence = iota
+	perhaps                // a key may be that of a table, too
 	surely
 )
 
-// said reports whether what bears a name is secret by that.
-func said(name string) telling {
+// confidenceOfName reports whether what bears a name is secret by that.
+func confidenceOfName(name string) nameConfidence {
 	words := nameWords(name)
 	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w == "public" || w == "max" || w == "limit" }) {
 		return nothing
@@ -89,15 +89,15 @@ func nameWords(name string) []string {
 // makers begin the tokens of well-known makers.
 var makers = []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-", "xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "shpat_", "whsec_", "eyJ"}
 
-// made reports whether a value looks as if a machine had made it at random.
-func made(v string) bool {
+// looksRandom reports whether a value looks as if a machine had made it at random.
+func looksRandom(v string) bool {
 	if len(v) < 16 || strings.ContainsAny(v, " \t\n") || strings.Contains(v, "://") {
 		return false
 	}
 	if slices.ContainsFunc(makers, func(m string) bool { return strings.HasPrefix(v, m) }) {
-		return mixed(v)
+		return isMixed(v)
 	}
-	return len(v) >= 20 && mixed(v) && !isUUID(v) && !strings.ContainsAny(v, "./@:,\\") && entropy(v) >= 3.5
+	return len(v) >= 20 && isMixed(v) && !isUUID(v) && !strings.ContainsAny(v, "./@:,\\") && shannonEntropy(v) >= 3.5
 }
 
 // isPath reports whether a value is the path of a file.
@@ -105,7 +105,7 @@ func isPath(v string) bool {
 	for _, root := range []string{"/", "./", "../", "~/"} {
 		if rest, ok := strings.CutPrefix(v, root); ok {
 			parts := strings.FieldsFunc(rest, func(r rune) bool { return r == '/' })
-			return !slices.ContainsFunc(parts, func(p string) bool { return len(p) >= 16 && made(p+"Aa0zZ") && kinds(p) >= 3 })
+			return !slices.ContainsFunc(parts, func(p string) bool { return len(p) >= 16 && looksRandom(p+"Aa0zZ") && countKinds(p) >= 3 })
 		}
 	}
 	return len(v) > 3 && unicode.IsLetter(rune(v[0])) && (v[1:3] == `:\` || v[1:3] == ":/" && v[3] != '/')
@@ -124,8 +124,8 @@ func isUUID(v string) bool {
 	return true
 }
 
-// kinds counts lower case, upper case, digits, and what is none of them.
-func kinds(v string) int {
+// countKinds counts lower case, upper case, digits, and what is none of them.
+func countKinds(v string) int {
 	var seen [4]bool
 	for i := range len(v) {
 		switch c := v[i]; {
@@ -148,8 +148,8 @@ func kinds(v string) int {
 	return n
 }
 
-// mixed reports whether a text has digits among letters, or capitals within words, as words of people have not.
-func mixed(v string) bool {
+// isMixed reports whether a text has digits among letters, or capitals within words, as words of people have not.
+func isMixed(v string) bool {
 	digits, letters, humps := 0, 0, 0
 	for i := range len(v) {
 		switch c := v[i]; {
@@ -165,8 +165,8 @@ func mixed(v string) bool {
 	return digits > 0 && letters > 0 || humps > 1
 }
 
-// entropy returns that of Shannon, in bits of a byte.
-func entropy(v string) (bits float64) {
+// shannonEntropy returns that of Shannon, in bits of a byte.
+func shannonEntropy(v string) (bits float64) {
 	var count [256]int
 	for i := range len(v) {
 		count[v[i]]++

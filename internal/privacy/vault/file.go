@@ -23,7 +23,7 @@ import (
 // The additional data of a frame is the session's id with the frame's number, so that
 // none can be left out, moved, or brought from elsewhere. A frame that is cut off at the
 // end was never told to anybody, and is dropped.
-type file struct {
+type sessionFile struct {
 	*os.File
 	id     string
 	seal   cipher.AEAD
@@ -31,8 +31,8 @@ type file struct {
 	end    int64  // of these, in the file
 }
 
-// span describes where a frame is in a file.
-type span struct {
+// frameSpan describes where a frame is in a file.
+type frameSpan struct {
 	at           int64
 	size, number uint32
 }
@@ -47,8 +47,8 @@ const (
 	batch    = 1 << 20 // bytes that are written at once
 )
 
-// aead returns AES-256-GCM with a key that is derived for one use.
-func aead(key []byte, use string) (cipher.AEAD, error) {
+// derivedAEAD returns AES-256-GCM with a key that is derived for one use.
+func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func aead(key []byte, use string) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrap returns the cipher of sessions' keys.
-func (s *Store) wrap() (cipher.AEAD, error) {
+// wrapCipher returns the cipher of sessions' keys.
+func (s *Store) wrapCipher() (cipher.AEAD, error) {
 	master, err := s.master()
 	if err != nil {
 		return nil, err
@@ -69,18 +69,18 @@ func (s *Store) wrap() (cipher.AEAD, error) {
 	if len(master) != keySize {
 		return nil, fmt.Errorf("the key has %d bytes and needs %d", len(master), keySize)
 	}
-	return aead(master, "keys")
+	return derivedAEAD(master, "keys")
 }
 
-// create makes a file with a new key that holds the entries that source gives, and puts it
+// createFile makes a file with a new key that holds the entries that source gives, and puts it
 // in the place of what was there. Before it has, what was there stays; from then on nobody
 // can read that, since the new key has overwritten its key. Nothing of it counts as read.
-func (s *Session) create(source func(put func(*Entry) error) error) (*file, []byte, error) {
-	wrap, err := s.store.wrap()
+func (s *Session) createFile(source func(put func(*Entry) error) error) (*sessionFile, []byte, error) {
+	wrap, err := s.store.wrapCipher()
 	if err != nil {
 		return nil, nil, err
 	}
-	secret, nonce := random(keySize+nameSize), random(wrap.NonceSize())
+	secret, nonce := randomBytes(keySize+nameSize), randomBytes(wrap.NonceSize())
 	wrapped := wrap.Seal(nonce, nonce, secret, []byte(s.id))
 	path := s.store.dataPath(s.id, secret)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -90,9 +90,9 @@ func (s *Session) create(source func(put func(*Entry) error) error) (*file, []by
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := s.sealed(data, secret)
+	f, err := s.newSealedFile(data, secret)
 	if err == nil {
-		err = f.fill(source)
+		err = f.writeEntries(source)
 	}
 	if err == nil {
 		err = seal.Replace(s.store.keyPath(s.id), wrapped)
@@ -100,33 +100,33 @@ func (s *Session) create(source func(put func(*Entry) error) error) (*file, []by
 	if err != nil {
 		return nil, nil, errors.Join(err, data.Close(), os.Remove(path))
 	}
-	s.store.leave(s.id, path)
+	s.store.removeOrphans(s.id, path)
 	f.frames, f.end = 0, int64(len(mark))
 	return f, wrapped, nil
 }
 
-// fill writes a new file, durably.
-func (f *file) fill(source func(put func(*Entry) error) error) error {
+// writeEntries writes a new file, durably.
+func (f *sessionFile) writeEntries(source func(put func(*Entry) error) error) error {
 	if _, err := f.WriteAt([]byte(mark), 0); err != nil {
 		return err
 	}
-	var frames []*frame
+	var frames []*entryFrame
 	size := 0
 	write := func() error {
-		_, err := f.write(frames)
+		_, err := f.writeFrames(frames)
 		frames, size = nil, 0
 		return err
 	}
 	err := source(func(e *Entry) error {
-		if len(frames) == 0 || frames[len(frames)-1].full() {
+		if len(frames) == 0 || frames[len(frames)-1].isFull() {
 			if size > batch {
 				if err := write(); err != nil {
 					return err
 				}
 			}
-			frames = append(frames, &frame{names: &names{}})
+			frames = append(frames, &entryFrame{names: &frameNames{}})
 		}
-		frames[len(frames)-1].append(e, false)
+		frames[len(frames)-1].appendEntry(e, false)
 		size += len(e.Value) + 8
 		return nil
 	})
@@ -139,18 +139,18 @@ func (f *file) fill(source func(put func(*Entry) error) error) error {
 	return err
 }
 
-func (s *Session) sealed(f *os.File, secret []byte) (*file, error) {
-	cipher, err := aead(secret[:keySize], "session 2 "+s.id)
+func (s *Session) newSealedFile(f *os.File, secret []byte) (*sessionFile, error) {
+	cipher, err := derivedAEAD(secret[:keySize], "session 2 "+s.id)
 	if err != nil {
 		return nil, err
 	}
-	return &file{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
+	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
 }
 
-// open opens the file that a key fits. One of the first format becomes one of this, with
+// openFile opens the file that a key fits. One of the first format becomes one of this, with
 // another key.
-func (s *Session) open(wrapped []byte) (*file, []byte, error) {
-	wrap, err := s.store.wrap()
+func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
+	wrap, err := s.store.wrapCipher()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,25 +171,25 @@ func (s *Session) open(wrapped []byte) (*file, []byte, error) {
 	}
 	if string(head[:]) != mark {
 		defer data.Close()
-		return s.upgrade(data, secret)
+		return s.upgradeV1(data, secret)
 	}
-	f, err := s.sealed(data, secret)
+	f, err := s.newSealedFile(data, secret)
 	if err != nil {
 		return nil, nil, errors.Join(err, data.Close())
 	}
 	return f, wrapped, nil
 }
 
-// read gives take what has come since it was read or written the last time.
-func (f *file) read(take func(*frame, span) error) error {
+// readFrames gives take what has come since it was read or written the last time.
+func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == f.end {
 		return err
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(f.File, f.end, info.Size()-f.end), 64<<10)
-	var sharing sharing
+	var sharing nameSharing
 	for {
-		plain, size, err := f.next(in)
+		plain, size, err := f.nextFrame(in)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -203,7 +203,7 @@ func (f *file) read(take func(*frame, span) error) error {
 		if err != nil {
 			return err
 		}
-		if err := take(frame, span{f.end, size, f.frames}); err != nil {
+		if err := take(frame, frameSpan{f.end, size, f.frames}); err != nil {
 			return err
 		}
 		f.end += 4 + int64(size)
@@ -211,9 +211,9 @@ func (f *file) read(take func(*frame, span) error) error {
 	}
 }
 
-// next reads one frame: its plain text, and the size that it has in the file behind its
+// nextFrame reads one frame: its plain text, and the size that it has in the file behind its
 // length.
-func (f *file) next(in io.Reader) ([]byte, uint32, error) {
+func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return nil, 0, err
@@ -226,7 +226,7 @@ func (f *file) next(in io.Reader) ([]byte, uint32, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	plain, err := f.plain(body, f.frames)
+	plain, err := f.decryptFrame(body, f.frames)
 	return plain, length, err
 }
 
@@ -248,34 +248,34 @@ func readN(in io.Reader, n uint32) ([]byte, error) {
 	return body, nil
 }
 
-// plain decrypts a frame in its place.
-func (f *file) plain(body []byte, number uint32) ([]byte, error) {
+// decryptFrame decrypts a frame in its place.
+func (f *sessionFile) decryptFrame(body []byte, number uint32) ([]byte, error) {
 	n := f.seal.NonceSize()
-	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.place(number))
+	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.frameBinding(number))
 	if err != nil {
 		return nil, errors.New("a frame was changed, moved or taken away")
 	}
 	return plain, nil
 }
 
-// at returns the plain text of a frame that was read or written before.
-func (f *file) at(s span) ([]byte, error) {
+// readFrameAt returns the plain text of a frame that was read or written before.
+func (f *sessionFile) readFrameAt(s frameSpan) ([]byte, error) {
 	body := make([]byte, s.size)
 	if _, err := f.ReadAt(body, s.at+4); err != nil {
 		return nil, err
 	}
-	return f.plain(body, s.number)
+	return f.decryptFrame(body, s.number)
 }
 
-// place returns what a frame is bound to.
-func (f *file) place(number uint32) []byte {
+// frameBinding returns what a frame is bound to.
+func (f *sessionFile) frameBinding(number uint32) []byte {
 	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
 }
 
-// append writes frames, durably or not at all, and says where they are.
-func (f *file) append(frames []*frame) ([]span, error) {
+// appendFrames writes frames, durably or not at all, and says where they are.
+func (f *sessionFile) appendFrames(frames []*entryFrame) ([]frameSpan, error) {
 	before, end := f.frames, f.end
-	written, err := f.write(frames)
+	written, err := f.writeFrames(frames)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -286,17 +286,17 @@ func (f *file) append(frames []*frame) ([]span, error) {
 	return written, nil
 }
 
-func (f *file) write(frames []*frame) (written []span, err error) {
+func (f *sessionFile) writeFrames(frames []*entryFrame) (written []frameSpan, err error) {
 	var out, plain []byte
 	end, number := f.end, f.frames
 	for _, frame := range frames {
 		plain = append(frame.names.appendTo(plain[:0]), frame.body...)
-		nonce := random(f.seal.NonceSize())
+		nonce := randomBytes(f.seal.NonceSize())
 		start := len(out)
-		out = f.seal.Seal(append(append(out, 0, 0, 0, 0), nonce...), nonce, plain, f.place(number))
+		out = f.seal.Seal(append(append(out, 0, 0, 0, 0), nonce...), nonce, plain, f.frameBinding(number))
 		size := uint32(len(out) - start - 4)
 		binary.BigEndian.PutUint32(out[start:], size)
-		written = append(written, span{end, size, number})
+		written = append(written, frameSpan{end, size, number})
 		end += int64(size) + 4
 		number++
 	}

@@ -9,23 +9,23 @@ import (
 	"os"
 )
 
-// upgrade makes a file of what is in one of the first format. That has no mark, another
+// upgradeV1 makes a file of what is in one of the first format. That has no mark, another
 // key is derived for it, and a frame is up to 50,000 lines of JSON with an entry each.
-func (s *Session) upgrade(data *os.File, secret []byte) (*file, []byte, error) {
-	cipher, err := aead(secret[:keySize], "session "+s.id)
+func (s *Session) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
+	cipher, err := derivedAEAD(secret[:keySize], "session "+s.id)
 	if err != nil {
 		return nil, nil, err
 	}
-	old := &file{File: data, id: s.id, seal: cipher}
-	return s.create(old.first)
+	old := &sessionFile{File: data, id: s.id, seal: cipher}
+	return s.createFile(old.readV1)
 }
 
-// first gives put every entry of a file of the first format, in the order in which they
+// readV1 gives put every entry of a file of the first format, in the order in which they
 // were written.
-func (f *file) first(put func(*Entry) error) error {
+func (f *sessionFile) readV1(put func(*Entry) error) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(f.File, 0, 1<<62), 64<<10)
 	for ; ; f.frames++ {
-		plain, _, err := f.next(in)
+		plain, _, err := f.nextFrame(in)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil // whoever wrote it has died
 		}

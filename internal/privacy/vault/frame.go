@@ -7,22 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// frame represents some entries, in memory as they are on disk:
+// entryFrame represents some entries, in memory as they are on disk:
 //
 //	u types · (text)... · u origins · (u servers · (text)...)... · (entry)...
 //	entry: u number · u type · u origin<<2 | again<<1 | digits · text value
 //
 // where u is an unsigned varint, and a text has its length before it. Types and origins are told by where they stand
 // in the lists. An entry without a value says that the numbers up to its own are taken.
-type frame struct {
-	names *names
+type entryFrame struct {
+	names *frameNames
 	body  []byte   // the entries
 	at    []uint16 // where in body each begins
 	used  atomic.Bool
 }
 
-// names holds the lists of a frame. Frames share them, and nobody changes those that are shared.
-type names struct {
+// frameNames holds the lists of a frame. Frames share them, and nobody changes those that are shared.
+type frameNames struct {
 	types   []string
 	origins [][]string
 }
@@ -32,8 +32,8 @@ const (
 	frameBytes   = 8 << 10 // a frame with so many is full
 )
 
-// record represents an entry as it lies in a frame.
-type record struct {
+// frameRecord represents an entry as it lies in a frame.
+type frameRecord struct {
 	typ    string
 	number int
 	value  []byte // not to be changed
@@ -42,18 +42,18 @@ type record struct {
 	from   []string
 }
 
-func (r *record) entry() *Entry {
+func (r *frameRecord) toEntry() *Entry {
 	return &Entry{Type: r.typ, Number: r.number, Value: string(r.value), Digits: r.digits, From: r.from}
 }
 
-func (f *frame) full() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
+func (f *entryFrame) isFull() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
 
-// bytes returns what it takes in memory, about.
-func (f *frame) bytes() int { return cap(f.body) + 2*cap(f.at) + 96 }
+// memorySize returns what it takes in memory, about.
+func (f *entryFrame) memorySize() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
-// append adds an entry to a frame that is not full, and whose names are its own.
-func (f *frame) append(e *Entry, again bool) {
-	flags := uint64(f.names.origin(e.From)) << 2
+// appendEntry adds an entry to a frame that is not full, and whose names are its own.
+func (f *entryFrame) appendEntry(e *Entry, again bool) {
+	flags := uint64(f.names.originIndex(e.From)) << 2
 	if again {
 		flags |= 2
 	}
@@ -62,12 +62,12 @@ func (f *frame) append(e *Entry, again bool) {
 	}
 	f.at = append(f.at, uint16(len(f.body)))
 	b := binary.AppendUvarint(f.body, uint64(e.Number))
-	b = binary.AppendUvarint(b, uint64(f.names.typ(e.Type)))
+	b = binary.AppendUvarint(b, uint64(f.names.typeIndex(e.Type)))
 	b = binary.AppendUvarint(b, flags)
 	f.body = appendText(b, e.Value)
 }
 
-func (n *names) typ(t string) int {
+func (n *frameNames) typeIndex(t string) int {
 	i := slices.Index(n.types, t)
 	if i < 0 {
 		i, n.types = len(n.types), append(n.types, t)
@@ -75,7 +75,7 @@ func (n *names) typ(t string) int {
 	return i
 }
 
-func (n *names) origin(from []string) int {
+func (n *frameNames) originIndex(from []string) int {
 	i := slices.IndexFunc(n.origins, func(o []string) bool { return slices.Equal(o, from) })
 	if i < 0 {
 		i, n.origins = len(n.origins), append(n.origins, slices.Clone(from))
@@ -83,12 +83,12 @@ func (n *names) origin(from []string) int {
 	return i
 }
 
-// record returns the entry at i.
-func (f *frame) record(i int) record {
-	r := reader{text: f.body[f.at[i]:]}
-	number, typ, flags := r.uint(), r.uint(), r.uint()
-	return record{
-		typ: f.names.types[typ], number: number, value: r.bytes(),
+// recordAt returns the entry at i.
+func (f *entryFrame) recordAt(i int) frameRecord {
+	r := frameReader{text: f.body[f.at[i]:]}
+	number, typ, flags := r.readUint(), r.readUint(), r.readUint()
+	return frameRecord{
+		typ: f.names.types[typ], number: number, value: r.readBytes(),
 		digits: flags&1 != 0, again: flags&2 != 0, from: f.names.origins[flags>>2],
 	}
 }
@@ -98,7 +98,7 @@ func appendText(b []byte, text string) []byte {
 }
 
 // appendTo appends the lists to b.
-func (n *names) appendTo(b []byte) []byte {
+func (n *frameNames) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(n.types)))
 	for _, t := range n.types {
 		b = appendText(b, t)
@@ -116,25 +116,25 @@ func (n *names) appendTo(b []byte) []byte {
 var errForm = errors.New("a frame has not the form that it should have")
 
 // decodeFrame returns the frame that plain is. It keeps plain.
-func decodeFrame(plain []byte, shared *sharing) (*frame, error) {
-	r := reader{text: plain}
-	for range r.uint() {
-		r.bytes()
+func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
+	r := frameReader{text: plain}
+	for range r.readUint() {
+		r.readBytes()
 	}
-	for range r.uint() {
-		for range r.uint() {
-			r.bytes()
+	for range r.readUint() {
+		for range r.readUint() {
+			r.readBytes()
 		}
 	}
 	if r.bad {
 		return nil, errForm
 	}
-	f := &frame{names: shared.names(plain[:len(plain)-len(r.text)]), body: r.text}
+	f := &entryFrame{names: shared.sharedNames(plain[:len(plain)-len(r.text)]), body: r.text}
 	var at [frameEntries]uint16
 	for n := 0; len(r.text) > 0; n++ {
 		start := len(f.body) - len(r.text)
-		number, typ, flags := r.uint(), r.uint(), r.uint()
-		r.bytes()
+		number, typ, flags := r.readUint(), r.readUint(), r.readUint()
+		r.readBytes()
 		if r.bad || n == frameEntries || start > frameBytes || number < 1 || number > maxNumber || typ >= len(f.names.types) || flags>>2 >= len(f.names.origins) {
 			return nil, errForm
 		}
@@ -145,13 +145,13 @@ func decodeFrame(plain []byte, shared *sharing) (*frame, error) {
 	return f, nil
 }
 
-// reader reads numbers and texts. What is none is 0 and bad.
-type reader struct {
+// frameReader reads numbers and texts. What is none is 0 and bad.
+type frameReader struct {
 	text []byte
 	bad  bool
 }
 
-func (r *reader) uint() int {
+func (r *frameReader) readUint() int {
 	if len(r.text) > 0 && r.text[0] < 0x80 {
 		n := int(r.text[0])
 		r.text = r.text[1:]
@@ -166,8 +166,8 @@ func (r *reader) uint() int {
 	return int(n)
 }
 
-func (r *reader) bytes() []byte {
-	n := r.uint()
+func (r *frameReader) readBytes() []byte {
+	n := r.readUint()
 	if n > len(r.text) {
 		r.text, r.bad = nil, true
 		return nil
@@ -177,28 +177,28 @@ func (r *reader) bytes() []byte {
 	return text
 }
 
-// sharing has frames whose lists are the same share them.
-type sharing struct{ known map[string]*names }
+// nameSharing has frames whose lists are the same share them.
+type nameSharing struct{ known map[string]*frameNames }
 
 // maxShared bounds what is shared: lists can be in many orders.
 const maxShared = 256
 
-// names returns the lists that a text is, which is well-formed.
-func (s *sharing) names(text []byte) *names {
+// sharedNames returns the lists that a text is, which is well-formed.
+func (s *nameSharing) sharedNames(text []byte) *frameNames {
 	if n := s.known[string(text)]; n != nil {
 		return n
 	}
 	if s.known == nil || len(s.known) == maxShared {
-		s.known = map[string]*names{}
+		s.known = map[string]*frameNames{}
 	}
-	r, n := reader{text: text}, &names{}
-	for range r.uint() {
-		n.types = append(n.types, string(r.bytes()))
+	r, n := frameReader{text: text}, &frameNames{}
+	for range r.readUint() {
+		n.types = append(n.types, string(r.readBytes()))
 	}
-	for range r.uint() {
+	for range r.readUint() {
 		var servers []string
-		for range r.uint() {
-			servers = append(servers, string(r.bytes()))
+		for range r.readUint() {
+			servers = append(servers, string(r.readBytes()))
 		}
 		n.origins = append(n.origins, servers)
 	}

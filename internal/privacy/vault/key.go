@@ -33,7 +33,7 @@ func (k Keys) Read() ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("the environment variable %s is not set", k.Variable)
 		}
-		return decoded(text)
+		return decodeKey(text)
 	case k.Age != "":
 		return k.fromAge()
 	}
@@ -41,7 +41,7 @@ func (k Keys) Read() ([]byte, error) {
 	if err == nil || k.File == "" {
 		return key, err
 	}
-	return seal.Key(k.File)
+	return seal.LoadOrCreateKey(k.File)
 }
 
 const (
@@ -56,12 +56,12 @@ func fromKeyring() ([]byte, error) {
 	}
 	text, err := keyring.Get(keyringService, keyringUser)
 	if err == nil {
-		return decoded(text)
+		return decodeKey(text)
 	}
 	if !errors.Is(err, keyring.ErrNotFound) {
 		return nil, err
 	}
-	key := random(keySize)
+	key := randomBytes(keySize)
 	if err := keyring.Set(keyringService, keyringUser, base64.StdEncoding.EncodeToString(key)); err != nil {
 		return nil, err
 	}
@@ -91,11 +91,11 @@ func (k Keys) fromAge() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decoded(string(text))
+	return decodeKey(string(text))
 }
 
-// decoded reads 32 bytes in base64 or hex.
-func decoded(text string) ([]byte, error) {
+// decodeKey reads 32 bytes in base64 or hex.
+func decodeKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString} {
 		if key, err := decode(text); err == nil && len(key) == keySize {

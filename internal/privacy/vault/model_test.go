@@ -73,7 +73,7 @@ func (m *model) mint(p int) {
 		}
 	}
 	e, ok := m.own[p].Resolve(token)
-	if !ok || lacks(e.From, from) {
+	if !ok || lacksServer(e.From, from) {
 		m.Fatalf("%s of %v: %+v, from %v", token, at, e, from)
 	}
 }
@@ -98,7 +98,7 @@ func (m *model) resolve(p int) {
 func (m *model) resolves(p int, token string) {
 	e, ok := m.own[p].Resolve(token)
 	want := m.values[token]
-	if ok && (m.gone[token] || e.Value != want.Value || e.Type != want.Type || e.Digits != want.Digits || lacks(m.from[token], e.From)) {
+	if ok && (m.gone[token] || e.Value != want.Value || e.Type != want.Type || e.Digits != want.Digits || lacksServer(m.from[token], e.From)) {
 		m.Fatalf("%s: %+v, want %+v from %v, erased: %v", token, e, want, m.from[token], m.gone[token])
 	}
 	if !ok && !m.gone[token] && !m.lost[token] && !m.elsewhere(p, token) {
@@ -258,7 +258,7 @@ func TestConcurrentReads(t *testing.T) {
 	bytes := 0
 	for i := range s.table.slots {
 		if f := s.table.slots[i].frame.Load(); f != nil {
-			bytes += f.bytes()
+			bytes += f.memorySize()
 		}
 	}
 	if bytes > s.store.limits.cache+s.store.limits.unsaved*100 || s.table.unsaved >= s.store.limits.unsaved {

@@ -17,7 +17,7 @@ type Session struct {
 	id    string
 
 	mu      sync.RWMutex
-	table   *table
+	table   *entryTable
 	wrapped []byte      // the session's key, as it is on disk; nil before there is one
 	stamp   os.FileInfo // of the key, as it was last read
 }
@@ -41,7 +41,7 @@ func errFull() error {
 // *core.Error of kind limit where the session is full.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
-	token, changes, err := s.minted(&e)
+	token, changes, err := s.mintToken(&e)
 	s.mu.RUnlock()
 	if token != "" || err != nil {
 		return token, err
@@ -49,102 +49,102 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.table.changes != changes {
-		if token, err := s.known(&e); token != "" || err != nil {
+		if token, err := s.knownToken(&e); token != "" || err != nil {
 			return token, err
 		}
 	}
 	if s.table.count >= s.store.limits.entries {
 		return "", errFull()
 	}
-	c := s.table.column(e.Type)
+	c := s.table.columnOf(e.Type)
 	if c.ours.next > c.ours.last || c.ours.next == 0 {
-		if err := s.reserve(e.Type); err != nil {
+		if err := s.reserveNumbers(e.Type); err != nil {
 			return "", err
 		}
-		if token, err := s.known(&e); token != "" || err != nil { // by another process
+		if token, err := s.knownToken(&e); token != "" || err != nil { // by another process
 			return token, err
 		}
-		c = s.table.column(e.Type)
+		c = s.table.columnOf(e.Type)
 	}
 	e.Number = c.ours.next
-	if err := s.table.add(c, c.hash(e.Value), &e, false); err != nil {
+	if err := s.table.addEntry(c, c.hashValue(e.Value), &e, false); err != nil {
 		return "", err
 	}
 	c.ours.next++
-	return c.token(e.Number), s.relieve()
+	return c.tokenText(e.Number), s.saveIfLarge()
 }
 
-// minted returns the token of a value that is known to come from these servers, or else "" and the state in which
+// mintToken returns the token of a value that is known to come from these servers, or else "" and the state in which
 // there is none; 0 if there is one that comes from others.
-func (s *Session) minted(e *Entry) (token string, changes int, err error) {
+func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
 		return "", s.table.changes, nil
 	}
-	h := c.hash(e.Value)
-	if t := c.recent.find(h, e.Value); t != nil && !lacks(t.from, e.From) {
+	h := c.hashValue(e.Value)
+	if t := c.recent.findToken(h, e.Value); t != nil && !lacksServer(t.from, e.From) {
 		return t.token, 0, nil
 	}
-	known, at, err := s.table.find(c, h, e.Value)
+	known, at, err := s.table.findValue(c, h, e.Value)
 	if err != nil || at == 0 {
 		return "", s.table.changes, err
 	}
-	if lacks(known.from, e.From) {
+	if lacksServer(known.from, e.From) {
 		return "", 0, nil
 	}
-	token = c.token(known.number)
-	c.recent.tell(h, &known, token)
+	token = c.tokenText(known.number)
+	c.recent.rememberToken(h, &known, token)
 	return token, 0, nil
 }
 
-// find returns the entry of a value. at is 0 where there is none.
-func (s *Session) find(typ, value string) (c *column, h uint64, known record, at uint32, err error) {
+// findEntry returns the entry of a value. at is 0 where there is none.
+func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
-		return nil, 0, record{}, 0, nil
+		return nil, 0, frameRecord{}, 0, nil
 	}
-	h = c.hash(value)
-	known, at, err = s.table.find(c, h, value)
+	h = c.hashValue(value)
+	known, at, err = s.table.findValue(c, h, value)
 	return c, h, known, at, err
 }
 
-// known returns the token of a value, which comes from these servers too now; "" if there is none.
-func (s *Session) known(e *Entry) (string, error) {
-	c, h, known, at, err := s.find(e.Type, e.Value)
+// knownToken returns the token of a value, which comes from these servers too now; "" if there is none.
+func (s *Session) knownToken(e *Entry) (string, error) {
+	c, h, known, at, err := s.findEntry(e.Type, e.Value)
 	if err != nil || at == 0 {
 		return "", err
 	}
-	if lacks(known.from, e.From) {
-		if err := s.table.learn(c, h, &known, e.From); err != nil {
+	if lacksServer(known.from, e.From) {
+		if err := s.table.addServers(c, h, &known, e.From); err != nil {
 			return "", err
 		}
 	}
-	return c.token(known.number), s.relieve()
+	return c.tokenText(known.number), s.saveIfLarge()
 }
 
-// relieve saves where much is unsaved: a large answer is taken in for long before a Sync.
-func (s *Session) relieve() error {
+// saveIfLarge saves where much is unsaved: a large answer is taken in for long before a Sync.
+func (s *Session) saveIfLarge() error {
 	if s.table.unsaved < s.store.limits.unsaved {
 		return nil
 	}
-	return s.save()
+	return s.savePending()
 }
 
-// reserve takes a block of numbers; the more were needed, the larger it is. What is unsaved
+// reserveNumbers takes a block of numbers; the more were needed, the larger it is. What is unsaved
 // is saved with it.
-func (s *Session) reserve(typ string) error {
+func (s *Session) reserveNumbers(typ string) error {
 	if s.store.dir == "" {
-		c := s.table.column(typ)
-		c.ours = block{c.top + 1, c.top + lastBlock}
+		c := s.table.columnOf(typ)
+		c.ours = numberBlock{c.top + 1, c.top + lastBlock}
 		return nil
 	}
-	return s.alone(func() error {
-		c := s.table.column(typ) // others' tables may have come in its place
+	return s.withExclusiveLock(func() error {
+		c := s.table.columnOf(typ) // others' tables may have come in its place
 		size := min(max(firstBlock, c.count), lastBlock)
-		b := block{c.top + 1, c.top + size}
-		if _, err := s.table.put(&Entry{Type: typ, Number: b.last}, false); err != nil {
+		b := numberBlock{c.top + 1, c.top + size}
+		if _, err := s.table.putEntry(&Entry{Type: typ, Number: b.last}, false); err != nil {
 			return err
 		}
-		if err := s.table.save(); err != nil {
+		if err := s.table.saveFrames(); err != nil {
 			return err
 		}
 		c.top, c.ours = b.last, b
@@ -154,17 +154,17 @@ func (s *Session) reserve(typ string) error {
 
 // Resolve returns what a token stands for, if it was minted in this session.
 func (s *Session) Resolve(token string) (Entry, bool) {
-	typ, number, ok := parse(token)
+	typ, number, ok := parseToken(token)
 	if !ok {
 		return Entry{}, false
 	}
 	s.mu.RLock()
-	e := s.at(typ, number)
+	e := s.entryByNumber(typ, number)
 	s.mu.RUnlock()
 	if e == nil && s.store.dir != "" {
 		s.mu.Lock()
-		_ = s.alone(func() error { return nil }) // another process may have minted it
-		e = s.at(typ, number)
+		_ = s.withExclusiveLock(func() error { return nil }) // another process may have minted it
+		e = s.entryByNumber(typ, number)
 		s.mu.Unlock()
 	}
 	if e == nil {
@@ -173,8 +173,8 @@ func (s *Session) Resolve(token string) (Entry, bool) {
 	return *e, true
 }
 
-// at returns the entry with a number; nil if there is none, or none that can be read.
-func (s *Session) at(typ string, number int) *Entry {
+// entryByNumber returns the entry with a number; nil if there is none, or none that can be read.
+func (s *Session) entryByNumber(typ string, number int) *Entry {
 	c := s.table.types[typ]
 	if c == nil || number > maxNumber {
 		return nil
@@ -183,15 +183,15 @@ func (s *Session) at(typ string, number int) *Entry {
 	if place == 0 {
 		return nil
 	}
-	r, err := s.table.record(place)
+	r, err := s.table.recordAt(place)
 	if err != nil || r.number != number || r.typ != typ {
 		return nil
 	}
-	return r.entry()
+	return r.toEntry()
 }
 
-// parse reads [EMAIL_1]. Only the one spelling that Token writes is one.
-func parse(token string) (typ string, number int, ok bool) {
+// parseToken reads [EMAIL_1]. Only the one spelling that Token writes is one.
+func parseToken(token string) (typ string, number int, ok bool) {
 	inner, open := strings.CutPrefix(token, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	cut := strings.LastIndexByte(inner, '_')
@@ -209,11 +209,11 @@ func parse(token string) (typ string, number int, ok bool) {
 func (s *Session) Find(typ, value string) (Entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	_, _, r, at, err := s.find(typ, value)
+	_, _, r, at, err := s.findEntry(typ, value)
 	if err != nil || at == 0 {
 		return Entry{}, false
 	}
-	return *r.entry(), true
+	return *r.toEntry(), true
 }
 
 // Each gives the entries of a type to do, in the order of their numbers, until it does not
@@ -221,16 +221,16 @@ func (s *Session) Find(typ, value string) (Entry, bool) {
 func (s *Session) Each(typ string, do func(Entry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.table.each(typ, func(r *record) bool { return do(*r.entry()) })
+	return s.table.eachOfType(typ, func(r *frameRecord) bool { return do(*r.toEntry()) })
 }
 
 // tokensOf returns the tokens of values.
 func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	err = s.table.live(func(r *record) error {
+	err = s.table.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
-			tokens = append(tokens, s.table.column(r.typ).token(r.number))
+			tokens = append(tokens, s.table.columnOf(r.typ).tokenText(r.number))
 		}
 		return nil
 	})
@@ -242,14 +242,14 @@ func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err e
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.save()
+	return s.savePending()
 }
 
-func (s *Session) save() error {
+func (s *Session) savePending() error {
 	if len(s.table.pending) == 0 {
 		return nil
 	}
-	return s.alone(func() error { return s.table.save() })
+	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
 // Refresh forgets what another process has erased. Where none has, it looks at a file.
@@ -266,7 +266,7 @@ func (s *Session) Refresh() error {
 	if s.stamp != nil && os.SameFile(now, s.stamp) && now.ModTime().Equal(s.stamp.ModTime()) {
 		return nil
 	}
-	return s.alone(func() error { return nil })
+	return s.withExclusiveLock(func() error { return nil })
 }
 
 // Erase erases everything.
@@ -281,30 +281,30 @@ func (s *Session) Erase() error {
 func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.store.dir == "" || !s.store.has(s.id) {
-		next := s.table.successor(nil)
-		erased, err = s.table.without(told, next.insert)
+	if s.store.dir == "" || !s.store.hasSession(s.id) {
+		next := s.table.newSuccessor(nil)
+		erased, err = s.table.copyExcept(told, next.insertEntry)
 		if err == nil {
 			s.table = next
 		}
 		return erased, err
 	}
-	err = s.alone(func() error {
-		if some, err := s.table.has(told); !some || err != nil {
+	err = s.withExclusiveLock(func() error {
+		if some, err := s.table.hasMatch(told); !some || err != nil {
 			return err
 		}
-		return s.rewrite(func(put func(*Entry) error) (err error) {
-			erased, err = s.table.without(told, put)
+		return s.rewriteFile(func(put func(*Entry) error) (err error) {
+			erased, err = s.table.copyExcept(told, put)
 			return err
 		})
 	})
 	return erased, err
 }
 
-// rewrite puts a file with a new key in the place of that which there is, with what source
+// rewriteFile puts a file with a new key in the place of that which there is, with what source
 // gives and the numbers that are taken. Nothing is pending then.
-func (s *Session) rewrite(source func(put func(*Entry) error) error) error {
-	f, wrapped, err := s.create(func(put func(*Entry) error) error {
+func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
+	f, wrapped, err := s.createFile(func(put func(*Entry) error) error {
 		for typ, c := range s.table.types {
 			if c.top > 0 {
 				if err := put(&Entry{Type: typ, Number: c.top}); err != nil {
@@ -317,25 +317,25 @@ func (s *Session) rewrite(source func(put func(*Entry) error) error) error {
 	if err != nil {
 		return err
 	}
-	next := s.table.successor(f)
-	s.close()
+	next := s.table.newSuccessor(f)
+	s.closeFile()
 	s.table, s.wrapped = next, wrapped
-	return f.read(next.take)
+	return f.readFrames(next.addFrame)
 }
 
-// renew begins anew with the file that a key fits, which another process has made. What is
+// switchFile begins anew with the file that a key fits, which another process has made. What is
 // pending stays, but for what is said of values that may have been erased.
-func (s *Session) renew(wrapped []byte) error {
+func (s *Session) switchFile(wrapped []byte) error {
 	pending := s.table.unsavedEntries()
-	next := s.table.successor(nil)
+	next := s.table.newSuccessor(nil)
 	for _, e := range pending {
-		if err := next.insert(e); err != nil {
+		if err := next.insertEntry(e); err != nil {
 			return err
 		}
 	}
-	s.close()
+	s.closeFile()
 	s.table = next
-	f, wrapped, err := s.open(wrapped)
+	f, wrapped, err := s.openFile(wrapped)
 	if err != nil {
 		return err
 	}
@@ -343,34 +343,34 @@ func (s *Session) renew(wrapped []byte) error {
 	return nil
 }
 
-// shut saves and closes.
-func (s *Session) shut() error {
+// saveAndClose saves and closes.
+func (s *Session) saveAndClose() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.save()
+	err := s.savePending()
 	if err == nil {
-		s.close()
+		s.closeFile()
 	}
 	return err
 }
 
-// close closes the file, and forgets what is in it. Whoever uses the session reads it again,
+// closeFile closes the file, and forgets what is in it. Whoever uses the session reads it again,
 // and uses other numbers.
-func (s *Session) close() {
+func (s *Session) closeFile() {
 	if s.table.file == nil {
 		return
 	}
 	_ = s.table.file.Close()
-	s.table, s.wrapped, s.stamp = s.table.successor(nil), nil, nil
+	s.table, s.wrapped, s.stamp = s.table.newSuccessor(nil), nil, nil
 	for _, c := range s.table.types {
-		c.ours = block{}
+		c.ours = numberBlock{}
 	}
 }
 
-// alone does something while no other process writes, after what others have written
+// withExclusiveLock does something while no other process writes, after what others have written
 // was read. There is a file then.
-func (s *Session) alone(do func() error) error {
-	unlock, err := s.store.lock(s.id)
+func (s *Session) withExclusiveLock(do func() error) error {
+	unlock, err := s.store.lockSession(s.id)
 	if err != nil {
 		return err
 	}
@@ -383,19 +383,19 @@ func (s *Session) alone(do func() error) error {
 	switch {
 	case wrapped == nil:
 		everything := func(put func(*Entry) error) error {
-			_, err := s.table.without(func(string) bool { return false }, put)
+			_, err := s.table.copyExcept(func(string) bool { return false }, put)
 			return err
 		}
-		if err := s.rewrite(everything); err != nil {
+		if err := s.rewriteFile(everything); err != nil {
 			return err
 		}
 	case s.table.file == nil || !bytes.Equal(wrapped, s.wrapped):
-		if err := s.renew(wrapped); err != nil {
+		if err := s.switchFile(wrapped); err != nil {
 			return err
 		}
 		fallthrough
 	default:
-		if err := s.table.file.read(s.table.take); err != nil {
+		if err := s.table.file.readFrames(s.table.addFrame); err != nil {
 			return err
 		}
 	}

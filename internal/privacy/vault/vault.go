@@ -41,14 +41,14 @@ type Store struct {
 	dir    string // empty: memory only
 	expiry time.Duration
 	master func() ([]byte, error)
-	limits limits
+	limits sessionLimits
 
 	mu       sync.Mutex
 	sessions map[string]*Session
 }
 
-// limits holds those of each session. Tests have smaller ones.
-type limits struct {
+// sessionLimits holds those of each session. Tests have smaller ones.
+type sessionLimits struct {
 	entries int
 	unsaved int // entries that are not on disk
 	cache   int // bytes of frames in memory that are on disk too
@@ -61,28 +61,28 @@ type limits struct {
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
 		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
-		limits: limits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few}, sessions: map[string]*Session{},
+		limits: sessionLimits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few}, sessions: map[string]*Session{},
 	}
 	if dir != "" {
-		s.sweep()
+		s.removeExpired()
 	}
 	return s
 }
 
-// sweep removes the sessions that have expired, their keys first.
-func (s *Store) sweep() {
+// removeExpired removes the sessions that have expired, their keys first.
+func (s *Store) removeExpired() {
 	keys, _ := filepath.Glob(filepath.Join(s.dir, "keys", "*.key"))
 	for _, key := range keys {
 		id := strings.TrimSuffix(filepath.Base(key), ".key")
-		if time.Since(s.used(id)) > s.expiry && os.Remove(key) == nil {
-			s.leave(id, "")
+		if time.Since(s.lastWritten(id)) > s.expiry && os.Remove(key) == nil {
+			s.removeOrphans(id, "")
 		}
 	}
 }
 
-// used is when something of a session was last written.
-func (s *Store) used(id string) (last time.Time) {
-	for _, path := range append(s.data(id), s.keyPath(id)) {
+// lastWritten is when something of a session was last written.
+func (s *Store) lastWritten(id string) (last time.Time) {
+	for _, path := range append(s.dataFiles(id), s.keyPath(id)) {
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
 		}
@@ -97,22 +97,22 @@ func (s *Store) dataPath(id string, secret []byte) string {
 	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
 }
 
-func (s *Store) data(id string) []string {
+func (s *Store) dataFiles(id string) []string {
 	paths, _ := filepath.Glob(filepath.Join(s.dir, id+"-*.vault"))
 	return paths
 }
 
-// leave removes the data of a session for which there is no key any more: all but that
+// removeOrphans removes the data of a session for which there is no key any more: all but that
 // at a path.
-func (s *Store) leave(id, path string) {
-	for _, other := range s.data(id) {
+func (s *Store) removeOrphans(id, path string) {
+	for _, other := range s.dataFiles(id) {
 		if other != path {
 			_ = os.Remove(other)
 		}
 	}
 }
 
-func (s *Store) lock(id string) (unlock func(), err error) {
+func (s *Store) lockSession(id string) (unlock func(), err error) {
 	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), patience)
 }
 
@@ -130,7 +130,7 @@ func (s *Store) readKey(id string) ([]byte, error) {
 
 // Session returns that of a name. The error is a *core.Error of kind internal: what is kept of it cannot be read, and
 // nothing may be minted then, since numbers could be used twice.
-func (s *Store) Session(name string) (*Session, error) { return s.session(idOf(name)) }
+func (s *Store) Session(name string) (*Session, error) { return s.openSession(idOf(name)) }
 
 // idOf returns what a session is called on disk.
 func idOf(name string) string {
@@ -144,8 +144,8 @@ func idOf(name string) string {
 func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
 	tokens := map[string][]string{}
 	var errs []error
-	for _, id := range s.all() {
-		session, err := s.session(id)
+	for _, id := range s.sessionIDs() {
+		session, err := s.openSession(id)
 		if err == nil {
 			tokens[id], err = session.tokensOf(told)
 		}
@@ -160,8 +160,8 @@ func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, tex
 // were in how many. It goes on where a session cannot be read, and says so.
 func (s *Store) Forget(told func(value string) bool) (values, sessions int, err error) {
 	var errs []error
-	for _, id := range s.all() {
-		session, err := s.session(id)
+	for _, id := range s.sessionIDs() {
+		session, err := s.openSession(id)
 		n := 0
 		if err == nil {
 			n, err = session.Forget(told)
@@ -174,8 +174,8 @@ func (s *Store) Forget(told func(value string) bool) (values, sessions int, err 
 	return values, sessions, errors.Join(errs...)
 }
 
-// all returns the ids of all sessions.
-func (s *Store) all() []string {
+// sessionIDs returns the ids of all sessions.
+func (s *Store) sessionIDs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := slices.Collect(maps.Keys(s.sessions))
@@ -189,18 +189,18 @@ func (s *Store) all() []string {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-func (s *Store) session(id string) (*Session, error) {
+func (s *Store) openSession(id string) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open, ok := s.sessions[id]; ok {
 		return open, nil
 	}
-	s.evict()
+	s.evictSession()
 	open := &Session{store: s, id: id, table: newTable(nil, s.limits)}
 	open.table.volatile = s.dir == ""
-	if s.dir != "" && s.has(id) {
-		if err := open.alone(func() error { return nil }); err != nil {
-			open.close()
+	if s.dir != "" && s.hasSession(id) {
+		if err := open.withExclusiveLock(func() error { return nil }); err != nil {
+			open.closeFile()
 			return nil, core.Errorf(core.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err).
 				WithHint("give back the key that it was written with, or begin a session with another name")
 		}
@@ -212,20 +212,20 @@ func (s *Store) session(id string) (*Session, error) {
 // maxOpen bounds the sessions that are open: whoever asks chooses their names.
 const maxOpen = 128
 
-// evict closes a session where there are too many. Whoever still uses it is to it what
+// evictSession closes a session where there are too many. Whoever still uses it is to it what
 // another process is.
-func (s *Store) evict() {
+func (s *Store) evictSession() {
 	for id, old := range s.sessions {
 		if s.dir == "" || len(s.sessions) < maxOpen {
 			return
 		}
-		if old.shut() == nil {
+		if old.saveAndClose() == nil {
 			delete(s.sessions, id)
 		}
 	}
 }
 
-func (s *Store) has(id string) bool {
+func (s *Store) hasSession(id string) bool {
 	_, err := os.Stat(s.keyPath(id))
 	return err == nil
 }
@@ -236,13 +236,13 @@ func (s *Store) Close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, session := range s.sessions {
-		errs = append(errs, session.shut())
+		errs = append(errs, session.saveAndClose())
 	}
 	clear(s.sessions)
 	return errors.Join(errs...)
 }
 
-func random(n int) []byte {
+func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
 	return b

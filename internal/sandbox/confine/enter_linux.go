@@ -28,49 +28,49 @@ func Enter(harness func(profile string) map[string][]byte) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return told(failed("parent", err))
+		return reportFailure(setupError("parent", err))
 	}
-	plan, err := receive()
+	plan, err := receivePlan()
 	if err != nil {
-		return told(failed("plan", err))
+		return reportFailure(setupError("plan", err))
 	}
-	return told(plan.enter(harness))
+	return reportFailure(plan.enterSandbox(harness))
 }
 
 // EnterContained works like Enter for the first process of a container or a virtual machine. plan is a Plan as JSON.
 // The process restricts itself further than its container does.
 func EnterContained(plan string) error {
-	p := Plan{}
+	p := SandboxPlan{}
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
-		return told(failed("plan", err))
+		return reportFailure(setupError("plan", err))
 	}
 	p.Contained = true
-	return told(p.enter(nil))
+	return reportFailure(p.enterSandbox(nil))
 }
 
-// told writes the error for the parent to standard error and returns it.
-func told(err error) error {
-	var ended *Ended
+// reportFailure writes the error for the parent to standard error and returns it.
+func reportFailure(err error) error {
+	var ended *RelayEnded
 	if err != nil && !errors.As(err, &ended) {
 		_, _ = unix.Write(standardError, []byte(err.Error()+"\n"))
 	}
 	return err
 }
 
-func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
+func (p *SandboxPlan) enterSandbox(harness func(profile string) map[string][]byte) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := failed("network", p.openNetwork()); err != nil {
+	if err := setupError("network", p.openNetwork()); err != nil {
 		return err
 	}
 	closeInherited(p.Keep)
 	if p.Network == Relayed {
-		return p.relay()
+		return p.startRelay()
 	}
 	if p.Ring {
 		p.openRing()
 	}
-	program, err := p.interpreter()
+	program, err := p.openInterpreter()
 	if err != nil {
 		return err
 	}
@@ -79,35 +79,35 @@ func (p *Plan) enter(harness func(profile string) map[string][]byte) error {
 			return err
 		}
 	}
-	if err := p.bound(program); err != nil || program == nil {
+	if err := p.confineProcess(program); err != nil || program == nil {
 		return err
 	}
-	return failed("start "+p.Argv[0], program.become(p.Argv, p.Env))
+	return setupError("start "+p.Argv[0], program.execInterpreter(p.Argv, p.Env))
 }
 
-// bound applies the restrictions to the process itself: limits, user, capabilities, Landlock and the system call
+// confineProcess applies the restrictions to the process itself: limits, user, capabilities, Landlock and the system call
 // filter.
-func (p *Plan) bound(program *interpreter) error {
+func (p *SandboxPlan) confineProcess(program *heldInterpreter) error {
 	for _, step := range []struct {
 		name  string
 		build func() error
 	}{
-		{"limits", p.limit},
+		{"limits", p.setLimits},
 		{"user", p.changeUser},
 		{"no_new_privs", func() error { return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }},
 		{"capabilities", p.dropCapabilities},
-		{"landlock", p.landlock},
-		{"system calls", func() error { return p.filter(program) }},
+		{"landlock", p.applyLandlock},
+		{"system calls", func() error { return p.loadFilter(program) }},
 	} {
-		if err := failed(step.name, step.build()); err != nil {
+		if err := setupError(step.name, step.build()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// receive reads the plan from its descriptor.
-func receive() (plan Plan, err error) {
+// receivePlan reads the plan from its descriptor.
+func receivePlan() (plan SandboxPlan, err error) {
 	f := os.NewFile(planDescriptor, "plan")
 	if f == nil {
 		return plan, fmt.Errorf("there is no plan")
@@ -142,7 +142,7 @@ func closeInherited(keep int) {
 }
 
 // openRing gives the guest the memory that it shares with the engine. Without it, calls of the guest are only slower.
-func (p *Plan) openRing() {
+func (p *SandboxPlan) openRing() {
 	fd := planDescriptor + 1
 	if p.Contained {
 		var err error
@@ -154,9 +154,9 @@ func (p *Plan) openRing() {
 	_ = unix.Close(fd)
 }
 
-// limit sets the resource limits that are the same for every program of a kind. The parent sets those of one program
+// setLimits sets the resource limits that are the same for every program of a kind. The parent sets those of one program
 // when it starts. A limit that is already lower is not raised.
-func (p *Plan) limit() error {
+func (p *SandboxPlan) setLimits() error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp), unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0}
 	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
 		limits[unix.RLIMIT_NPROC] = uint64(p.Processes)
@@ -184,11 +184,11 @@ func (p *Plan) limit() error {
 }
 
 // changeUser changes to a user that owns nothing. Go does so in all threads.
-func (p *Plan) changeUser() error {
+func (p *SandboxPlan) changeUser() error {
 	if p.User == 0 {
 		return nil
 	}
-	if p.keeps() != none {
+	if p.keptCapability() != noCapability {
 		// This thread keeps its capabilities as another user, because access(2) considers them.
 		const noSetuidFixup = 1 << 2 // SECBIT_NO_SETUID_FIXUP
 		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noSetuidFixup, 0, 0, 0); err != nil {
@@ -222,10 +222,10 @@ const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
 
 // dropCapabilities drops all capabilities. It also clears the bounding set, so that none can be regained. A process
 // that becomes an interpreter needs that in this thread only.
-func (p *Plan) dropCapabilities() error {
+func (p *SandboxPlan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {
-			if int(c) == p.keeps() {
+			if int(c) == p.keptCapability() {
 				continue // an inherited capability must be in the bounding set
 			}
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
@@ -238,20 +238,20 @@ func (p *Plan) dropCapabilities() error {
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var set [2]unix.CapUserData
-	if kept := p.keeps(); kept != none {
+	if kept := p.keptCapability(); kept != noCapability {
 		return keepOne(&header, &set, kept)
 	}
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&set[0])))
 }
 
-// none stands for no capability.
-const none = -1
+// noCapability stands for no capability.
+const noCapability = -1
 
-// keeps returns the capability that the process keeps, or none. Another user needs it to read the folders that the
+// keptCapability returns the capability that the process keeps, or none. Another user needs it to read the folders that the
 // engine owns, and to write them if one of them is writable. Everything else in the sandbox is read-only and readable
 // by everybody.
-func (p *Plan) keeps() int {
-	kept := none
+func (p *SandboxPlan) keptCapability() int {
+	kept := noCapability
 	for _, m := range p.Mounts {
 		switch {
 		case m.Below == "" || p.User == 0 || p.Weak || p.Contained:
@@ -275,30 +275,30 @@ func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) err
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(kept), 0, 0)
 }
 
-// interpreter is a program that this process can become, although its file system has no way to name it and the
+// heldInterpreter is a program that this process can become, although its file system has no way to name it and the
 // process must not start any other. The filter allows execve for only one address, which cannot be guessed later.
-type interpreter struct {
+type heldInterpreter struct {
 	path    []byte // is at that address in memory
 	address uintptr
 }
 
-func (p *Plan) interpreter() (*interpreter, error) {
+func (p *SandboxPlan) openInterpreter() (*heldInterpreter, error) {
 	if len(p.Argv) == 0 {
 		return nil, nil
 	}
 	memory, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, failed("memory", err)
+		return nil, setupError("memory", err)
 	}
 	n := copy(memory, p.Argv[0])
 	if n == len(memory) {
-		return nil, failed("start", unix.ENAMETOOLONG)
+		return nil, setupError("start", unix.ENAMETOOLONG)
 	}
-	return &interpreter{memory, uintptr(unsafe.Pointer(&memory[0]))}, nil
+	return &heldInterpreter{memory, uintptr(unsafe.Pointer(&memory[0]))}, nil
 }
 
-// become replaces this process with the interpreter.
-func (i *interpreter) become(argv, env []string) error {
+// execInterpreter replaces this process with the interpreter.
+func (i *heldInterpreter) execInterpreter(argv, env []string) error {
 	arguments, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 )
 
-// landlock forbids every path that the plan does not name, TCP, and signals and abstract sockets to processes
+// applyLandlock forbids every path that the plan does not name, TCP, and signals and abstract sockets to processes
 // outside, as far as the kernel supports it. With namespaces it is a second line of defence. Without them, an
 // interpreter is not started unless Landlock works.
-func (p *Plan) landlock() error {
+func (p *SandboxPlan) applyLandlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {
 		rules = append(rules, landlock.RWFiles(devices...).IgnoreIfMissing())
-		rules = append(rules, landlock.RODirs(p.readable(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readable(false)...).IgnoreIfMissing())
+		rules = append(rules, landlock.RODirs(p.readablePaths(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readablePaths(false)...).IgnoreIfMissing())
 	}
 	for _, m := range p.Mounts {
 		switch {
@@ -42,9 +42,9 @@ func (p *Plan) landlock() error {
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
 
-// readable returns the directories, or else the files, that may be read and executed. In a root of its own that is
+// readablePaths returns the directories, or else the files, that may be read and executed. In a root of its own that is
 // everything. A container may name what it needs instead.
-func (p *Plan) readable(dirs bool) []string {
+func (p *SandboxPlan) readablePaths(dirs bool) []string {
 	var paths []string
 	named := p.Weak || p.Contained && len(p.Mounts) > 0
 	if !named && dirs {

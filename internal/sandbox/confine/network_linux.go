@@ -11,7 +11,7 @@ const listenerDescriptor = 4
 
 // openNetwork opens a listener in the network namespace of this process, which has only a loopback device, and sends
 // it to the parent. Connections to it are served outside the sandbox. No process in the sandbox has the listener.
-func (p *Plan) openNetwork() error {
+func (p *SandboxPlan) openNetwork() error {
 	if p.Network != Handed || p.Weak {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (p *Plan) openNetwork() error {
 	if err := raiseLoopback(); err != nil {
 		return fmt.Errorf("loopback device: %w", err)
 	}
-	fd, err := listen()
+	fd, err := listenProxyPort()
 	if err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func (p *Plan) openNetwork() error {
 	return unix.Sendmsg(listenerDescriptor, []byte{0}, unix.UnixRights(fd), nil, 0)
 }
 
-// listen opens a listening socket at ProxyPort.
-func listen() (fd int, err error) {
+// listenProxyPort opens a listening socket at ProxyPort.
+func listenProxyPort() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err

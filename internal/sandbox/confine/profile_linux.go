@@ -45,29 +45,29 @@ const (
 	refuse = "SCMP_ACT_ERRNO"
 )
 
-// settingUp lists the system calls that a container's first process needs to become an interpreter and to restrict
+// setupCalls lists the system calls that a container's first process needs to become an interpreter and to restrict
 // itself with EnterContained. After that its own filter is the stricter one.
-var settingUp = []uintptr{
+var setupCalls = []uintptr{
 	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
 	unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 }
 
-// leading lists the system calls that a relay needs to open its listener, before it restricts itself.
-var leading = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
+// listenCalls lists the system calls that a relay needs to open its listener, before it restricts itself.
+var listenCalls = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
 
 // ContainerProfile returns the allow list for containers of a runtime, as JSON. It contains the calls of the sandbox,
 // those that the first process needs to set it up and, if the network is relayed, those of the relay, which starts
 // another process.
-func ContainerProfile(profile string, network Network) ([]byte, error) {
+func ContainerProfile(profile string, network NetworkMode) ([]byte, error) {
 	lists, ok := profiles[profile]
 	if !ok {
 		return nil, fmt.Errorf("there is no profile %q", profile)
 	}
-	lists = append(slices.Clone(lists), files, settingUp)
-	rules := (&Plan{Profile: profile, Network: network, Ring: network == NoNetwork && Shares(profile)}).conditional(nil)
+	lists = append(slices.Clone(lists), fileCalls, setupCalls)
+	rules := (&SandboxPlan{Profile: profile, Network: network, Ring: network == NoNetwork && SharesMemory(profile)}).conditionalRules(nil)
 	if network == Relayed {
-		lists = append(append(lists, profiles["relay"]...), leading)
-		rules = append(rules, rule{number: unix.SYS_CLONE, conditions: []condition{{0, noneSet, namespaces}}})
+		lists = append(append(lists, profiles["relay"]...), listenCalls)
+		rules = append(rules, syscallRule{number: unix.SYS_CLONE, conditions: []argumentCondition{{0, noneSet, namespaces}}})
 	}
 	plain := map[string]bool{}
 	for _, list := range lists {
@@ -82,7 +82,7 @@ func ContainerProfile(profile string, network Network) ([]byte, error) {
 		if plain[name] {
 			continue
 		}
-		p.Syscalls = append(p.Syscalls, containerSyscalls{Names: []string{name}, Action: allow, Args: arguments(r.conditions)})
+		p.Syscalls = append(p.Syscalls, containerSyscalls{Names: []string{name}, Action: allow, Args: containerArguments(r.conditions)})
 	}
 	// It has a rule of its own for runtimes that ignore defaultErrnoRet: C libraries fall back only if clone3 is
 	// missing (ENOSYS).
@@ -90,8 +90,8 @@ func ContainerProfile(profile string, network Network) ([]byte, error) {
 	return json.MarshalIndent(p, "", "\t")
 }
 
-// arguments converts conditions to the format of containers, which has one for each argument.
-func arguments(conditions []condition) (args []containerArgument) {
+// containerArguments converts conditions to the format of containers, which has one for each argument.
+func containerArguments(conditions []argumentCondition) (args []containerArgument) {
 	for _, c := range conditions {
 		a := containerArgument{Index: c.argument, Value: c.value, Op: "SCMP_CMP_EQ"}
 		switch c.test {

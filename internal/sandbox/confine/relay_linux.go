@@ -18,40 +18,40 @@ import (
 )
 
 // relayFiles bounds the descriptors of a relay: one for each connection, and some spare.
-const relayFiles = mux.Most + 32
+const relayFiles = mux.MaxStreams + 32
 
-// relay starts the guest in a child process, which completes its own confinement, and forwards the guest's
+// startRelay starts the guest in a child process, which completes its own confinement, and forwards the guest's
 // connections to the parent. It returns when the guest has ended or the parent's end of the stream is closed. In the
 // latter case the guest ends together with this process. Its error is an *Ended, unless a step of the confinement
 // fails.
-func (p *Plan) relay() error {
+func (p *SandboxPlan) startRelay() error {
 	runtime.GOMAXPROCS(2)
 	// The guest runs as the same user and must not access the relay's memory. When the guest starts, this is
 	// undone for the guest.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return failed("dumpable", err)
+		return setupError("dumpable", err)
 	}
-	listener, err := p.listener()
+	listener, err := p.openListener()
 	if err != nil {
-		return failed("network", err)
+		return setupError("network", err)
 	}
 	guest, err := p.startGuest()
 	if err != nil {
-		return failed("guest", err)
+		return setupError("guest", err)
 	}
-	self := &Plan{Profile: "relay", Files: relayFiles, User: p.User, Contained: true}
-	if err := self.bound(nil); err != nil {
+	self := &SandboxPlan{Profile: "relay", Files: relayFiles, User: p.User, Contained: true}
+	if err := self.confineProcess(nil); err != nil {
 		return err
 	}
-	return &Ended{guest.serve(listener, stdio{os.NewFile(0, "input"), os.NewFile(1, "output")})}
+	return &RelayEnded{guest.forwardConnections(listener, stdioStream{os.NewFile(0, "input"), os.NewFile(1, "output")})}
 }
 
-// listener opens a listener in the network namespace of this process.
-func (p *Plan) listener() (net.Listener, error) {
+// openListener opens a listener in the network namespace of this process.
+func (p *SandboxPlan) openListener() (net.Listener, error) {
 	if err := raiseLoopback(); err != nil && !p.Contained { // there the device is up already, and raising it is not permitted
 		return nil, err
 	}
-	fd, err := listen()
+	fd, err := listenProxyPort()
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +60,17 @@ func (p *Plan) listener() (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// relayed represents the guest process of a relay.
-type relayed struct {
+// relayedGuest represents the guest process of a relay.
+type relayedGuest struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out io.Reader
 }
 
 // startGuest starts this program again with the plan of the guest, which does not include the relay.
-func (p *Plan) startGuest() (*relayed, error) {
+func (p *SandboxPlan) startGuest() (*relayedGuest, error) {
 	rest := *p
-	if rest.Network = reached; rest.Processes > 0 { // the threads of a user are counted together
+	if rest.Network = relayedNetwork; rest.Processes > 0 { // the threads of a user are counted together
 		rest.Processes += RelayThreads
 	}
 	plan, err := json.Marshal(rest)
@@ -90,7 +90,7 @@ func (p *Plan) startGuest() (*relayed, error) {
 		defer read.Close()
 		cmd.ExtraFiles, told = []*os.File{read}, write
 	}
-	g := &relayed{cmd: cmd}
+	g := &relayedGuest{cmd: cmd}
 	if g.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -104,21 +104,21 @@ func (p *Plan) startGuest() (*relayed, error) {
 	return g, errors.Join(err, told.Close())
 }
 
-// serve forwards the guest's output and its connections over stream until the guest or the other end has ended. It
+// forwardConnections forwards the guest's output and its connections over stream until the guest or the other end has ended. It
 // returns the guest's exit status.
-func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
+func (g *relayedGuest) forwardConnections(l net.Listener, stream io.ReadWriteCloser) int {
 	m := mux.New(stream, nil)
 	go func() { _ = m.Serve() }() // Done reports its end
-	go lead(l, m)
-	go func() { _, _ = io.Copy(g.in, m.First()) }()
+	go forwardConnections(l, m)
+	go func() { _, _ = io.Copy(g.in, m.FirstStream()) }()
 	ended := make(chan int, 1)
 	// The other end closes when the guest's output ends. So the output is closed only when the exit status is
 	// known: a process with much memory takes time to end.
 	go func() {
-		_, _ = io.Copy(m.First(), g.out)
+		_, _ = io.Copy(m.FirstStream(), g.out)
 		_ = g.cmd.Wait() // how it ended is in ProcessState
-		ended <- g.status()
-		_ = m.First().CloseWrite()
+		ended <- g.exitStatus()
+		_ = m.FirstStream().CloseWrite()
 	}()
 	select {
 	case status := <-ended:
@@ -133,8 +133,8 @@ func (g *relayed) serve(l net.Listener, stream io.ReadWriteCloser) int {
 	}
 }
 
-// status returns the exit status in the form that a shell reports it.
-func (g *relayed) status() int {
+// exitStatus returns the exit status in the form that a shell reports it.
+func (g *relayedGuest) exitStatus() int {
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -142,9 +142,9 @@ func (g *relayed) status() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// lead accepts connections, a bounded number at a time, and forwards each over a stream of its own.
-func lead(l net.Listener, m *mux.Mux) {
-	free := make(chan struct{}, mux.Most)
+// forwardConnections accepts connections, a bounded number at a time, and forwards each over a stream of its own.
+func forwardConnections(l net.Listener, m *mux.Mux) {
+	free := make(chan struct{}, mux.MaxStreams)
 	for {
 		free <- struct{}{}
 		conn, err := l.Accept()
@@ -159,7 +159,7 @@ func lead(l net.Listener, m *mux.Mux) {
 				return
 			}
 			defer lane.Close()
-			join(lane, conn)
+			copyBoth(lane, conn)
 		}()
 	}
 }
@@ -170,8 +170,8 @@ type halfCloser interface {
 	CloseWrite() error
 }
 
-// join copies in both directions until both have ended or one has failed.
-func join(a, b net.Conn) {
+// copyBoth copies in both directions until both have ended or one has failed.
+func copyBoth(a, b net.Conn) {
 	ctx, over := context.WithCancel(context.Background())
 	defer context.AfterFunc(ctx, func() { _, _ = a.Close(), b.Close() })()
 	defer over()
@@ -190,11 +190,11 @@ func join(a, b net.Conn) {
 	both.Wait()
 }
 
-// stdio joins the standard input and output of this process.
-type stdio struct {
+// stdioStream joins the standard input and output of this process.
+type stdioStream struct {
 	io.Reader
 	io.Writer
 }
 
 // Close does nothing, because the process exits instead.
-func (stdio) Close() error { return nil }
+func (stdioStream) Close() error { return nil }

@@ -11,10 +11,10 @@ import (
 
 // buildRoot replaces the root of this process with a file system that has only what the plan names, and detaches the
 // machine's.
-func (p *Plan) buildRoot(harness map[string][]byte) error {
+func (p *SandboxPlan) buildRoot(harness map[string][]byte) error {
 	// Mounts made here must not propagate to the machine, nor the other way.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return failed("make mounts private", err)
+		return setupError("make mounts private", err)
 	}
 	trees, err := p.openTrees()
 	if err != nil {
@@ -22,24 +22,24 @@ func (p *Plan) buildRoot(harness map[string][]byte) error {
 	}
 	base, err := mountBase()
 	if err != nil {
-		return failed("mount /", err)
+		return setupError("mount /", err)
 	}
-	b := &builder{base: base}
+	b := &rootBuilder{base: base}
 	for _, t := range trees {
-		b.attach(t)
+		b.attachMount(t)
 	}
-	b.files(p.Harness, harness)
-	b.temporary(p.Tmp)
-	b.proc(p.Proc)
+	b.writeFiles(p.Harness, harness)
+	b.mountTemporary(p.Tmp)
+	b.mountProc(p.Proc)
 	if b.err != nil {
 		return b.err
 	}
 	return enterRoot(base)
 }
 
-// tree is a detached part of the machine's file system, held by a descriptor.
-type tree struct {
-	Mount
+// detachedMount is a detached part of the machine's file system, held by a descriptor.
+type detachedMount struct {
+	PlanMount
 	fd    int
 	isDir bool
 }
@@ -47,16 +47,16 @@ type tree struct {
 var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
 
 // openTrees opens what will be mounted later, while its paths are still valid.
-func (p *Plan) openTrees() ([]tree, error) {
-	var trees []tree
+func (p *SandboxPlan) openTrees() ([]detachedMount, error) {
+	var trees []detachedMount
 	for _, m := range p.Mounts {
 		if m.Empty {
-			trees = append(trees, tree{Mount: m, fd: -1, isDir: true})
+			trees = append(trees, detachedMount{PlanMount: m, fd: -1, isDir: true})
 			continue
 		}
 		t, err := openTree(m)
 		if err != nil {
-			return nil, failed("open "+m.Source, err)
+			return nil, setupError("open "+m.Source, err)
 		}
 		trees = append(trees, t)
 	}
@@ -64,58 +64,58 @@ func (p *Plan) openTrees() ([]tree, error) {
 		return trees, nil
 	}
 	for _, d := range devices {
-		t, err := openTree(Mount{Source: d, Target: d, Device: true})
+		t, err := openTree(PlanMount{Source: d, Target: d, Device: true})
 		if err != nil {
-			return nil, failed("open "+d, err)
+			return nil, setupError("open "+d, err)
 		}
 		trees = append(trees, t)
 	}
 	return trees, nil
 }
 
-func openTree(m Mount) (tree, error) {
+func openTree(m PlanMount) (detachedMount, error) {
 	if m.Below != "" {
 		return openBelow(m)
 	}
 	var stat unix.Stat_t
 	if err := unix.Lstat(m.Source, &stat); err != nil {
-		return tree{}, err
+		return detachedMount{}, err
 	}
 	fd, err := unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && m.Same != nil {
-		err = m.Same.is(fd)
+		err = m.Same.checkSame(fd)
 	}
-	return tree{Mount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
+	return detachedMount{PlanMount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
 }
 
 // openBelow opens a file or folder below another without following symbolic links, because programs may change what
 // is there at the same time.
-func openBelow(m Mount) (tree, error) {
+func openBelow(m PlanMount) (detachedMount, error) {
 	above, err := unix.Open(m.Below, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return tree{}, err
+		return detachedMount{}, err
 	}
 	defer unix.Close(above)
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
 	held, err := unix.Openat2(above, m.Source, &how)
 	if err != nil {
-		return tree{}, err
+		return detachedMount{}, err
 	}
 	defer unix.Close(held)
 	var stat unix.Stat_t
 	if err := unix.Fstat(held, &stat); err != nil {
-		return tree{}, err
+		return detachedMount{}, err
 	}
 	kind := stat.Mode & unix.S_IFMT
 	if kind != unix.S_IFDIR && kind != unix.S_IFREG {
-		return tree{}, unix.EINVAL
+		return detachedMount{}, unix.EINVAL
 	}
 	fd, err := unix.OpenTree(held, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
-	return tree{Mount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
+	return detachedMount{PlanMount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
 }
 
-// is returns an error unless fd is the file with this identity. What the path means by now does not matter.
-func (i *Identity) is(fd int) error {
+// checkSame returns an error unless fd is the file with this identity. What the path means by now does not matter.
+func (i *FileIdentity) checkSame(fd int) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return err
@@ -126,15 +126,15 @@ func (i *Identity) is(fd int) error {
 	return nil
 }
 
-func identityOf(stat *unix.Stat_t) Identity {
-	return Identity{Device: uint64(stat.Dev), Inode: stat.Ino, Size: stat.Size, Changed: stat.Ctim.Nano()}
+func identityOf(stat *unix.Stat_t) FileIdentity {
+	return FileIdentity{Device: uint64(stat.Dev), Inode: stat.Ino, Size: stat.Size, Changed: stat.Ctim.Nano()}
 }
 
-// Identify returns the identity of an open file and its mode as stat reports it.
-func Identify(f *os.File) (Identity, uint32, error) {
+// IdentifyFile returns the identity of an open file and its mode as stat reports it.
+func IdentifyFile(f *os.File) (FileIdentity, uint32, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
-		return Identity{}, 0, err
+		return FileIdentity{}, 0, err
 	}
 	return identityOf(&stat), stat.Mode, nil
 }
@@ -150,20 +150,20 @@ func mountBase() (base string, err error) {
 	return base, err
 }
 
-// builder builds the new root. It keeps the first error.
-type builder struct {
+// rootBuilder builds the new root. It keeps the first error.
+type rootBuilder struct {
 	base string
 	err  error
 }
 
-func (b *builder) do(step string, f func() error) {
+func (b *rootBuilder) runStep(step string, f func() error) {
 	if b.err == nil {
-		b.err = failed(step, f())
+		b.err = setupError(step, f())
 	}
 }
 
-// place creates a mount point: a directory or an empty file.
-func (b *builder) place(target string, isDir bool) (string, error) {
+// makeMountPoint creates a mount point: a directory or an empty file.
+func (b *rootBuilder) makeMountPoint(target string, isDir bool) (string, error) {
 	if target != path.Clean(target) || !strings.HasPrefix(target, "/") {
 		return "", fmt.Errorf("%q is not a clean path", target)
 	}
@@ -181,13 +181,13 @@ func (b *builder) place(target string, isDir bool) (string, error) {
 	return where, f.Close()
 }
 
-func (b *builder) attach(t tree) {
-	b.do("mount "+t.Target, func() error {
+func (b *rootBuilder) attachMount(t detachedMount) {
+	b.runStep("mount "+t.Target, func() error {
 		if t.fd < 0 {
 			return unix.Mount("tmpfs", b.base+t.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "size=4k,nr_inodes=2,mode=755")
 		}
 		defer unix.Close(t.fd)
-		where, err := b.place(t.Target, t.isDir)
+		where, err := b.makeMountPoint(t.Target, t.isDir)
 		if err != nil {
 			return err
 		}
@@ -208,14 +208,14 @@ func (b *builder) attach(t tree) {
 	})
 }
 
-// files writes the files of the harness. The whole root is made read-only at the end.
-func (b *builder) files(dir string, files map[string][]byte) {
+// writeFiles writes the files of the harness. The whole root is made read-only at the end.
+func (b *rootBuilder) writeFiles(dir string, files map[string][]byte) {
 	if dir == "" {
 		return
 	}
 	for name, data := range files {
-		b.do("write "+name, func() error {
-			where, err := b.place(path.Join("/", dir, name), false)
+		b.runStep("write "+name, func() error {
+			where, err := b.makeMountPoint(path.Join("/", dir, name), false)
 			if err != nil {
 				return err
 			}
@@ -224,11 +224,11 @@ func (b *builder) files(dir string, files map[string][]byte) {
 	}
 }
 
-func (b *builder) temporary(size int64) {
+func (b *rootBuilder) mountTemporary(size int64) {
 	if size <= 0 {
 		return
 	}
-	b.do("mount /tmp", func() error {
+	b.runStep("mount /tmp", func() error {
 		if err := os.Mkdir(b.base+"/tmp", 0o755); err != nil {
 			return err
 		}
@@ -238,13 +238,13 @@ func (b *builder) temporary(size int64) {
 	})
 }
 
-// proc mounts a /proc that shows only the processes inside the sandbox. A machine that hides parts of its own /proc,
+// mountProc mounts a /proc that shows only the processes inside the sandbox. A machine that hides parts of its own /proc,
 // as containers do, does not allow that; then there is none.
-func (b *builder) proc(wanted bool) {
+func (b *rootBuilder) mountProc(wanted bool) {
 	if !wanted {
 		return
 	}
-	b.do("mount /proc", func() error {
+	b.runStep("mount /proc", func() error {
 		if err := os.Mkdir(b.base+"/proc", 0o555); err != nil {
 			return err
 		}
@@ -271,7 +271,7 @@ func enterRoot(base string) error {
 		{"enter /", func() error { return unix.Chdir("/") }},
 		{"host name", func() error { return unix.Sethostname([]byte("retort")) }},
 	} {
-		if err := failed(step.name, step.do()); err != nil {
+		if err := setupError(step.name, step.do()); err != nil {
 			return err
 		}
 	}

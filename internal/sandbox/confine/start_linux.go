@@ -13,37 +13,37 @@ import (
 // The user that a program runs as: a user of its own namespace that owns nothing. Outside the namespace it is nobody
 // if the engine may map that, or else the engine's own user.
 const (
-	inside = 1000
-	nobody = 65534
+	innerUser = 1000
+	nobody    = 65534
 )
 
-// User returns the Plan's User for a child of this process: a user that owns nothing, or 0 if the child keeps the
+// PlanUser returns the Plan's User for a child of this process: a user that owns nothing, or 0 if the child keeps the
 // user it starts with.
-func User(weak bool) int {
+func PlanUser(weak bool) int {
 	switch {
 	case !twoUsers():
 		return 0
 	case weak: // in the engine's own namespace
 		return nobody
 	}
-	return inside
+	return innerUser
 }
 
-// Attributes returns the attributes that put a child into a session and, unless weak is set, namespaces of its own,
+// ChildAttributes returns the attributes that put a child into a session and, unless weak is set, namespaces of its own,
 // in which it can call Enter. The kernel kills the child when the thread that started it ends.
-func Attributes(weak bool) *syscall.SysProcAttr {
+func ChildAttributes(weak bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if weak {
 		return a
 	}
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	if twoUsers() {
-		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: innerUser, HostID: nobody, Size: 1}}
 		a.GidMappings, a.GidMappingsEnableSetgroups = a.UidMappings, true
 		return a
 	}
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Getegid(), Size: 1}}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: innerUser, HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: innerUser, HostID: os.Getegid(), Size: 1}}
 	// A user other than root keeps only these capabilities over exec. They apply only to the namespaces and are
 	// dropped before the program arrives.
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
@@ -57,15 +57,15 @@ var twoUsers = sync.OnceValue(func() bool {
 		return false
 	}
 	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
-		if !mapped(file, nobody) {
+		if !isIDMapped(file, nobody) {
 			return false
 		}
 	}
 	return true
 })
 
-// mapped reports whether an id exists in the user namespace of this process.
-func mapped(file string, id int) bool {
+// isIDMapped reports whether an id exists in the user namespace of this process.
+func isIDMapped(file string, id int) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false

@@ -17,7 +17,7 @@ import (
 // attackers find nothing. The allowed ones act only on the process itself, its memory, its threads and the
 // descriptors that it has.
 var (
-	basic = []uintptr{
+	basicCalls = []uintptr{
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT,
 		unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MEMBARRIER,
 		unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_GET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS,
@@ -29,67 +29,67 @@ var (
 		unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_GETRLIMIT,
 		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETITIMER,
 	}
-	// files lists the calls for runtimes that read files. The file system and Landlock decide which files they reach.
-	files = []uintptr{
+	// fileCalls lists the calls for runtimes that read files. The file system and Landlock decide which files they reach.
+	fileCalls = []uintptr{
 		unix.SYS_OPENAT, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 		unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
 		unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE,
 		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
 	}
-	// pair lists the calls for event loops that wake themselves through a socket pair.
-	pair = []uintptr{unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}
-	// scheduling lists the calls with which JIT runtimes schedule their own threads.
-	scheduling = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
+	// socketPairCalls lists the calls for event loops that wake themselves through a socket pair.
+	socketPairCalls = []uintptr{unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}
+	// schedulingCalls lists the calls with which JIT runtimes schedule their own threads.
+	schedulingCalls = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
 		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMERFD_GETTIME,
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
-// emulation lists the further calls that QEMU and Firecracker need to run a virtual machine: memory shared with a
+// machineCalls lists the further calls that QEMU and Firecracker need to run a virtual machine: memory shared with a
 // file, and KVM if its device is among the Mounts.
-var emulation = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
+var machineCalls = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
 
-// relaying lists the calls that a relay needs for its listener and its guest, which it already has.
-var relaying = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
+// relayCalls lists the calls that a relay needs for its listener and its guest, which it already has.
+var relayCalls = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
 
 // profiles maps each runtime to its system calls, apart from those that are allowed only with certain arguments.
 var profiles = map[string][][]uintptr{
-	"quickjs": {basic, olderBasic},
-	"python":  {basic, olderBasic, files, olderFiles, pair},
-	"node":    {basic, olderBasic, files, olderFiles, pair, scheduling},
-	"bun":     {basic, olderBasic, files, olderFiles, pair, scheduling},
-	"deno":    {basic, olderBasic, files, olderFiles, pair, scheduling},
-	"command": {basic, olderBasic, files, olderFiles},
-	"machine": {basic, olderBasic, files, olderFiles, pair, scheduling, emulation},
-	"relay":   {basic, olderBasic, pair, relaying},
+	"quickjs": {basicCalls, olderBasic},
+	"python":  {basicCalls, olderBasic, fileCalls, olderFiles, socketPairCalls},
+	"node":    {basicCalls, olderBasic, fileCalls, olderFiles, socketPairCalls, schedulingCalls},
+	"bun":     {basicCalls, olderBasic, fileCalls, olderFiles, socketPairCalls, schedulingCalls},
+	"deno":    {basicCalls, olderBasic, fileCalls, olderFiles, socketPairCalls, schedulingCalls},
+	"command": {basicCalls, olderBasic, fileCalls, olderFiles},
+	"machine": {basicCalls, olderBasic, fileCalls, olderFiles, socketPairCalls, schedulingCalls, machineCalls},
+	"relay":   {basicCalls, olderBasic, socketPairCalls, relayCalls},
 }
 
-// rule allows one system call if all its conditions hold, and else refuses it.
-type rule struct {
+// syscallRule allows one system call if all its conditions hold, and else refuses it.
+type syscallRule struct {
 	number     uintptr
-	conditions []condition
+	conditions []argumentCondition
 	refuse     bool
 }
 
-// condition tests the lower 32 bits of one argument, or all of them if address is set. Kernels use only the lower 32
+// argumentCondition tests the lower 32 bits of one argument, or all of them if address is set. Kernels use only the lower 32
 // bits of an int.
-type condition struct {
+type argumentCondition struct {
 	argument int
-	test     test
+	test     conditionTest
 	value    uint64
 }
 
-type test int
+type conditionTest int
 
 const (
-	equal   test = iota
-	address      // equal in all 64 bits
-	anySet       // at least one of the bits of value
-	noneSet      // none of them
+	equal   conditionTest = iota
+	address               // equal in all 64 bits
+	anySet                // at least one of the bits of value
+	noneSet               // none of them
 )
 
-// filter installs the allow list in every thread. It cannot be removed again.
-func (p *Plan) filter(program *interpreter) error {
-	code, err := p.code(program)
+// loadFilter installs the allow list in every thread. It cannot be removed again.
+func (p *SandboxPlan) loadFilter(program *heldInterpreter) error {
+	code, err := p.filterCode(program)
 	if err != nil {
 		return err
 	}
@@ -101,40 +101,40 @@ func (p *Plan) filter(program *interpreter) error {
 	return nil
 }
 
-// code returns the filter's program for this machine's architecture.
-func (p *Plan) code(program *interpreter) ([]unix.SockFilter, error) {
+// filterCode returns the filter's program for this machine's architecture.
+func (p *SandboxPlan) filterCode(program *heldInterpreter) ([]unix.SockFilter, error) {
 	lists, ok := profiles[p.Profile]
 	if !ok {
 		return nil, fmt.Errorf("there is no profile %q", p.Profile)
 	}
-	var rules []rule
-	modes := p.modes()
+	var rules []syscallRule
+	modes := p.modeRules()
 	for _, list := range lists {
 		for _, number := range list {
-			if !slices.ContainsFunc(modes, func(r rule) bool { return r.number == number }) {
-				rules = append(rules, rule{number: number})
+			if !slices.ContainsFunc(modes, func(r syscallRule) bool { return r.number == number }) {
+				rules = append(rules, syscallRule{number: number})
 			}
 		}
 	}
 	rules = append(rules, modes...)
-	return assemble(append(rules, p.conditional(program)...)), nil
+	return assembleFilter(append(rules, p.conditionalRules(program)...)), nil
 }
 
-// conditional returns the rules for system calls whose arguments are checked.
-func (p *Plan) conditional(program *interpreter) []rule {
-	rules := []rule{
+// conditionalRules returns the rules for system calls whose arguments are checked.
+func (p *SandboxPlan) conditionalRules(program *heldInterpreter) []syscallRule {
+	rules := []syscallRule{
 		// Only threads may be started, no processes or namespaces. clone3 returns ENOSYS, because a filter cannot
 		// read its flags and C libraries fall back.
-		{number: unix.SYS_CLONE, conditions: []condition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
-		{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
+		{number: unix.SYS_CLONE, conditions: []argumentCondition{{0, anySet, unix.CLONE_THREAD}, {0, noneSet, namespaces}}},
+		{number: unix.SYS_PRLIMIT64, conditions: []argumentCondition{{0, equal, 0}, {2, address, 0}}}, // its own limits, to read
 		// Shared memory remains when it is not resident any more. The watcher does not see it then, and it does
 		// not count as data.
-		{number: unix.SYS_MMAP, conditions: []condition{{3, noneSet, unix.MAP_SHARED}}},
-		{number: unix.SYS_SOCKETPAIR, conditions: []condition{{0, equal, unix.AF_UNIX}}},
+		{number: unix.SYS_MMAP, conditions: []argumentCondition{{3, noneSet, unix.MAP_SHARED}}},
+		{number: unix.SYS_SOCKETPAIR, conditions: []argumentCondition{{0, equal, unix.AF_UNIX}}},
 	}
 	allow := func(number uintptr, argument int, values ...uint64) {
 		for _, v := range values {
-			rules = append(rules, rule{number: number, conditions: []condition{{argument, equal, v}}})
+			rules = append(rules, syscallRule{number: number, conditions: []argumentCondition{{argument, equal, v}}})
 		}
 	}
 	allow(unix.SYS_PRCTL, 0, unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA, unix.PR_GET_DUMPABLE)
@@ -146,89 +146,89 @@ func (p *Plan) conditional(program *interpreter) []rule {
 		// The harness limits its own memory, so that it can report an error to the program. It cannot exceed the
 		// limits that were set from outside.
 		for _, resource := range []uint64{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
-			rules = append(rules, rule{number: unix.SYS_PRLIMIT64, conditions: []condition{{0, equal, 0}, {1, equal, resource}}},
-				rule{number: unix.SYS_SETRLIMIT, conditions: []condition{{0, equal, resource}}})
+			rules = append(rules, syscallRule{number: unix.SYS_PRLIMIT64, conditions: []argumentCondition{{0, equal, 0}, {1, equal, resource}}},
+				syscallRule{number: unix.SYS_SETRLIMIT, conditions: []argumentCondition{{0, equal, resource}}})
 		}
 	}
-	rules = append(append(append(rules, p.network()...), p.serving()...), p.sharing()...)
+	rules = append(append(append(rules, p.networkRules()...), p.servingRules()...), p.sharingRules()...)
 	if program != nil { // which this process becomes
-		rules = append(rules, rule{number: unix.SYS_EXECVE, conditions: []condition{{0, address, uint64(program.address)}}})
+		rules = append(rules, syscallRule{number: unix.SYS_EXECVE, conditions: []argumentCondition{{0, address, uint64(program.address)}}})
 	}
 	return rules
 }
 
-// modes returns the rules for system calls that set file modes, for programs that write to folders of the machine: no
+// modeRules returns the rules for system calls that set file modes, for programs that write to folders of the machine: no
 // file there may become setuid or setgid. They replace the calls in the lists.
-func (p *Plan) modes() (rules []rule) {
-	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Below != "" && m.Writable }) {
+func (p *SandboxPlan) modeRules() (rules []syscallRule) {
+	if !slices.ContainsFunc(p.Mounts, func(m PlanMount) bool { return m.Below != "" && m.Writable }) {
 		return nil
 	}
 	const special = unix.S_ISUID | unix.S_ISGID
 	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 	for number, mode := range map[uintptr]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_MKDIRAT: 2} {
-		rules = append(rules, rule{number: number, conditions: []condition{{mode, noneSet, special}}})
+		rules = append(rules, syscallRule{number: number, conditions: []argumentCondition{{mode, noneSet, special}}})
 	}
 	for _, number := range olderChmod {
-		rules = append(rules, rule{number: number, conditions: []condition{{1, noneSet, special}}})
+		rules = append(rules, syscallRule{number: number, conditions: []argumentCondition{{1, noneSet, special}}})
 	}
 	opens := map[uintptr]int{unix.SYS_OPENAT: 2} // index of the flags; the mode follows
 	for _, number := range olderOpen {
 		opens[number] = 1
 	}
 	for number, flags := range opens {
-		rules = append(rules, rule{number: number, conditions: []condition{{flags, noneSet, makes}}},
-			rule{number: number, conditions: []condition{{flags + 1, noneSet, special}}})
+		rules = append(rules, syscallRule{number: number, conditions: []argumentCondition{{flags, noneSet, makes}}},
+			syscallRule{number: number, conditions: []argumentCondition{{flags + 1, noneSet, special}}})
 	}
 	return rules
 }
 
-// network returns the rules for the system calls with which a program connects to its proxy: creating and connecting
+// networkRules returns the rules for the system calls with which a program connects to its proxy: creating and connecting
 // TCP sockets over IPv4. They allow no listening, UDP, IPv6 or unix sockets.
-func (p *Plan) network() []rule {
+func (p *SandboxPlan) networkRules() []syscallRule {
 	if p.Network == NoNetwork || p.Weak {
 		return nil
 	}
 	const otherTypes = 0xf &^ unix.SOCK_STREAM
-	list := []rule{{number: unix.SYS_CONNECT}}
+	list := []syscallRule{{number: unix.SYS_CONNECT}}
 	for _, protocol := range []uint64{0, unix.IPPROTO_TCP} {
-		list = append(list, rule{number: unix.SYS_SOCKET, conditions: []condition{
+		list = append(list, syscallRule{number: unix.SYS_SOCKET, conditions: []argumentCondition{
 			{0, equal, unix.AF_INET}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}, {2, equal, protocol},
 		}})
 	}
 	return list
 }
 
-// serving returns the rules for a program that listens on unix sockets, makes sealed memory files for the rings
+// servingRules returns the rules for a program that listens on unix sockets, makes sealed memory files for the rings
 // behind them, and installs filters of its own.
-func (p *Plan) serving() []rule {
+func (p *SandboxPlan) servingRules() []syscallRule {
 	if !p.Serves {
 		return nil
 	}
 	const otherTypes = 0xf &^ unix.SOCK_STREAM
-	return []rule{
-		{number: unix.SYS_SOCKET, conditions: []condition{{0, equal, unix.AF_UNIX}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}}},
+	return []syscallRule{
+		{number: unix.SYS_SOCKET, conditions: []argumentCondition{{0, equal, unix.AF_UNIX}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}}},
 		{number: unix.SYS_BIND}, {number: unix.SYS_LISTEN}, {number: unix.SYS_ACCEPT4},
-		{number: unix.SYS_MEMFD_CREATE}, {number: unix.SYS_FCNTL, conditions: []condition{{1, equal, unix.F_ADD_SEALS}}},
-		{number: unix.SYS_SECCOMP, conditions: []condition{{0, equal, unix.SECCOMP_SET_MODE_FILTER}}},
-		{number: unix.SYS_PRCTL, conditions: []condition{{0, equal, unix.PR_SET_NO_NEW_PRIVS}}},
+		{number: unix.SYS_MEMFD_CREATE}, {number: unix.SYS_FCNTL, conditions: []argumentCondition{{1, equal, unix.F_ADD_SEALS}}},
+		{number: unix.SYS_SECCOMP, conditions: []argumentCondition{{0, equal, unix.SECCOMP_SET_MODE_FILTER}}},
+		{number: unix.SYS_PRCTL, conditions: []argumentCondition{{0, equal, unix.PR_SET_NO_NEW_PRIVS}}},
 	}
 }
 
-// sharing returns the rule with which a guest maps the memory that it shares with the engine. It allows nothing
+// sharingRules returns the rule with which a guest maps the memory that it shares with the engine. It allows nothing
 // larger.
-func (p *Plan) sharing() []rule {
+func (p *SandboxPlan) sharingRules() []syscallRule {
 	if !p.Ring {
 		return nil
 	}
-	return []rule{{number: unix.SYS_MMAP, conditions: []condition{{1, address, shm.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, shm.Descriptor}, {5, address, uint64(p.RingAt)}}}}
+	return []syscallRule{{number: unix.SYS_MMAP, conditions: []argumentCondition{{1, address, shm.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, shm.Descriptor}, {5, address, uint64(p.RingAt)}}}}
 }
 
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// forbidden lists the system calls that return EPERM instead of ENOSYS, because programs would misinterpret ENOSYS.
-var forbidden = append([]uintptr{
+// forbiddenCalls lists the system calls that return EPERM instead of ENOSYS, because programs would misinterpret ENOSYS.
+var forbiddenCalls = append([]uintptr{
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
 	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
 }, olderForbidden...)
@@ -240,9 +240,9 @@ const (
 	atArguments    = 16
 )
 
-// assemble returns a filter program that allows the rules. It consists of blocks. Each block tests for one system
+// assembleFilter returns a filter program that allows the rules. It consists of blocks. Each block tests for one system
 // call, and the next block follows if the call is another one.
-func assemble(rules []rule) []unix.SockFilter {
+func assembleFilter(rules []syscallRule) []unix.SockFilter {
 	none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
 	load := func(offset int) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: uint32(offset)}
@@ -252,8 +252,8 @@ func assemble(rules []rule) []unix.SockFilter {
 		// x32 has the same architecture value; its numbers start at this bit.
 		load(atNumber), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 0x40000000, Jf: 1}, none,
 	}
-	for _, number := range forbidden {
-		rules = append(rules, rule{number: number, refuse: true})
+	for _, number := range forbiddenCalls {
+		rules = append(rules, syscallRule{number: number, refuse: true})
 	}
 	for _, r := range rules {
 		verdict := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
@@ -262,7 +262,7 @@ func assemble(rules []rule) []unix.SockFilter {
 		}
 		var tests []unix.SockFilter
 		for _, c := range r.conditions {
-			tests = append(tests, c.code(load)...)
+			tests = append(tests, c.conditionCode(load)...)
 		}
 		// Each block loads the number again: the tests of the previous block may have loaded an argument, which
 		// could look like a number.
@@ -274,11 +274,11 @@ func assemble(rules []rule) []unix.SockFilter {
 	return append(code, none)
 }
 
-// failing marks a jump out of the block. leaveAtMismatch fills in its distance.
-const failing = 0xff
+// mismatchJump marks a jump out of the block. leaveAtMismatch fills in its distance.
+const mismatchJump = 0xff
 
-// code returns the instructions that test a condition. They continue after the test if it holds.
-func (c condition) code(load func(int) unix.SockFilter) []unix.SockFilter {
+// conditionCode returns the instructions that test a condition. They continue after the test if it holds.
+func (c argumentCondition) conditionCode(load func(int) unix.SockFilter) []unix.SockFilter {
 	low, high := load(atArguments+8*c.argument), load(atArguments+8*c.argument+4)
 	if bigEndian {
 		low, high = high, low
@@ -288,13 +288,13 @@ func (c condition) code(load func(int) unix.SockFilter) []unix.SockFilter {
 	}
 	switch c.test {
 	case address:
-		return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, failing), high, jump(unix.BPF_JEQ, uint32(c.value>>32), 0, failing)}
+		return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, mismatchJump), high, jump(unix.BPF_JEQ, uint32(c.value>>32), 0, mismatchJump)}
 	case anySet:
-		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), 0, failing)}
+		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), 0, mismatchJump)}
 	case noneSet:
-		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), failing, 0)}
+		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), mismatchJump, 0)}
 	}
-	return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, failing)}
+	return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, mismatchJump)}
 }
 
 func leaveAtMismatch(block []unix.SockFilter) {
@@ -303,9 +303,9 @@ func leaveAtMismatch(block []unix.SockFilter) {
 		switch {
 		case i == 1:
 			block[i].Jf = rest
-		case block[i].Jt == failing:
+		case block[i].Jt == mismatchJump:
 			block[i].Jt = rest
-		case block[i].Jf == failing:
+		case block[i].Jf == mismatchJump:
 			block[i].Jf = rest
 		}
 	}

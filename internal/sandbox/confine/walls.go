@@ -26,8 +26,8 @@ const ProgramPath = "/retort"
 // RingPath gives the path in a container of the memory that its guest shares with the engine (package shm).
 const RingPath = "/ring"
 
-// Shares reports whether the guest of a profile can use that memory.
-func Shares(profile string) bool {
+// SharesMemory reports whether the guest of a profile can use that memory.
+func SharesMemory(profile string) bool {
 	return shm.Supported && (profile == "quickjs" || profile == "python")
 }
 
@@ -38,8 +38,8 @@ const planDescriptor = 3
 // network.
 const ProxyPort = 3128
 
-// Plan describes how to confine a process and what is to run in it.
-type Plan struct {
+// SandboxPlan describes how to confine a process and what is to run in it.
+type SandboxPlan struct {
 	// Profile names the list of allowed system calls: "quickjs", "python", "node", "bun", "deno", "command",
 	// "machine".
 	Profile string
@@ -49,7 +49,7 @@ type Plan struct {
 	Env []string
 	// Mounts lists the contents of the file system, apart from the harness, /tmp and a few devices. All of it is
 	// read-only unless a Mount says otherwise.
-	Mounts []Mount
+	Mounts []PlanMount
 	// Harness gives the path at which the files of the guest's harness appear.
 	Harness string
 	// Tmp sets the size of /tmp in bytes. If it is 0, there is no /tmp.
@@ -68,7 +68,7 @@ type Plan struct {
 	Files int
 	// Network lets the interpreter connect to ProxyPort on its loopback address and determines who listens there. It
 	// must not be combined with Weak.
-	Network Network
+	Network NetworkMode
 	// Weak leaves out the namespaces and with them the file system: only Landlock, the filter of system calls and the
 	// limits remain.
 	Weak bool
@@ -89,12 +89,12 @@ type Plan struct {
 	Contained bool
 }
 
-// Network determines who listens at ProxyPort in a network that has nothing else.
-type Network int
+// NetworkMode determines who listens at ProxyPort in a network that has nothing else.
+type NetworkMode int
 
 const (
 	// NoNetwork means that nothing listens and no socket can be made.
-	NoNetwork Network = iota
+	NoNetwork NetworkMode = iota
 	// Handed makes this process open the listener and send it to the parent over descriptor 4.
 	Handed
 	// Relayed makes this process stay as a relay that starts the guest as another process. It forwards the guest's
@@ -102,15 +102,15 @@ const (
 	// and exits with the guest's status. It is for sandboxes from which no descriptor can be sent to the parent. The
 	// process must be the first of its namespace.
 	Relayed
-	// reached is what a relay puts into the plan of its guest: the listener exists already.
-	reached
+	// relayedNetwork is what a relay puts into the plan of its guest: the listener exists already.
+	relayedNetwork
 )
 
 // RelayThreads bounds the threads of a relay in addition to those of its guest.
 const RelayThreads = 16
 
-// Mount makes a file or directory of the machine appear in the sandbox.
-type Mount struct {
+// PlanMount makes a file or directory of the machine appear in the sandbox.
+type PlanMount struct {
 	Source string // on the machine, without symbolic links
 	Target string // absolute
 	Empty  bool   // an empty directory takes the place of the source
@@ -118,46 +118,46 @@ type Mount struct {
 	// of the machine's can.
 	Writable, Device bool
 	// Same is the identity that the source must have; nil allows any file.
-	Same *Identity
+	Same *FileIdentity
 	// Below is a folder of the machine that the source is relative to. The source is then a file or a folder.
 	// Symbolic links on the way to it are not allowed, links in it are not followed, and nothing in it can be
 	// executed. If Below is empty, the source is absolute.
 	Below string
 }
 
-// Identity distinguishes a file from all others, and from itself after a change.
-type Identity struct {
+// FileIdentity distinguishes a file from all others, and from itself after a change.
+type FileIdentity struct {
 	Device, Inode uint64
 	Size, Changed int64 // Changed is the time of the last change of any kind, in nanoseconds
 }
 
-// Failure represents a step of the confinement that failed. The child writes it to standard error.
-type Failure struct {
+// SetupError represents a step of the confinement that failed. The child writes it to standard error.
+type SetupError struct {
 	Step string // "user namespace", "mount /proc", …
 	Err  error
 }
 
-func (f *Failure) Error() string { return fmt.Sprintf("walls: %s: %v", f.Step, f.Err) }
+func (f *SetupError) Error() string { return fmt.Sprintf("walls: %s: %v", f.Step, f.Err) }
 
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *SetupError) Unwrap() error { return f.Err }
 
-func failed(step string, err error) error {
+func setupError(step string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Failure{step, err}
+	return &SetupError{step, err}
 }
 
-// Ended is the error of a process that was a relay and whose guest has ended.
-type Ended struct {
+// RelayEnded is the error of a process that was a relay and whose guest has ended.
+type RelayEnded struct {
 	Code int // exit status, or 128 plus the number of a signal
 }
 
-func (e *Ended) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }
+func (e *RelayEnded) Error() string { return fmt.Sprintf("walls: the guest has ended (%d)", e.Code) }
 
-// Status returns the status with which a process must exit when Enter or EnterContained has returned err.
-func Status(err error) int {
-	var ended *Ended
+// ExitStatus returns the status with which a process must exit when Enter or EnterContained has returned err.
+func ExitStatus(err error) int {
+	var ended *RelayEnded
 	if errors.As(err, &ended) {
 		return ended.Code
 	}

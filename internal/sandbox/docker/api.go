@@ -16,37 +16,37 @@ import (
 )
 
 const (
-	// newest is the version of the Engine API that this package was written for.
-	newest = "1.51"
-	// answering bounds the time of requests that the daemon answers at once.
-	answering = 15 * time.Second
-	// maxAnswer bounds how much of an answer is read, in bytes.
-	maxAnswer = 16 << 20
+	// newestAPIVersion is the version of the Engine API that this package was written for.
+	newestAPIVersion = "1.51"
+	// answerTimeout bounds the time of requests that the daemon answers at once.
+	answerTimeout = 15 * time.Second
+	// maxAnswerBytes bounds how much of an answer is read, in bytes.
+	maxAnswerBytes = 16 << 20
 )
 
-// api is a client of the Engine API of one daemon, Docker or Podman. Its errors are *failure if the daemon answered.
-type api struct {
-	address address
+// engineAPI is a client of the Engine API of one daemon, Docker or Podman. Its errors are *failure if the daemon answered.
+type engineAPI struct {
+	address daemonAddress
 	version string // "1.41"; empty asks for the newest that the daemon has
 	client  *http.Client
 }
 
-func newAPI(a address) *api {
+func newAPI(a daemonAddress) *engineAPI {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dial(ctx) }
-	return &api{address: a, client: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}}}
+	return &engineAPI{address: a, client: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}}}
 }
 
-// failure represents an answer with an error status.
-type failure struct {
+// apiFailure represents an answer with an error status.
+type apiFailure struct {
 	status  int
 	message string
 }
 
-func (f *failure) Error() string { return f.message }
+func (f *apiFailure) Error() string { return f.message }
 
-// answered reports whether err is an answer of the daemon with one of the statuses.
-func answered(err error, status ...int) bool {
-	var f *failure
+// isAnswered reports whether err is an answer of the daemon with one of the statuses.
+func isAnswered(err error, status ...int) bool {
+	var f *apiFailure
 	if !errors.As(err, &f) {
 		return false
 	}
@@ -58,7 +58,7 @@ func answered(err error, status ...int) bool {
 	return false
 }
 
-func (a *api) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, error) {
+func (a *engineAPI) newRequest(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, error) {
 	u := url.URL{Scheme: "http", Host: "docker", Path: path, RawQuery: query.Encode()}
 	if a.version != "" {
 		u.Path = "/v" + a.version + path
@@ -66,9 +66,9 @@ func (a *api) request(ctx context.Context, method, path string, query url.Values
 	return http.NewRequestWithContext(ctx, method, u.String(), body)
 }
 
-// open sends a request and returns the response if it is successful. The caller must close its body.
-func (a *api) open(ctx context.Context, method, path string, query url.Values, kind string, body io.Reader) (*http.Response, error) {
-	r, err := a.request(ctx, method, path, query, body)
+// openResponse sends a request and returns the response if it is successful. The caller must close its body.
+func (a *engineAPI) openResponse(ctx context.Context, method, path string, query url.Values, kind string, body io.Reader) (*http.Response, error) {
+	r, err := a.newRequest(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +77,17 @@ func (a *api) open(ctx context.Context, method, path string, query url.Values, k
 	}
 	response, err := a.client.Do(r)
 	if err != nil {
-		return nil, plain(err)
+		return nil, withoutAddress(err)
 	}
 	if response.StatusCode >= 300 {
 		defer response.Body.Close()
-		return nil, refusal(response)
+		return nil, refusalError(response)
 	}
 	return response, nil
 }
 
-// plain returns the error without the address of the request, which does not help users.
-func plain(err error) error {
+// withoutAddress returns the error without the address of the request, which does not help users.
+func withoutAddress(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		return u.Err
@@ -95,7 +95,7 @@ func plain(err error) error {
 	return err
 }
 
-func refusal(r *http.Response) error {
+func refusalError(r *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))
 	var said struct{ Message, Cause string }
 	if json.Unmarshal(data, &said) != nil || said.Message == "" {
@@ -104,18 +104,18 @@ func refusal(r *http.Response) error {
 	if said.Message == "" {
 		said.Message = r.Status
 	}
-	return &failure{r.StatusCode, strings.ToValidUTF8(said.Message, "�")}
+	return &apiFailure{r.StatusCode, strings.ToValidUTF8(said.Message, "�")}
 }
 
-// call sends in as JSON, unless it is nil, and decodes the response into out.
-func (a *api) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, answering)
+// callJSON sends in as JSON, unless it is nil, and decodes the response into out.
+func (a *engineAPI) callJSON(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	return a.longCall(ctx, method, path, query, in, out)
 }
 
 // longCall works like call but has no timeout except that of ctx.
-func (a *api) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
+func (a *engineAPI) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	var body io.Reader
 	kind := ""
 	if in != nil {
@@ -125,17 +125,17 @@ func (a *api) longCall(ctx context.Context, method, path string, query url.Value
 		}
 		body, kind = bytes.NewReader(data), "application/json"
 	}
-	response, err := a.open(ctx, method, path, query, kind, body)
+	response, err := a.openResponse(ctx, method, path, query, kind, body)
 	if err != nil {
 		return err
 	}
-	return decoded(response, out)
+	return decodeResponse(response, out)
 }
 
-// decoded decodes the response into out, unless out is nil.
-func decoded(response *http.Response, out any) error {
+// decodeResponse decodes the response into out, unless out is nil.
+func decodeResponse(response *http.Response, out any) error {
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil || out == nil {
 		return err
 	}
@@ -145,14 +145,14 @@ func decoded(response *http.Response, out any) error {
 	return nil
 }
 
-// upload sends a tar archive and reads the stream of messages in the response. One of these may be an error.
-func (a *api) upload(ctx context.Context, method, path string, query url.Values, tar io.Reader) error {
-	response, err := a.open(ctx, method, path, query, "application/x-tar", tar)
+// uploadTar sends a tar archive and reads the stream of messages in the response. One of these may be an error.
+func (a *engineAPI) uploadTar(ctx context.Context, method, path string, query url.Values, tar io.Reader) error {
+	response, err := a.openResponse(ctx, method, path, query, "application/x-tar", tar)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	lines := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
+	lines := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes))
 	for {
 		var said struct{ Error string }
 		switch err := lines.Decode(&said); {
@@ -161,21 +161,21 @@ func (a *api) upload(ctx context.Context, method, path string, query url.Values,
 		case err != nil:
 			return fmt.Errorf("the answer is invalid: %w", err)
 		case said.Error != "":
-			return &failure{http.StatusInternalServerError, said.Error}
+			return &apiFailure{http.StatusInternalServerError, said.Error}
 		}
 	}
 }
 
-// attach opens the standard streams of a container. What is written to the connection goes to the container's input.
+// attachStreams opens the standard streams of a container. What is written to the connection goes to the container's input.
 // demux splits what is read from it.
-func (a *api) attach(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
-	ctx, cancel := context.WithTimeout(ctx, answering)
+func (a *engineAPI) attachStreams(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	conn, err := a.address.dial(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := a.hijack(ctx, conn, id)
+	in, err := a.hijackConn(ctx, conn, id)
 	if err != nil {
 		_ = conn.Close()
 		return nil, nil, err
@@ -183,8 +183,8 @@ func (a *api) attach(ctx context.Context, id string) (net.Conn, *bufio.Reader, e
 	return conn, in, nil
 }
 
-func (a *api) hijack(ctx context.Context, conn net.Conn, id string) (*bufio.Reader, error) {
-	r, err := a.request(ctx, http.MethodPost, "/containers/"+id+"/attach", url.Values{"stream": {"1"}, "stdin": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
+func (a *engineAPI) hijackConn(ctx context.Context, conn net.Conn, id string) (*bufio.Reader, error) {
+	r, err := a.newRequest(ctx, http.MethodPost, "/containers/"+id+"/attach", url.Values{"stream": {"1"}, "stdin": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (a *api) hijack(ctx context.Context, conn net.Conn, id string) (*bufio.Read
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols && response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, refusal(response)
+		return nil, refusalError(response)
 	}
 	if !release() {
 		return nil, ctx.Err()

@@ -39,7 +39,7 @@ func BenchmarkSandbox(b *testing.B) {
 
 // await waits until a container waits: one that is taken and given back.
 func await(b *testing.B, backend sandbox.Backend) {
-	s, err := backend.Prepare(b.Context(), sandbox.Spec{Runtime: quickjs})
+	s, err := backend.Prepare(b.Context(), sandbox.SandboxSpec{Runtime: quickjs})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,17 +47,17 @@ func await(b *testing.B, backend sandbox.Backend) {
 }
 
 func once(b *testing.B, backend sandbox.Backend, code string) {
-	s, err := backend.Prepare(b.Context(), sandbox.Spec{Runtime: quickjs, Limits: core.DefaultLimits()})
+	s, err := backend.Prepare(b.Context(), sandbox.SandboxSpec{Runtime: quickjs, Limits: core.DefaultLimits()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(b.Context(), core.Program{Code: code}, sandbox.HostFunc(nothing))
+	r, err := s.Run(b.Context(), core.CheckedProgram{Code: code}, sandbox.HostFunc(nothing))
 	if err != nil || r.Status != core.StatusOK {
 		b.Fatal(err, r.Status, r.Error)
 	}
 }
 
-func nothing(context.Context, core.Call) (core.Result, error) {
-	return core.Result{Value: []byte("1")}, nil
+func nothing(context.Context, core.ToolCall) (core.CallResult, error) {
+	return core.CallResult{Value: []byte("1")}, nil
 }

@@ -19,8 +19,8 @@ import (
 const (
 	// commandProfile returns the allow list of system calls for containers of commands.
 	commandProfile = "command"
-	// spare sets the number of bytes that a command may map beyond the memory that it may use.
-	spare = 1 << 30
+	// spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
+	spareMapping = 1 << 30
 )
 
 // commandImage returns the name of a command's image. The name of the command itself may be invalid for Docker.
@@ -29,49 +29,49 @@ func commandImage(name string) string {
 	return commandProfile + "." + hex.EncodeToString(sum[:6])
 }
 
-// command runs a command in a container of its own.
-func (b *backend) command(whole context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
-	found, absent := b.Commands.Find(c.Name)
+// runCommand runs a command in a container of its own.
+func (b *dockerBackend) runCommand(whole context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
+	found, absent := b.Commands.FindCommand(c.Name)
 	if absent != nil {
-		return sandbox.Ended{}, absent
+		return sandbox.CommandResult{}, absent
 	}
-	d, err := b.met()
+	d, err := b.connectedDaemon()
 	if err != nil {
-		return sandbox.Ended{}, err
+		return sandbox.CommandResult{}, err
 	}
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	m := b.images[commandImage(c.Name)]
-	started, in, err := b.launch(ctx, d, m, func(image string) (*create, error) { return b.askCommand(d, m, image, found, c, l) })
+	started, in, err := b.launchContainer(ctx, d, m, func(image string) (*createRequest, error) { return b.askCommand(d, m, image, found, c, l) })
 	switch {
 	case errors.Is(err, confine.ErrOther):
-		return sandbox.Ended{}, hostcmd.Other(c.Name)
+		return sandbox.CommandResult{}, hostcmd.ChangedError(c.Name)
 	case err != nil && whole.Err() != nil:
-		return sandbox.Ended{}, hostcmd.Cancelled(c.Name)
+		return sandbox.CommandResult{}, hostcmd.CancelledError(c.Name)
 	case err != nil:
-		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+		return sandbox.CommandResult{}, hostcmd.UnstartableError(c.Name, err)
 	}
 	stdout, stderr := hostcmd.NewOutput(sandbox.MaxStdout, cancel), hostcmd.NewOutput(sandbox.MaxStderr, cancel)
 	defer context.AfterFunc(ctx, started.Kill)()
-	go started.feed(c.Stdin)
-	_ = demux(in, stdout, stderr)
+	go started.feedInput(c.Stdin)
+	_ = demuxStreams(in, stdout, stderr)
 	_ = started.conn.Close()
-	ended := hostcmd.Ended(started.over(), stdout, stderr)
+	ended := hostcmd.NewResult(started.waitExit(), stdout, stderr)
 	switch {
-	case ended.Code == 128+int(syscall.SIGKILL) && !started.killed.Load() && d.oom.has(started.id, tardy):
-		return ended, hostcmd.Starved(c.Name)
+	case ended.Code == 128+int(syscall.SIGKILL) && !started.killed.Load() && d.oom.isOutOfMemory(started.id, oomEventDelay):
+		return ended, hostcmd.MemoryError(c.Name)
 	case whole.Err() != nil:
-		return ended, hostcmd.Cancelled(c.Name)
+		return ended, hostcmd.CancelledError(c.Name)
 	case ended.Code < 0:
-		return ended, hostcmd.Refuse("the connection to Docker ended while %s ran", c.Name).WithHint(daemonHint)
+		return ended, hostcmd.RefusedError("the connection to Docker ended while %s ran", c.Name).WithHint(daemonHint)
 	}
-	return ended, hostcmd.Unstarted(c.Name, ended)
+	return ended, hostcmd.StartError(c.Name, ended)
 }
 
 // askCommand returns the request for the container of a command.
-func (b *backend) askCommand(d *daemon, m *image, name string, found *hostcmd.Command, c sandbox.Command, l core.Limits) (*create, error) {
-	plan := found.Plan(c.Args)
-	plan.Data, plan.Seconds = allowance(l)+spare, 2*int64(l.Computing/time.Second)+5
+func (b *dockerBackend) askCommand(d *dockerDaemon, m *guestImage, name string, found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits) (*createRequest, error) {
+	plan := found.SandboxPlan(c.Args)
+	plan.Data, plan.Seconds = memoryAllowance(l)+spareMapping, 2*int64(l.Computing/time.Second)+5
 	if !d.kernel { // otherwise the control group counts the threads, and not the user, which all programs share
 		plan.Processes = 0
 	}
@@ -80,13 +80,13 @@ func (b *backend) askCommand(d *daemon, m *image, name string, found *hostcmd.Co
 		return nil, err
 	}
 	for _, inside := range slices.Sorted(maps.Keys(needed.Sources)) {
-		plan.Mounts = append(plan.Mounts, confine.Mount{Source: inside, Target: inside})
+		plan.Mounts = append(plan.Mounts, confine.PlanMount{Source: inside, Target: inside})
 	}
-	return b.contain(d, m, name, commandProfile, plan, l)
+	return b.confinedRequest(d, m, name, commandProfile, plan, l)
 }
 
-// feed writes stdin to the container's input and closes it.
-func (c *container) feed(stdin []byte) {
+// feedInput writes stdin to the container's input and closes it.
+func (c *guestContainer) feedInput(stdin []byte) {
 	if _, err := c.conn.Write(stdin); err != nil {
 		return
 	}
@@ -95,14 +95,14 @@ func (c *container) feed(stdin []byte) {
 	}
 }
 
-// over waits until a container whose output has ended is gone. It returns the exit status, or -1 if the daemon does
+// waitExit waits until a container whose output has ended is gone. It returns the exit status, or -1 if the daemon does
 // not report it.
-func (c *container) over() int {
+func (c *guestContainer) waitExit() int {
 	for range 2 {
 		select {
 		case <-c.gone:
 			return c.code
-		case <-time.After(ending):
+		case <-time.After(removeTimeout):
 			c.Kill()
 		}
 	}

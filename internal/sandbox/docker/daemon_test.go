@@ -175,8 +175,8 @@ func TestContainerRefused(t *testing.T) {
 			}
 			daemon := newBackend(speak(t, says))
 			daemon.asking = testenv.Patience
-			b := daemon.open()
-			_, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: quickjs})
+			b := daemon.openPool()
+			_, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: quickjs})
 			if e := core.AsError(err); err == nil || e.Kind != core.KindSandboxUnavailable || e.Hint == "" || !strings.Contains(e.Message, test.message) || !strings.Contains(e.Hint, test.hint) {
 				t.Errorf("%v (%s)", err, core.AsError(err).Hint)
 			}
@@ -210,7 +210,7 @@ func TestDaemonHangs(t *testing.T) {
 // What a container is asked to be.
 func TestHardened(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
-	c, err := b.ask(&daemon{swap: true}, &image{runtime: quickjs}, "x")
+	c, err := b.containerRequest(&dockerDaemon{swap: true}, &guestImage{runtime: quickjs}, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,11 +234,11 @@ func TestDemux(t *testing.T) {
 		return string(binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))) + text
 	}
 	var out, stderr bytes.Buffer
-	err := demux(bufio.NewReader(strings.NewReader(frame(1, "a")+frame(2, "oh")+frame(1, "")+frame(1, "b")+"\x01\x00")), &out, &stderr)
+	err := demuxStreams(bufio.NewReader(strings.NewReader(frame(1, "a")+frame(2, "oh")+frame(1, "")+frame(1, "b")+"\x01\x00")), &out, &stderr)
 	if err != io.EOF || out.String() != "ab" || stderr.String() != "oh" {
 		t.Errorf("%v %q %q", err, &out, &stderr)
 	}
-	if err := demux(bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK")), &out, &stderr); err == io.EOF || err == nil {
+	if err := demuxStreams(bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK")), &out, &stderr); err == io.EOF || err == nil {
 		t.Errorf("nonsense: %v", err)
 	}
 }
@@ -248,19 +248,19 @@ func TestDemux(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	says := healthy()
 	says["POST /containers/c1/wait"] = saying(`{"StatusCode":0}`)
-	a, known := find(speak(t, says).Host)
+	a, known := findDaemon(speak(t, says).Host)
 	if known != nil {
 		t.Fatal(known)
 	}
 	near, far := net.Pipe()
-	c := &container{daemon: &daemon{api: newAPI(a)}, id: "c1", conn: near, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
-	c.wait(make(chan struct{}))
+	c := &guestContainer{daemon: &dockerDaemon{api: newAPI(a)}, id: "c1", conn: near, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
+	c.waitRemoved(make(chan struct{}))
 	go func() {
 		_, _ = far.Write([]byte("\x01\x00\x00\x00\x00\x00\x00\x04late"))
 		_ = far.Close()
 	}()
 	var out bytes.Buffer
-	if _ = demux(bufio.NewReader(near), &out, io.Discard); out.String() != "late" || c.code != 0 {
+	if _ = demuxStreams(bufio.NewReader(near), &out, io.Discard); out.String() != "late" || c.code != 0 {
 		t.Errorf("output %q and exit code %d, want late and 0", &out, c.code)
 	}
 }
@@ -284,18 +284,18 @@ func TestFind(t *testing.T) {
 	}
 	write("config.json", `{"currentContext":"colima"}`)
 	write("contexts/meta/f24fd3749c1368328e2b149bec149cb6795619f244c5b584e844961215dadd16/meta.json", `{"Endpoints":{"docker":{"Host":"unix:///c.sock"}}}`)
-	if a, err := find(""); err != nil || a.path != "/c.sock" {
+	if a, err := findDaemon(""); err != nil || a.path != "/c.sock" {
 		t.Errorf("context: %v %v", a, err)
 	}
 	t.Setenv("DOCKER_HOST", "unix:///e.sock")
-	if a, err := find(""); err != nil || a.path != "/e.sock" {
+	if a, err := findDaemon(""); err != nil || a.path != "/e.sock" {
 		t.Errorf("environment: %v %v", a, err)
 	}
-	if a, err := find("tcp://127.0.0.1:2375"); err != nil || a.network != "tcp" {
+	if a, err := findDaemon("tcp://127.0.0.1:2375"); err != nil || a.network != "tcp" {
 		t.Errorf("settings: %v %v", a, err)
 	}
 	for _, bad := range []string{"ssh://x", "tcp://example.com:2375", "docker.sock", "unix://relative"} {
-		if _, err := find(bad); err == nil || err.Hint == "" {
+		if _, err := findDaemon(bad); err == nil || err.Hint == "" {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -304,35 +304,35 @@ func TestFind(t *testing.T) {
 // Only the containers of engines that have died on this machine are taken for orphans.
 func TestOrphans(t *testing.T) {
 	l := newLife(t.TempDir())
-	if err := l.begin(); err != nil {
+	if err := l.lockFile(); err != nil {
 		t.Fatal(err)
 	}
 	change := func(key, value string) map[string]string {
-		labels := l.labels()
+		labels := l.containerLabels()
 		labels[labelProcess] = "1 1"
 		labels[key] = value
 		return labels
 	}
-	if orphan(change("x", "")) {
+	if isOrphan(change("x", "")) {
 		t.Error("an engine that lives is taken for dead")
 	}
-	if !dead(l.file() + "0") {
+	if !isDeadEngine(l.filePath() + "0") {
 		t.Error("a file that is gone is taken for locked")
 	}
 	for name, labels := range map[string]map[string]string{"of another machine": change(labelMachine, "elsewhere"), "without a file": change(labelLock, ""), "with another file": change(labelLock, "/etc/passwd")} {
-		if orphan(labels) {
+		if isOrphan(labels) {
 			t.Errorf("one %s is taken for an orphan", name)
 		}
 	}
-	alive := l.labels()
-	l.end()
-	if !orphan(change("x", "")) {
+	alive := l.containerLabels()
+	l.unlockFile()
+	if !isOrphan(change("x", "")) {
 		t.Error("an engine that has died is taken for alive")
 	}
-	if strings.Contains(alive[labelProcess], " ") && orphan(alive) {
+	if strings.Contains(alive[labelProcess], " ") && isOrphan(alive) {
 		t.Error("one whose process is there is taken for an orphan")
 	}
-	if stale(l.dir) {
+	if hasDeadEngines(l.dir) {
 		t.Error("an engine that has ended has left something")
 	}
 }
@@ -350,20 +350,20 @@ func TestBeginBesideOthers(t *testing.T) {
 				case <-done:
 					return
 				default:
-					stale(dir)
+					hasDeadEngines(dir)
 				}
 			}
 		})
 	}
 	for range 2000 {
 		l := newLife(dir)
-		if err := l.begin(); err != nil {
+		if err := l.lockFile(); err != nil {
 			t.Fatal(err)
 		}
-		if dead(l.file()) {
+		if isDeadEngine(l.filePath()) {
 			t.Fatal("an engine that lives is taken for dead")
 		}
-		l.end()
+		l.unlockFile()
 	}
 }
 
@@ -378,11 +378,11 @@ func TestRemoveLooksTwice(t *testing.T) {
 		}
 	}
 	says["GET /containers/c1/json"] = saying("{}")
-	a, known := find(speak(t, says).Host)
+	a, known := findDaemon(speak(t, says).Host)
 	if known != nil {
 		t.Fatal(known)
 	}
-	if err := remove(t.Context(), newAPI(a), "c1"); err != nil || asked != 3 {
+	if err := removeContainer(t.Context(), newAPI(a), "c1"); err != nil || asked != 3 {
 		t.Errorf("%v after %d requests", err, asked)
 	}
 }

@@ -55,7 +55,7 @@ type Options struct {
 	// engines left behind is removed. Empty means a folder among the system's temporary files.
 	Dir string
 	// Warm sets the number of containers that wait for programs, and MaxWarm the number under load: see
-	// warmpool.Kind. Ahead starts them before the first request.
+	// warmpool.GuestKind. Ahead starts them before the first request.
 	Warm, MaxWarm int
 	Ahead         bool
 	// Limits holds the limits that most programs have.
@@ -63,97 +63,97 @@ type Options struct {
 	// Interpreters lists the runtimes other than the built-in one.
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a container of its own.
-	Commands hostcmd.Set
+	Commands hostcmd.CommandSet
 	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their containers
 	// have no other network. Nil means no connections.
-	Network *interpreter.Network
+	Network *interpreter.ProxyNetwork
 }
 
-// backend holds what the containers of one engine share.
-type backend struct {
+// dockerBackend holds what the containers of one engine share.
+type dockerBackend struct {
 	Options
-	bounds
-	life *life
+	daemonTimeouts
+	life *lifeFile
 
 	closing context.Context // ends with the backend
 	stop    context.CancelFunc
-	images  map[string]*image
+	images  map[string]*guestImage
 	far     atomic.Bool // the daemon does not see this machine's files
 
 	mu     sync.Mutex
 	looked time.Time
 	swept  time.Time
 	found  sandbox.Capabilities
-	daemon *daemon  // nil until one has answered
-	left   []string // containers that could not be removed
-	why    error    // error of the last of them
+	daemon *dockerDaemon // nil until one has answered
+	left   []string      // containers that could not be removed
+	why    error         // error of the last of them
 }
 
-// bounds are the timeouts of requests to the daemon. Tests set their own.
-type bounds struct {
+// daemonTimeouts are the timeouts of requests to the daemon. Tests set their own.
+type daemonTimeouts struct {
 	answering time.Duration // time to describe itself
 	asking    time.Duration // time to begin to wait for a container's end
 }
 
-// daemon represents a daemon that has answered.
-type daemon struct {
-	api      *api
+// dockerDaemon represents a daemon that has answered.
+type dockerDaemon struct {
+	api      *engineAPI
 	runtime  string // requested for containers; empty means the daemon's default
 	kernel   bool   // the runtime is gVisor
 	swap     bool   // the daemon can limit swap
 	holes    string
 	security []string
-	oom      *watcher
+	oom      *oomWatcher
 }
 
-// leave closes the connections to the daemon.
-func (d *daemon) leave() {
+// disconnect closes the connections to the daemon.
+func (d *dockerDaemon) disconnect() {
 	d.oom.stop()
 	d.api.client.CloseIdleConnections()
 }
 
 // New makes a Backend, which the caller must close. It does not contact the daemon before the first request, unless a
 // dead engine has left containers behind.
-func New(o Options) *warmpool.Backend { return newBackend(o).open() }
+func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
-func (b *backend) open() *warmpool.Backend {
-	kinds := []warmpool.Kind{b.kind(quickjs, nil)}
+func (b *dockerBackend) openPool() *warmpool.Backend {
+	kinds := []warmpool.GuestKind{b.poolKind(quickjs, nil)}
 	for _, i := range b.Interpreters {
-		kinds = append(kinds, b.kind(i.Runtime, &i))
+		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
-	if stale(b.life.dir) {
+	if hasDeadEngines(b.life.dir) {
 		go b.Capabilities() // which removes what they have left
 	}
-	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Command: b.command, Closed: b.close})
+	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.close})
 }
 
-func newBackend(o Options) *backend {
-	o.Limits = o.Limits.Or(core.DefaultLimits())
-	b := &backend{Options: o, life: newLife(o.Dir), bounds: bounds{answering, asking}, images: map[string]*image{}}
+func newBackend(o Options) *dockerBackend {
+	o.Limits = o.Limits.WithDefaults(core.DefaultLimits())
+	b := &dockerBackend{Options: o, life: newLife(o.Dir), daemonTimeouts: daemonTimeouts{answerTimeout, waitConfirmTimeout}, images: map[string]*guestImage{}}
 	b.closing, b.stop = context.WithCancel(context.Background())
 	if len(b.Guest) == 0 {
 		b.Guest = []string{"/proc/self/exe", "guest"}
 	}
-	for _, c := range o.Commands.All() {
-		b.images[commandImage(c.Name)] = &image{runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.labels()}
+	for _, c := range o.Commands.Commands() {
+		b.images[commandImage(c.Name)] = &guestImage{runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.containerLabels()}
 	}
 	return b
 }
 
-func (b *backend) kind(name string, i *interpreter.Interpreter) warmpool.Kind {
-	m := &image{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.labels()}
+func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpool.GuestKind {
+	m := &guestImage{runtime: name, guest: b.Guest[0], i: i, base: b.Images[name], labels: b.life.containerLabels()}
 	if i != nil && i.Proxied {
 		m.network = b.Network
 	}
 	b.images[name] = m
 	start := func(ctx context.Context) (warmpool.Guest, error) {
-		c, err := b.start(ctx, name)
+		c, err := b.startContainer(ctx, name)
 		if err != nil {
 			return nil, err // not a *container that is nil
 		}
 		return c, nil
 	}
-	return warmpool.Kind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
+	return warmpool.GuestKind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
 }
 
 // How long it stays valid that the daemon was reachable (trusted) or not.
@@ -163,37 +163,37 @@ const (
 )
 
 // Capabilities implements sandbox.Backend.
-func (b *backend) Capabilities() sandbox.Capabilities {
+func (b *dockerBackend) Capabilities() sandbox.Capabilities {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	age := time.Since(b.looked)
 	if !b.looked.IsZero() && (age < doubtful || age < trusted && b.found.Unavailable == nil) {
 		return b.found
 	}
-	b.found = b.look()
+	b.found = b.findCapabilities()
 	b.looked = time.Now()
 	return b.found
 }
 
-// doubt makes the next request check the daemon again.
-func (b *backend) doubt() {
+// recheckDaemon makes the next request check the daemon again.
+func (b *dockerBackend) recheckDaemon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.looked = time.Time{}
 }
 
-// look finds the capabilities of the daemon. b.mu must be held.
-func (b *backend) look() sandbox.Capabilities {
+// findCapabilities finds the capabilities of the daemon. b.mu must be held.
+func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Container, Walls: walled, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
 	defer cancel()
-	d, err := b.meet(ctx)
+	d, err := b.connectDaemon(ctx)
 	if err != nil {
-		have.Unavailable = b.explain(err)
+		have.Unavailable = b.explainError(err)
 		return have
 	}
 	if b.daemon != nil && b.daemon.api.address != d.api.address {
-		b.daemon.leave()
+		b.daemon.disconnect()
 		b.daemon = nil
 	}
 	if b.daemon != nil {
@@ -202,9 +202,9 @@ func (b *backend) look() sandbox.Capabilities {
 		d.oom = watchMemory(d.api, b.life.id)
 	}
 	b.daemon = d
-	if time.Since(b.swept) > sweeping {
+	if time.Since(b.swept) > sweepInterval {
 		b.swept = time.Now()
-		go b.sweep(d.api)
+		go b.sweepDeadEngines(d.api)
 	}
 	have.Warning = d.holes
 	if d.kernel {
@@ -212,19 +212,19 @@ func (b *backend) look() sandbox.Capabilities {
 	}
 	have.Runtimes = []string{quickjs}
 	for _, i := range b.Interpreters {
-		if why := b.lacks(i); why != nil {
-			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: why})
+		if why := b.missingError(i); why != nil {
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: why})
 			continue
 		}
 		have.Runtimes = append(have.Runtimes, i.Runtime)
 	}
 	slices.Sort(have.Runtimes)
-	b.Commands.Note(&have)
+	b.Commands.AddToCapabilities(&have)
 	return have
 }
 
-// lacks returns the reason why programs of a runtime cannot run; nil if they can.
-func (b *backend) lacks(i interpreter.Interpreter) *core.Error {
+// missingError returns the reason why programs of a runtime cannot run; nil if they can.
+func (b *dockerBackend) missingError(i interpreter.Interpreter) *core.Error {
 	if name := b.Images[i.Runtime]; name != "" {
 		return checkImage(i.Runtime, name)
 	}
@@ -232,14 +232,14 @@ func (b *backend) lacks(i interpreter.Interpreter) *core.Error {
 		return core.Errorf(core.KindSandboxUnavailable, Name, "this machine's %s is not a program for Linux", i.Runtime).
 			WithHint("name an image that has one: docker: {images: {%s: \"NAME@sha256:…\"}}", i.Runtime)
 	}
-	if _, err := i.Look(); err != nil {
+	if _, err := i.FindProgram(); err != nil {
 		return core.AsError(err)
 	}
 	return nil
 }
 
-// information holds the fields that are read of the daemon's description of itself.
-type information struct {
+// daemonInfo holds the fields that are read of the daemon's description of itself.
+type daemonInfo struct {
 	OSType, Architecture string
 	ServerVersion        string
 	DefaultRuntime       string
@@ -250,49 +250,49 @@ type information struct {
 	PidsLimit            bool
 }
 
-type versions struct {
+type daemonVersions struct {
 	APIVersion string `json:"ApiVersion"`
 	Version    string
 	Platform   struct{ Name string }
 	Components []struct{ Name, Version string }
 }
 
-// meet finds the daemon and checks what it is. b.mu must be held.
-func (b *backend) meet(ctx context.Context) (*daemon, error) {
+// connectDaemon finds the daemon and checks what it is. b.mu must be held.
+func (b *dockerBackend) connectDaemon(ctx context.Context) (*dockerDaemon, error) {
 	for name, image := range b.Images {
 		if err := checkImage(name, image); err != nil {
 			return nil, err
 		}
 	}
-	a, known := find(b.Host)
+	a, known := findDaemon(b.Host)
 	if known != nil {
 		return nil, known
 	}
-	d := &daemon{api: newAPI(a)}
+	d := &dockerDaemon{api: newAPI(a)}
 	if b.daemon != nil && b.daemon.api.address == a {
 		d.api.client = b.daemon.api.client
 	}
-	err := d.introduce(ctx, b.Options)
+	err := d.checkDaemon(ctx, b.Options)
 	if err != nil {
 		d.api.client.CloseIdleConnections()
 	}
 	return d, err
 }
 
-// introduce asks the daemon for its versions and properties, and checks them.
-func (d *daemon) introduce(ctx context.Context, o Options) error {
-	var v versions
-	if err := d.api.call(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
+// checkDaemon asks the daemon for its versions and properties, and checks them.
+func (d *dockerDaemon) checkDaemon(ctx context.Context, o Options) error {
+	var v daemonVersions
+	if err := d.api.callJSON(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
 		return err
 	}
-	if d.api.version = newest; older(v.APIVersion, newest) {
+	if d.api.version = newestAPIVersion; isOlder(v.APIVersion, newestAPIVersion) {
 		d.api.version = v.APIVersion
 	}
-	var info information
-	if err := d.api.call(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
+	var info daemonInfo
+	if err := d.api.callJSON(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
 		return err
 	}
-	if err := d.judge(v, info, o); err != nil {
+	if err := d.judgeDaemon(v, info, o); err != nil {
 		return err
 	}
 	if unfit := checkGuest(o.Guest[0], info.Architecture); unfit != nil {
@@ -301,15 +301,15 @@ func (d *daemon) introduce(ctx context.Context, o Options) error {
 	return nil
 }
 
-// older reports whether API version a is older than b.
-func older(a, b string) bool {
-	x, ok := numbers(a)
-	y, _ := numbers(b)
-	return ok && compare(x, y) < 0
+// isOlder reports whether API version a is older than b.
+func isOlder(a, b string) bool {
+	x, ok := parseVersion(a)
+	y, _ := parseVersion(b)
+	return ok && compareVersions(x, y) < 0
 }
 
-// judge stores the relevant properties of a daemon, or returns an error if the daemon cannot be used.
-func (d *daemon) judge(v versions, info information, o Options) error {
+// judgeDaemon stores the relevant properties of a daemon, or returns an error if the daemon cannot be used.
+func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options) error {
 	refuse := func(hint, format string, args ...any) error {
 		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...).WithHint("%s", hint)
 	}
@@ -343,7 +343,7 @@ func (d *daemon) judge(v versions, info information, o Options) error {
 	if _, version, ok := strings.Cut(v.Platform.Name, "Docker Desktop "); ok {
 		versions["docker desktop"] = version
 	}
-	d.holes = known(versions)
+	d.holes = knownVulnerabilities(versions)
 	return nil
 }
 
@@ -354,10 +354,10 @@ var walled = []string{
 	"memory, processors and threads bounded by a control group",
 }
 
-// explain converts an error of the daemon to one that tells the user what to do.
-func (b *backend) explain(err error) *core.Error {
+// explainError converts an error of the daemon to one that tells the user what to do.
+func (b *dockerBackend) explainError(err error) *core.Error {
 	var known *core.Error
-	var said *failure
+	var said *apiFailure
 	say := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...)
 	}
@@ -384,29 +384,29 @@ func isTimeout(err error) bool {
 }
 
 // close releases the backend's resources. It is called when all containers are gone.
-func (b *backend) close() error {
+func (b *dockerBackend) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stop()
 	if b.daemon != nil {
-		b.daemon.leave()
+		b.daemon.disconnect()
 	}
-	b.life.end()
+	b.life.unlockFile()
 	if len(b.left) > 0 {
 		return core.Errorf(core.KindInternal, Name, "the daemon has not removed %s: %w", strings.Join(b.left, ", "), b.why).WithHint("docker rm -f %s", strings.Join(b.left, " "))
 	}
 	return nil
 }
 
-// behind records that a container could not be removed.
-func (b *backend) behind(id string, why error) {
+// noteUnremoved records that a container could not be removed.
+func (b *dockerBackend) noteUnremoved(id string, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left, b.why = append(b.left, id), why
 }
 
-// met returns the daemon that starts the containers.
-func (b *backend) met() (*daemon, error) {
+// connectedDaemon returns the daemon that starts the containers.
+func (b *dockerBackend) connectedDaemon() (*dockerDaemon, error) {
 	if have := b.Capabilities(); have.Unavailable != nil {
 		return nil, have.Unavailable
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == confine.ContainedArgument {
 		if err := confine.EnterContained(args[1]); err != nil {
-			os.Exit(confine.Status(err))
+			os.Exit(confine.ExitStatus(err))
 		}
 		args = args[2:]
 	}
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		os.Exit(sandboxtest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(args) > 1 && args[0] == "probe" {
-		sandboxtest.Probe(args[1], os.Stdin, os.Stdout)
+		sandboxtest.RunProbe(args[1], os.Stdin, os.Stdout)
 	}
 	if len(args) > 4 && args[0] == "engine" {
 		engine(args[1], args[2], args[3], args[4])
@@ -78,7 +78,7 @@ func TestProfiles(t *testing.T) {
 			}
 			continue
 		}
-		got, err := profile(runtime)
+		got, err := seccompProfile(runtime)
 		if err != nil || strings.TrimSpace(got) != string(want) {
 			t.Errorf("the profile of %s is not that of the walls: go test -update (%v)", runtime, err)
 		}
@@ -87,11 +87,11 @@ func TestProfiles(t *testing.T) {
 
 var (
 	sharing sync.Mutex
-	shared  *testenv.Dockerd
+	shared  *testenv.DockerDaemon
 )
 
 // daemonHere is a daemon for all tests.
-func daemonHere(t testing.TB) *testenv.Dockerd {
+func daemonHere(t testing.TB) *testenv.DockerDaemon {
 	t.Helper()
 	sharing.Lock()
 	defer sharing.Unlock()
@@ -113,7 +113,7 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 }
 
 func pythonAt(path string) interpreter.Interpreter {
-	for _, i := range runtimes.All(map[string]string{"python": path}, core.DefaultLimits().Memory) {
+	for _, i := range runtimes.SupportedRuntimes(map[string]string{"python": path}, core.DefaultLimits().Memory) {
 		if i.Runtime == "python" {
 			return i
 		}
@@ -151,7 +151,7 @@ func TestContract(t *testing.T) {
 				o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 			}
 			if c.networked {
-				o.Network = &interpreter.Network{}
+				o.Network = &interpreter.ProxyNetwork{}
 			}
 			o.Warm, o.MaxWarm = 1, 2
 			sandboxtest.RunPart(t, c.language, 1, func(t *testing.T) sandbox.Backend { return New(o) }, c.part...)
@@ -182,7 +182,7 @@ func TestEscapes(t *testing.T) {
 				try(t, b)
 			})
 		}
-		with(quickjs, func(o *Options) { o.Guest = []string{self, "probe", quickjs} }, func(t *testing.T, b sandbox.Backend) { sandboxtest.Escapes(t, b, quickjs, leftOut) })
+		with(quickjs, func(o *Options) { o.Guest = []string{self, "probe", quickjs} }, func(t *testing.T, b sandbox.Backend) { sandboxtest.CheckEscapes(t, b, quickjs, leftOut) })
 		// As an interpreter it is this very program, with a harness that it ignores.
 		probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads}
 		with("interpreter", func(o *Options) { o.Guest, o.Interpreters = []string{self, "guest"}, []interpreter.Interpreter{probe} }, func(t *testing.T, b sandbox.Backend) {
@@ -190,12 +190,12 @@ func TestEscapes(t *testing.T) {
 			if runner == gvisor { // the name is one that the container was given, /sys has an empty folder; files are memory of gVisor's, which the control group bounds
 				out = append(out, "read /etc/hostname", "list /sys", "a million files")
 			}
-			sandboxtest.Escapes(t, b, "node", out...)
+			sandboxtest.CheckEscapes(t, b, "node", out...)
 		})
 		if runner == gvisor { // which shows runtimes that need it what it knows of their own process and container
 			probe.Proc = true
 			with("interpreter with /proc", func(o *Options) { o.Guest, o.Interpreters = []string{self, "guest"}, []interpreter.Interpreter{probe} }, func(t *testing.T, b sandbox.Backend) {
-				sandboxtest.Escapes(t, b, "node", leftOut, "read /etc/hostname", "list /sys", "a million files",
+				sandboxtest.CheckEscapes(t, b, "node", leftOut, "read /etc/hostname", "list /sys", "a million files",
 					"read /proc/version", "read /proc/cpuinfo", "read /proc/meminfo", "read /proc/mounts", "read /proc/self/fd/3", "read /proc/sys/kernel/hostname", "open the memory of the first process")
 			})
 		}
@@ -226,11 +226,11 @@ func TestNetworked(t *testing.T) {
 			}
 			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads, Proxied: true}
 			o := options(t, runner)
-			o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+			o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.ProxyNetwork{}, []interpreter.Interpreter{probe, pythonHere(t)}
 			b := New(o)
 			defer b.Close()
 			sandboxtest.NetworkedEscapes(t, b, "node", out...)
-			sandboxtest.Connections(t, b)
+			sandboxtest.CheckConnections(t, b)
 		})
 	}
 }
@@ -245,7 +245,7 @@ func TestCommands(t *testing.T) {
 				testenv.Need(t, "runsc")
 			}
 			b, path := commander(t, runner)
-			sandboxtest.Commands(t, b, path)
+			sandboxtest.CheckCommands(t, b, path)
 			if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
 				t.Error(have.Commands)
 			}
@@ -255,7 +255,7 @@ func TestCommands(t *testing.T) {
 	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
+	if ended, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandboxtest.ToolCommand("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
 		t.Errorf("%+v %v", ended, failed)
 	}
 }
@@ -269,7 +269,7 @@ func commander(t *testing.T, runner string) (sandbox.Backend, string) {
 		err = os.WriteFile(path, data, 0o755)
 	}
 	if err == nil {
-		o.Commands = hostcmd.Look([]string{path})
+		o.Commands = hostcmd.FindCommands([]string{path})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -307,15 +307,15 @@ func TestFloods(t *testing.T) {
 }
 
 // executed is how a program in Python ends.
-func executed(t *testing.T, b sandbox.Backend, code string) sandbox.Report {
+func executed(t *testing.T, b sandbox.Backend, code string) sandbox.RunReport {
 	t.Helper()
-	l := core.Limits{Memory: 64 << 20, Timeout: time.Minute}.Or(core.DefaultLimits())
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "python", Limits: l})
+	l := core.Limits{Memory: 64 << 20, Timeout: time.Minute}.WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "python", Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(t.Context(), core.Program{Code: code, Name: "program", Limits: l}, sandbox.HostFunc(nothing))
+	r, err := s.Run(t.Context(), core.CheckedProgram{Code: code, Name: "program", Limits: l}, sandbox.HostFunc(nothing))
 	if err != nil {
 		t.Fatal(err)
 	}

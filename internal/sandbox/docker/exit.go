@@ -17,38 +17,38 @@ import (
 
 const (
 	daemonHint = "check that the daemon runs: sudo systemctl status docker; " + exitcause.Effects
-	// tardy sets the longest delay between the end of a container and the event that it ran out of memory.
-	tardy = 250 * time.Millisecond
+	// oomEventDelay sets the longest delay between the end of a container and the event that it ran out of memory.
+	oomEventDelay = 250 * time.Millisecond
 )
 
 // Explain implements warmpool.Guest.
-func (c *container) Explain(end *wire.End, p core.Program) {
+func (c *guestContainer) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	select {
 	case <-c.ended:
-	case <-time.After(ending):
+	case <-time.After(removeTimeout):
 	}
 	stderr := c.stderr.String()
-	if c.outgrown.Load() || c.exhausted(stderr) || c.code == 128+int(syscall.SIGKILL) && c.daemon.oom.has(c.id, tardy) {
+	if c.outgrown.Load() || c.isOutOfMemory(stderr) || c.code == 128+int(syscall.SIGKILL) && c.daemon.oom.isOutOfMemory(c.id, oomEventDelay) {
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return
 	}
-	end.Status, end.Error = core.StatusError, c.death(stderr, p.Name)
+	end.Status, end.Error = core.StatusError, c.exitError(stderr, p.Name)
 }
 
-// exhausted reports whether the runtime's output says that it ran out of memory.
-func (c *container) exhausted(stderr string) bool {
+// isOutOfMemory reports whether the runtime's output says that it ran out of memory.
+func (c *guestContainer) isOutOfMemory(stderr string) bool {
 	if c.i != nil {
 		return c.i.Exhausted != nil && c.i.Exhausted(stderr)
 	}
 	return exitcause.OutOfMemory(stderr)
 }
 
-// death returns the error for the end of a container that exceeded no limit. Like a shell, the daemon reports in the
+// exitError returns the error for the end of a container that exceeded no limit. Like a shell, the daemon reports in the
 // exit status which signal ended the program.
-func (c *container) death(stderr, file string) *core.Error {
+func (c *guestContainer) exitError(stderr, file string) *core.Error {
 	if c.code < 0 {
-		c.backend.doubt()
+		c.backend.recheckDaemon()
 		return core.Errorf(core.KindRuntime, Name+".run", "the connection to Docker ended while the program ran").WithHint(daemonHint)
 	}
 	x := exitcause.Exit{
@@ -64,9 +64,9 @@ func (c *container) death(stderr, file string) *core.Error {
 	return exitcause.Explain(x)
 }
 
-// watcher receives the daemon's events about containers of this engine that ran out of memory. After a container is
+// oomWatcher receives the daemon's events about containers of this engine that ran out of memory. After a container is
 // removed, the daemon no longer knows.
-type watcher struct {
+type oomWatcher struct {
 	cancel context.CancelFunc
 
 	mu   sync.Mutex
@@ -76,12 +76,12 @@ type watcher struct {
 
 const maxRemembered = 1024
 
-func watchMemory(a *api, engine string) *watcher {
+func watchMemory(a *engineAPI, engine string) *oomWatcher {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watcher{cancel: cancel, ids: map[string]bool{}, news: make(chan struct{})}
+	w := &oomWatcher{cancel: cancel, ids: map[string]bool{}, news: make(chan struct{})}
 	go func() {
 		for ctx.Err() == nil {
-			w.follow(ctx, a, engine)
+			w.followEvents(ctx, a, engine)
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -91,11 +91,11 @@ func watchMemory(a *api, engine string) *watcher {
 	return w
 }
 
-func (w *watcher) stop() { w.cancel() }
+func (w *oomWatcher) stop() { w.cancel() }
 
-func (w *watcher) follow(ctx context.Context, a *api, engine string) {
+func (w *oomWatcher) followEvents(ctx context.Context, a *engineAPI, engine string) {
 	filters, _ := json.Marshal(map[string][]string{"type": {"container"}, "event": {"oom"}, "label": {labelEngine + "=" + engine}})
-	response, err := a.open(ctx, http.MethodGet, "/events", url.Values{"filters": {string(filters)}}, "", nil)
+	response, err := a.openResponse(ctx, http.MethodGet, "/events", url.Values{"filters": {string(filters)}}, "", nil)
 	if err != nil {
 		return
 	}
@@ -105,11 +105,11 @@ func (w *watcher) follow(ctx context.Context, a *api, engine string) {
 		if events.Decode(&e) != nil {
 			return
 		}
-		w.note(e.Actor.ID)
+		w.noteContainer(e.Actor.ID)
 	}
 }
 
-func (w *watcher) note(id string) {
+func (w *oomWatcher) noteContainer(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.ids) >= maxRemembered {
@@ -120,8 +120,8 @@ func (w *watcher) note(id string) {
 	w.news = make(chan struct{})
 }
 
-// has reports whether a container ran out of memory. It waits up to patience for the event.
-func (w *watcher) has(id string, patience time.Duration) bool {
+// isOutOfMemory reports whether a container ran out of memory. It waits up to patience for the event.
+func (w *oomWatcher) isOutOfMemory(id string, patience time.Duration) bool {
 	for late := time.After(patience); ; {
 		w.mu.Lock()
 		found, news := w.ids[id], w.news

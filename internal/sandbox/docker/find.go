@@ -16,63 +16,63 @@ import (
 	"retort/internal/core"
 )
 
-// address represents the address of a daemon.
-type address struct {
+// daemonAddress represents the address of a daemon.
+type daemonAddress struct {
 	network, path string // "unix" and a path; "tcp" and a host with its port
 }
 
-func (a address) String() string { return a.network + "://" + a.path }
+func (a daemonAddress) String() string { return a.network + "://" + a.path }
 
-// local reports whether the daemon most likely runs on this machine and sees its files.
-func (a address) local() bool { return a.network == "unix" }
+// isLocal reports whether the daemon most likely runs on this machine and sees its files.
+func (a daemonAddress) isLocal() bool { return a.network == "unix" }
 
-func (a address) dial(ctx context.Context) (net.Conn, error) {
+func (a daemonAddress) dial(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, a.network, a.path)
 }
 
 // parseAddress parses an address as DOCKER_HOST and contexts have it.
-func parseAddress(host string) (address, error) {
+func parseAddress(host string) (daemonAddress, error) {
 	network, path, ok := strings.Cut(host, "://")
 	switch {
 	case ok && network == "unix" && filepath.IsAbs(path):
-		return address{network, path}, nil
+		return daemonAddress{network, path}, nil
 	case ok && network == "tcp":
 		name, _, err := net.SplitHostPort(path)
 		if ip := net.ParseIP(name); err == nil && (name == "localhost" || ip != nil && ip.IsLoopback()) {
-			return address{network, path}, nil
+			return daemonAddress{network, path}, nil
 		}
-		return address{}, fmt.Errorf("%s names another machine without authentication: programs and their calls would be sent unencrypted", host)
+		return daemonAddress{}, fmt.Errorf("%s names another machine without authentication: programs and their calls would be sent unencrypted", host)
 	}
-	return address{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
+	return daemonAddress{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }
 
-// find returns the address of the daemon. It takes the first of these that is set: the setting, the environment, the
+// findDaemon returns the address of the daemon. It takes the first of these that is set: the setting, the environment, the
 // context of the docker command, the first usual socket that exists.
-func find(setting string) (address, *core.Error) {
+func findDaemon(setting string) (daemonAddress, *core.Error) {
 	for _, said := range []struct{ host, by string }{{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"}, {currentContext(), "the docker command's context"}} {
 		if said.host == "" {
 			continue
 		}
 		a, err := parseAddress(said.host)
 		if err != nil {
-			return address{}, core.Errorf(core.KindSandboxUnavailable, Name, "%s says where Docker is, but %w", said.by, err).
+			return daemonAddress{}, core.Errorf(core.KindSandboxUnavailable, Name, "%s says where Docker is, but %w", said.by, err).
 				WithHint("name a socket of this machine, such as unix:///var/run/docker.sock")
 		}
 		return a, nil
 	}
-	usual := sockets()
+	usual := usualSockets()
 	for _, path := range usual {
 		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-			return address{"unix", path}, nil
+			return daemonAddress{"unix", path}, nil
 		}
 	}
-	return address{}, core.Errorf(core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found here: none of %s is a socket", strings.Join(usual, ", ")).
+	return daemonAddress{}, core.Errorf(core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found here: none of %s is a socket", strings.Join(usual, ", ")).
 		WithHint("install one of them and start it: sudo apt-get install docker.io (Debian, Ubuntu); sudo dnf install podman && systemctl --user start podman.socket (Fedora); colima start, or Docker Desktop (macOS)")
 }
 
-// sockets lists the sockets where daemons usually listen.
-func sockets() []string {
+// usualSockets lists the sockets where daemons usually listen.
+func usualSockets() []string {
 	list := []string{"/var/run/docker.sock"}
 	runtime := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
 	list = append(list, filepath.Join(runtime, "docker.sock"))

@@ -35,43 +35,43 @@ const (
 	tagLength  = 24
 )
 
-// image is the file system of all containers of one runtime. It is built here from this binary and, for an
+// guestImage is the file system of all containers of one runtime. It is built here from this binary and, for an
 // interpreter, the interpreter's files. It is never pulled.
-type image struct {
+type guestImage struct {
 	runtime string
-	guest   string                   // the binary
-	i       *interpreter.Interpreter // nil for the built-in runtime
-	base    string                   // NAME@DIGEST of the base image, if the settings name one
-	labels  map[string]string        // of containers that are never started
-	network *interpreter.Network     // nil if its programs have none
-	command *hostcmd.Command         // nil if it is for programs
+	guest   string                    // the binary
+	i       *interpreter.Interpreter  // nil for the built-in runtime
+	base    string                    // NAME@DIGEST of the base image, if the settings name one
+	labels  map[string]string         // of containers that are never started
+	network *interpreter.ProxyNetwork // nil if its programs have none
+	command *hostcmd.HostCommand      // nil if it is for programs
 
 	mu    sync.Mutex
 	ready string   // its name, once the daemon has the image
 	argv  []string // of the interpreter
 	env   []string
 	empty []string
-	files []file
+	files []imageFile
 	tag   string
 }
 
-// file represents a file of an image.
-type file struct {
+// imageFile represents a file of an image.
+type imageFile struct {
 	inside, source string // source is empty for data
 	data           []byte
 	program        bool // data that can be executed
 }
 
-// mode returns the file mode of data.
-func (f file) mode() int64 {
+// fileMode returns the file mode of data.
+func (f imageFile) fileMode() int64 {
 	if f.program {
 		return 0o755
 	}
 	return 0o644
 }
 
-// ensure returns the name of the image and makes sure that the daemon has it.
-func (m *image) ensure(ctx context.Context, a *api) (string, error) {
+// ensureImage returns the name of the image and makes sure that the daemon has it.
+func (m *guestImage) ensureImage(ctx context.Context, a *engineAPI) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ready != "" {
@@ -79,13 +79,13 @@ func (m *image) ensure(ctx context.Context, a *api) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, importing)
 	defer cancel()
-	if err := m.gather(ctx, a); err != nil {
+	if err := m.gatherFiles(ctx, a); err != nil {
 		return "", err
 	}
 	name := repository + ":" + m.tag
-	err := a.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, nil)
-	if answered(err, http.StatusNotFound) {
-		err = m.make(ctx, a)
+	err := a.callJSON(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, nil)
+	if isAnswered(err, http.StatusNotFound) {
+		err = m.makeImage(ctx, a)
 	}
 	if err != nil {
 		return "", err
@@ -95,8 +95,8 @@ func (m *image) ensure(ctx context.Context, a *api) (string, error) {
 	return name, nil
 }
 
-// mounts returns the paths of its container that an interpreter may read.
-func (m *image) mounts() []confine.Mount {
+// readableMounts returns the paths of its container that an interpreter may read.
+func (m *guestImage) readableMounts() []confine.PlanMount {
 	paths := []string{interpreter.HarnessDir}
 	if m.i.Proc {
 		paths = append(paths, "/proc/self")
@@ -109,15 +109,15 @@ func (m *image) mounts() []confine.Mount {
 			paths = append(paths, f.inside)
 		}
 	}
-	var list []confine.Mount
+	var list []confine.PlanMount
 	for _, p := range paths {
-		list = append(list, confine.Mount{Source: p, Target: p})
+		list = append(list, confine.PlanMount{Source: p, Target: p})
 	}
 	return list
 }
 
-// forget makes the next request check the image again, because the daemon no longer has it.
-func (m *image) forget(name string) {
+// forgetImage makes the next request check the image again, because the daemon no longer has it.
+func (m *guestImage) forgetImage(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ready == name {
@@ -125,26 +125,26 @@ func (m *image) forget(name string) {
 	}
 }
 
-// gather lists the contents of the image and derives its name from them.
-func (m *image) gather(ctx context.Context, a *api) error {
+// gatherFiles lists the contents of the image and derives its name from them.
+func (m *guestImage) gatherFiles(ctx context.Context, a *engineAPI) error {
 	if m.tag != "" {
 		return nil
 	}
-	m.files, m.empty, m.argv = []file{{inside: guestPath, source: m.guest}}, []string{"/tmp", "/proc", "/dev", "/sys", "/etc"}, nil
+	m.files, m.empty, m.argv = []imageFile{{inside: guestPath, source: m.guest}}, []string{"/tmp", "/proc", "/dev", "/sys", "/etc"}, nil
 	sum := sha256.New()
 	if err := hashFile(sum, m.guest); err != nil {
 		return err
 	}
 	if m.i != nil {
-		if err := m.interpreter(ctx, a, sum); err != nil {
+		if err := m.addInterpreter(ctx, a, sum); err != nil {
 			return err
 		}
-		if err := m.authorities(sum); err != nil {
+		if err := m.addAuthorities(sum); err != nil {
 			return err
 		}
 	}
 	if m.command != nil {
-		if err := m.program(sum); err != nil {
+		if err := m.addProgram(sum); err != nil {
 			return err
 		}
 	}
@@ -152,12 +152,12 @@ func (m *image) gather(ctx context.Context, a *api) error {
 	return nil
 }
 
-// interpreter adds the files that an interpreter needs.
-func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
+// addInterpreter adds the files that an interpreter needs.
+func (m *guestImage) addInterpreter(ctx context.Context, a *engineAPI, sum io.Writer) error {
 	for name, data := range m.i.Harness() {
-		m.files = append(m.files, file{inside: path.Join(interpreter.HarnessDir, name), data: data})
+		m.files = append(m.files, imageFile{inside: path.Join(interpreter.HarnessDir, name), data: data})
 	}
-	slices.SortFunc(m.files, func(a, b file) int { return strings.Compare(a.inside, b.inside) })
+	slices.SortFunc(m.files, func(a, b imageFile) int { return strings.Compare(a.inside, b.inside) })
 	for _, f := range m.files {
 		fmt.Fprintf(sum, "%q %q\n", f.inside, f.data)
 	}
@@ -167,20 +167,20 @@ func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
 		if err != nil {
 			return err
 		}
-		m.argv = m.i.Argv(&interpreter.Image{Program: program})
+		m.argv = m.i.CommandLine(&interpreter.FileImage{Program: program})
 		return nil
 	}
-	found, err := m.i.Look()
+	found, err := m.i.FindProgram()
 	if err != nil {
 		return err
 	}
-	needed, err := m.i.Image(found)
+	needed, err := m.i.CollectImage(found)
 	if err != nil {
 		return err
 	}
-	m.argv = m.i.Argv(needed)
+	m.argv = m.i.CommandLine(needed)
 	for _, inside := range slices.Sorted(maps.Keys(needed.Sources)) {
-		m.files = append(m.files, file{inside: inside, source: needed.Sources[inside]})
+		m.files = append(m.files, imageFile{inside: inside, source: needed.Sources[inside]})
 		if err := hashTree(sum, inside, needed.Sources[inside]); err != nil {
 			return err
 		}
@@ -189,20 +189,20 @@ func (m *image) interpreter(ctx context.Context, a *api, sum io.Writer) error {
 	return nil
 }
 
-// authorities adds the file of trusted certificate authorities if programs have a network.
-func (m *image) authorities(sum io.Writer) error {
-	env, source := m.network.Join(m.i.Env, confine.ProxyPort)
+// addAuthorities adds the file of trusted certificate authorities if programs have a network.
+func (m *guestImage) addAuthorities(sum io.Writer) error {
+	env, source := m.network.ProxyEnvironment(m.i.Env, confine.ProxyPort)
 	if m.env = env; source == "" {
 		return nil
 	}
-	m.files = append(m.files, file{inside: interpreter.CertificatesPath, source: source})
+	m.files = append(m.files, imageFile{inside: interpreter.CertificatesPath, source: source})
 	fmt.Fprintf(sum, "authorities\n")
 	return hashFile(sum, source)
 }
 
-// program adds a command, which must be unchanged since it was checked, and the libraries that it is linked with.
-func (m *image) program(sum io.Writer) error {
-	if refused := m.command.Alone(); refused != nil {
+// addProgram adds a command, which must be unchanged since it was checked, and the libraries that it is linked with.
+func (m *guestImage) addProgram(sum io.Writer) error {
+	if refused := m.command.CheckStandalone(); refused != nil {
 		return refused
 	}
 	f, err := m.command.Open()
@@ -211,7 +211,7 @@ func (m *image) program(sum io.Writer) error {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(f)
-	if err := errors.Join(err, m.command.Check(f)); err != nil { // which may have changed meanwhile
+	if err := errors.Join(err, m.command.CheckFile(f)); err != nil { // which may have changed meanwhile
 		return err
 	}
 	needed, err := m.command.Image()
@@ -219,12 +219,12 @@ func (m *image) program(sum io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(sum, "%q %q\n", m.command.Inside, data)
-	m.files = append(m.files, file{inside: m.command.Inside, data: data, program: true})
+	m.files = append(m.files, imageFile{inside: m.command.Inside, data: data, program: true})
 	for _, inside := range slices.Sorted(maps.Keys(needed.Sources)) {
 		if inside == m.command.Inside {
 			continue
 		}
-		m.files = append(m.files, file{inside: inside, source: needed.Sources[inside]})
+		m.files = append(m.files, imageFile{inside: inside, source: needed.Sources[inside]})
 		fmt.Fprintf(sum, "%q\n", inside)
 		if err := hashFile(sum, needed.Sources[inside]); err != nil {
 			return err
@@ -257,20 +257,20 @@ func hashTree(sum io.Writer, inside, source string) error {
 	})
 }
 
-// make lets the daemon build the image.
-func (m *image) make(ctx context.Context, a *api) error {
+// makeImage lets the daemon build the image.
+func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 	if m.base != "" {
-		return m.derive(ctx, a)
+		return m.deriveImage(ctx, a)
 	}
-	return a.upload(ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}}, m.tar())
+	return a.uploadTar(ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}}, m.tarStream())
 }
 
-// tar returns the image as a stream. Its producer stops early if the stream is not read to its end.
-func (m *image) tar() io.Reader {
+// tarStream returns the image as a stream. Its producer stops early if the stream is not read to its end.
+func (m *guestImage) tarStream() io.Reader {
 	read, write := io.Pipe()
 	go func() {
 		w := tar.NewWriter(write)
-		err := m.write(w)
+		err := m.writeTar(w)
 		if err == nil {
 			err = w.Close()
 		}
@@ -279,7 +279,7 @@ func (m *image) tar() io.Reader {
 	return read
 }
 
-func (m *image) write(w *tar.Writer) error {
+func (m *guestImage) writeTar(w *tar.Writer) error {
 	for _, dir := range m.empty {
 		mode := int64(0o755)
 		if dir == "/tmp" {
@@ -291,7 +291,7 @@ func (m *image) write(w *tar.Writer) error {
 	}
 	for _, f := range m.files {
 		if f.source == "" {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: f.mode(), Size: int64(len(f.data))}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: f.fileMode(), Size: int64(len(f.data))}); err != nil {
 				return err
 			}
 			if _, err := w.Write(f.data); err != nil {
@@ -309,7 +309,7 @@ func (m *image) write(w *tar.Writer) error {
 // writeTree writes a file or a directory of the machine. It skips unneeded directories and everything that is neither
 // a file nor a link. It keeps modification times, because Python uses them to check whether its compiled files are
 // current.
-func (m *image) writeTree(w *tar.Writer, f file) error {
+func (m *guestImage) writeTree(w *tar.Writer, f imageFile) error {
 	return filepath.WalkDir(f.source, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -363,28 +363,28 @@ func writeOne(w *tar.Writer, inside, name string, info fs.FileInfo) (err error) 
 }
 
 // removeOld removes the images of older versions of this binary. Images that are in use stay.
-func (m *image) removeOld(ctx context.Context, a *api) {
+func (m *guestImage) removeOld(ctx context.Context, a *engineAPI) {
 	filters, _ := json.Marshal(map[string][]string{"reference": {repository}})
 	var list []struct{ RepoTags []string }
-	if a.call(ctx, http.MethodGet, "/images/json", url.Values{"filters": {string(filters)}}, nil, &list) != nil {
+	if a.callJSON(ctx, http.MethodGet, "/images/json", url.Values{"filters": {string(filters)}}, nil, &list) != nil {
 		return
 	}
 	for _, one := range list {
 		for _, name := range one.RepoTags {
 			_, tag, _ := strings.Cut(name, repository+":")
 			if runtime, hash, ok := strings.Cut(tag, "-"); ok && runtime == m.runtime && len(hash) == tagLength && tag != m.tag {
-				_ = a.call(ctx, http.MethodDelete, "/images/"+name, nil, nil, nil)
+				_ = a.callJSON(ctx, http.MethodDelete, "/images/"+name, nil, nil, nil)
 			}
 		}
 	}
 }
 
-// machines maps ELF machines to the architecture names that daemons use.
-var machines = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64}
+// elfArchitectures maps ELF machines to the architecture names that daemons use.
+var elfArchitectures = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64}
 
 // checkGuest returns an error if a binary cannot be the only file of a container.
 func checkGuest(file, architecture string) *core.Error {
-	if err := interpreter.Static(file, machines[architecture]); err != nil {
+	if err := interpreter.CheckStatic(file, elfArchitectures[architecture]); err != nil {
 		return core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file, architecture, err).
 			WithHint("name a static retort for Linux: docker: {guest: /path/to/it}")
 	}
@@ -407,10 +407,10 @@ type baseImage struct {
 }
 
 // programOf finds the interpreter in the image that the settings name.
-func (m *image) programOf(ctx context.Context, a *api) (string, error) {
+func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error) {
 	var base baseImage
-	err := a.call(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
-	if answered(err, http.StatusNotFound) {
+	err := a.callJSON(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
+	if isAnswered(err, http.StatusNotFound) {
 		return "", core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is not here: %s", m.runtime, m.base).WithHint("docker pull %s", m.base)
 	}
 	if err != nil {
@@ -426,7 +426,7 @@ func (m *image) programOf(ctx context.Context, a *api) (string, error) {
 	err = m.withBase(ctx, a, func(id string) error {
 		for _, dir := range filepath.SplitList(dirs) {
 			where := path.Join("/", dir, path.Base(m.i.Command))
-			response, err := a.open(ctx, http.MethodHead, "/containers/"+id+"/archive", url.Values{"path": {where}}, "", nil)
+			response, err := a.openResponse(ctx, http.MethodHead, "/containers/"+id+"/archive", url.Values{"path": {where}}, "", nil)
 			if err == nil {
 				_ = response.Body.Close()
 				program = where
@@ -438,10 +438,10 @@ func (m *image) programOf(ctx context.Context, a *api) (string, error) {
 	return program, err
 }
 
-// derive builds the image from the one that the settings name and adds our files.
-func (m *image) derive(ctx context.Context, a *api) error {
+// deriveImage builds the image from the one that the settings name and adds our files.
+func (m *guestImage) deriveImage(ctx context.Context, a *engineAPI) error {
 	return m.withBase(ctx, a, func(id string) error {
-		if err := a.upload(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {"/"}}, m.tar()); err != nil {
+		if err := a.uploadTar(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {"/"}}, m.tarStream()); err != nil {
 			return err
 		}
 		return a.longCall(ctx, http.MethodPost, "/commit", url.Values{"container": {id}, "repo": {repository}, "tag": {m.tag}}, nil, nil)
@@ -450,17 +450,17 @@ func (m *image) derive(ctx context.Context, a *api) error {
 
 // withBase creates a container of the image that the settings name, calls a function with it, and removes it. The
 // container is never started.
-func (m *image) withBase(ctx context.Context, a *api, do func(id string) error) error {
+func (m *guestImage) withBase(ctx context.Context, a *engineAPI, do func(id string) error) error {
 	var made struct{ ID string }
 	body := map[string]any{"Image": m.base, "Entrypoint": []string{guestPath}, "NetworkDisabled": true, "Labels": m.labels}
-	if err := a.call(ctx, http.MethodPost, "/containers/create", nil, body, &made); err != nil {
+	if err := a.callJSON(ctx, http.MethodPost, "/containers/create", nil, body, &made); err != nil {
 		return err
 	}
 	err := do(made.ID)
-	return errors.Join(err, a.call(context.WithoutCancel(ctx), http.MethodDelete, "/containers/"+made.ID, url.Values{"force": {"1"}}, nil, nil))
+	return errors.Join(err, a.callJSON(context.WithoutCancel(ctx), http.MethodDelete, "/containers/"+made.ID, url.Values{"force": {"1"}}, nil, nil))
 }
 
-func sorted(list []string) []string {
+func sortedCopy(list []string) []string {
 	slices.Sort(list)
 	return list
 }

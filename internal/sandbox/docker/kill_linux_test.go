@@ -44,7 +44,7 @@ func engine(host, dir, runner, kind string) {
 	case "":
 	case commanding: // half of them last, the others are started one after the other
 		busy, calling = calling, "for (;;) await callMCPTool('x')"
-		o.Commands = hostcmd.Look([]string{os.Args[0]})
+		o.Commands = hostcmd.FindCommands([]string{os.Args[0]})
 	default:
 		runtime, busy, calling = "python", "while True: pass", "call_mcp_tool('x')"
 		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}
@@ -58,7 +58,7 @@ func engine(host, dir, runner, kind string) {
 		}
 		all.Go(func() {
 			for range rounds {
-				s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: core.DefaultLimits()})
+				s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: runtime, Limits: core.DefaultLimits()})
 				if err != nil {
 					fmt.Println(err)
 					return
@@ -69,7 +69,7 @@ func engine(host, dir, runner, kind string) {
 				} else {
 					fmt.Println("under way")
 				}
-				_, _ = s.Run(context.Background(), core.Program{Code: code}, h)
+				_, _ = s.Run(context.Background(), core.CheckedProgram{Code: code}, h)
 				_ = s.Close()
 			}
 		})
@@ -79,9 +79,9 @@ func engine(host, dir, runner, kind string) {
 
 // starter is a host that starts this binary as a command, and says so.
 func starter(s sandbox.Commander, does string) sandbox.HostFunc {
-	return func(ctx context.Context, c core.Call) (core.Result, error) {
+	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		fmt.Println("under way")
-		_, err := s.Start(ctx, sandbox.Command{Name: filepath.Base(os.Args[0]), Args: []string{"command", does}})
+		_, err := s.Start(ctx, sandbox.HostCommand{Name: filepath.Base(os.Args[0]), Args: []string{"command", does}})
 		if err != nil && ctx.Err() == nil {
 			fmt.Println(err)
 		}
@@ -92,7 +92,7 @@ func starter(s sandbox.Commander, does string) sandbox.HostFunc {
 // containers are those of engines whose lives are in dir, and the names of their images.
 func containers(t *testing.T, host, dir string) map[string]string {
 	t.Helper()
-	a, known := find(host)
+	a, known := findDaemon(host)
 	if known != nil {
 		t.Fatal(known)
 	}
@@ -102,7 +102,7 @@ func containers(t *testing.T, host, dir string) map[string]string {
 		Image  string
 		Labels map[string]string
 	}
-	if err := newAPI(a).call(t.Context(), http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}}, nil, &list); err != nil {
+	if err := newAPI(a).callJSON(t.Context(), http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}}, nil, &list); err != nil {
 		t.Fatal(err)
 	}
 	images := map[string]string{}
@@ -165,7 +165,7 @@ func TestKilledEngine(t *testing.T) {
 
 // killed kills an engine when n of its programs are under way, starts the next and looks for
 // what is left.
-func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, kind string) {
+func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind string) {
 	cmd := exec.Command(os.Args[0], "engine", d.Host(), dir, runner, kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -199,7 +199,7 @@ func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, kind string) {
 		t.Error("no command was under way")
 	}
 	next := New(Options{Host: d.Host(), Dir: dir, Runtime: runner, Warm: -1})
-	if !testenv.Poll(func() bool { return look() == 0 && !stale(dir) }) {
+	if !testenv.Poll(func() bool { return look() == 0 && !hasDeadEngines(dir) }) {
 		t.Fatalf("%d containers are left\nthe daemon says:%s", look(), saidOf(d, slices.Collect(maps.Keys(containers(t, d.Host(), dir)))))
 	}
 	if err := next.Close(); err != nil {
@@ -215,7 +215,7 @@ func killed(t *testing.T, d *testenv.Dockerd, n int, dir, runner, kind string) {
 }
 
 // saidOf is what the daemon said of those of the containers that have left something.
-func saidOf(d *testenv.Dockerd, ids []string) (said string) {
+func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
 	for _, id := range ids {
 		if leftOf(d, []string{id}) == "" {
@@ -231,11 +231,13 @@ func saidOf(d *testenv.Dockerd, ids []string) (said string) {
 }
 
 // home is the daemon's folder.
-func home(d *testenv.Dockerd) string { return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://")) }
+func home(d *testenv.DockerDaemon) string {
+	return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://"))
+}
 
 // leftOf says what bears the name of one of the containers: processes, mounts, control groups,
 // folders and sockets of the daemon's.
-func leftOf(d *testenv.Dockerd, ids []string) (left string) {
+func leftOf(d *testenv.DockerDaemon, ids []string) (left string) {
 	ours := func(text string) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(text, id) })
 	}

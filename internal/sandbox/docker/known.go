@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// hole is a known vulnerability of some versions of a component, through which a program could leave its container or
+// knownVulnerability is a known vulnerability of some versions of a component, through which a program could leave its container or
 // reach the daemon.
-type hole struct {
+type knownVulnerability struct {
 	component string
 	fixed     []string // fixed versions, one for each series; older ones are vulnerable
 	cve       string
 	what      string
 }
 
-// holes lists known vulnerabilities that have CVE numbers, newest first. It leaves out those that a program cannot
+// knownVulnerabilityList lists known vulnerabilities that have CVE numbers, newest first. It leaves out those that a program cannot
 // use: CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned; CVE-2026-50195
 // needs the right to make pods of Kubernetes.
-var holes = []hole{
+var knownVulnerabilityList = []knownVulnerability{
 	{"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881", "masked paths and mounts can be led astray"},
 	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user number that is too large becomes root"},
 	{"runc", []string{"1.1.14", "1.2.0"}, "CVE-2024-45310", "files can be created on the machine"},
@@ -31,15 +31,15 @@ var holes = []hole{
 	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers reach the daemon itself"},
 }
 
-// known describes the known vulnerabilities of the versions that a daemon reports; "" if there are none.
+// knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports; "" if there are none.
 // Distributions fix old versions without changing the number, which it cannot know.
-func known(versions map[string]string) string {
+func knownVulnerabilities(versions map[string]string) string {
 	var found []string
 	for component, version := range versions {
 		var all []string
 		latest := ""
-		for _, h := range holes {
-			if h.component == component && h.in(version) {
+		for _, h := range knownVulnerabilityList {
+			if h.component == component && h.affects(version) {
 				all = append(all, h.cve)
 				if latest == "" {
 					latest = strings.Join(h.fixed, " or ")
@@ -50,30 +50,30 @@ func known(versions map[string]string) string {
 			found = append(found, fmt.Sprintf("%s %s has known vulnerabilities (%s) unless its distribution has fixed them: install %s or later", component, version, strings.Join(all, ", "), latest))
 		}
 	}
-	return strings.Join(sorted(found), "; ")
+	return strings.Join(sortedCopy(found), "; ")
 }
 
-// in reports whether a version has the vulnerability. In a series with a fix, versions before the fix have it. All
+// affects reports whether a version has the vulnerability. In a series with a fix, versions before the fix have it. All
 // versions of older series have it.
-func (h hole) in(version string) bool {
-	have, ok := numbers(version)
+func (h knownVulnerability) affects(version string) bool {
+	have, ok := parseVersion(version)
 	if !ok {
 		return false
 	}
 	for _, f := range h.fixed {
-		fixed, _ := numbers(f)
+		fixed, _ := parseVersion(f)
 		if have[0] == fixed[0] && have[1] == fixed[1] {
-			return compare(have, fixed) < 0
+			return compareVersions(have, fixed) < 0
 		}
 	}
-	last, _ := numbers(h.fixed[len(h.fixed)-1])
-	return compare(have, last) < 0
+	last, _ := parseVersion(h.fixed[len(h.fixed)-1])
+	return compareVersions(have, last) < 0
 }
 
 var versionNumbers = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-rc|~rc)?`)
 
-// numbers parses the start of a version. A release candidate is older than its release.
-func numbers(version string) (n [4]int, ok bool) {
+// parseVersion parses the start of a version. A release candidate is older than its release.
+func parseVersion(version string) (n [4]int, ok bool) {
 	m := versionNumbers.FindStringSubmatch(strings.TrimSpace(version))
 	if m == nil {
 		return n, false
@@ -87,7 +87,7 @@ func numbers(version string) (n [4]int, ok bool) {
 	return n, true
 }
 
-func compare(a, b [4]int) int {
+func compareVersions(a, b [4]int) int {
 	for i := range a {
 		if a[i] != b[i] {
 			return a[i] - b[i]

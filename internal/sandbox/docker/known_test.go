@@ -26,7 +26,7 @@ func TestKnownHoles(t *testing.T) {
 		{"runc", "unknown", nil},
 		{"crun", "0.1", nil},
 	} {
-		got := known(map[string]string{test.component: test.version})
+		got := knownVulnerabilities(map[string]string{test.component: test.version})
 		if len(test.want) == 0 && got != "" {
 			t.Errorf("%s %s: %s", test.component, test.version, got)
 		}
@@ -36,7 +36,7 @@ func TestKnownHoles(t *testing.T) {
 			}
 		}
 	}
-	if got := known(map[string]string{"runc": "1.1.13"}); strings.Contains(got, "CVE-2024-21626") {
+	if got := knownVulnerabilities(map[string]string{"runc": "1.1.13"}); strings.Contains(got, "CVE-2024-21626") {
 		t.Errorf("mended holes are named: %s", got)
 	}
 }

@@ -28,7 +28,7 @@ func TestScriptRuntimes(t *testing.T) {
 				}
 				o := options(t, runner)
 				o.Warm = -1
-				for _, i := range runtimes.All(map[string]string{name: testenv.Need(t, name)}, core.DefaultLimits().Memory) {
+				for _, i := range runtimes.SupportedRuntimes(map[string]string{name: testenv.Need(t, name)}, core.DefaultLimits().Memory) {
 					if i.Runtime == name {
 						o.Interpreters = []interpreter.Interpreter{i}
 					}
@@ -36,12 +36,12 @@ func TestScriptRuntimes(t *testing.T) {
 				b := New(o)
 				defer b.Close()
 				l := core.DefaultLimits()
-				s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: name, Limits: l})
+				s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: name, Limits: l})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.Close()
-				r, err := s.Run(t.Context(), core.Program{Language: core.JavaScript, Code: "return await callMCPTool('x') + 1", Name: "program.ts", Limits: l}, sandbox.HostFunc(nothing))
+				r, err := s.Run(t.Context(), core.CheckedProgram{Language: core.JavaScript, Code: "return await callMCPTool('x') + 1", Name: "program.ts", Limits: l}, sandbox.HostFunc(nothing))
 				if err != nil || r.Status != core.StatusOK || string(r.Value) != "2" {
 					t.Errorf("%v %s %s %v", err, r.Status, r.Value, r.Error)
 				}

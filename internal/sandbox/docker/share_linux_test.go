@@ -24,13 +24,13 @@ func TestSharedMemory(t *testing.T) {
 				for _, far := range []bool{false, true} {
 					b := newBackend(o)
 					b.far.Store(far)
-					b.kind(runtime, i)
-					c, err := b.start(t.Context(), runtime)
+					b.poolKind(runtime, i)
+					c, err := b.startContainer(t.Context(), runtime)
 					if err != nil {
 						t.Fatal(err)
 					}
-					sandboxtest.Converse(t, c, runtime)
-					if h, ok := c.wire.(*shm.Host); ok == far || ok && !h.Used() {
+					sandboxtest.CheckConversation(t, c, runtime)
+					if h, ok := c.wire.(*shm.Host); ok == far || ok && !h.IsUsed() {
 						t.Errorf("%s: memory is shared: %t; a daemon that is far away: %t", runtime, ok, far)
 					}
 					<-c.Gone()

@@ -12,126 +12,126 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// target represents the function that a call goes to, with its encoded frame head.
-type target struct {
-	wire.Call
+// callTarget represents the function that a call goes to, with its encoded frame head.
+type callTarget struct {
+	wire.CallHead
 	head []byte // of its frames
 }
 
-// pending represents a call that has no result yet.
-type pending struct {
-	target          *target
+// pendingCall represents a call that has no result yet.
+type pendingCall struct {
+	target          *callTarget
 	resolve, reject lib.TJSValue
-	from            trace
+	from            stackTrace
 }
 
 // nativeTarget (server, tool) returns the number that identifies a tool in nativeCall.
-func (g *guest) nativeTarget(args []any) (any, error) {
-	c := wire.Call{Server: text(args, 0), Tool: text(args, 1)}
-	g.targets = append(g.targets, &target{c, wire.CallFrame(0, c, nil).Head})
+func (g *guestProgram) nativeTarget(args []any) (any, error) {
+	c := wire.CallHead{Server: textArgument(args, 0), Tool: textArgument(args, 1)}
+	g.targets = append(g.targets, &callTarget{c, wire.CallFrame(0, c, nil).Head})
 	return len(g.targets) - 1, nil
 }
 
 // nativeCall (target, arguments) sends a call and returns the promise of its result.
-func (g *guest) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
+func (g *guestProgram) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	exception := lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
-	body, ok := g.js.text(arguments)
+	body, ok := g.js.stringBytes(arguments)
 	if !ok {
 		return exception
 	}
-	promise, resolve, reject := g.js.promise()
-	if threw(promise) {
+	promise, resolve, reject := g.js.newPromise()
+	if isException(promise) {
 		return exception
 	}
-	target := g.targets[g.js.integer(to)]
+	target := g.targets[g.js.intValue(to)]
 	g.made++
 	g.underWay++
-	g.pending[g.made] = &pending{target, resolve, reject, g.js.trace()}
-	g.post(wire.Frame{Kind: wire.KindCall, ID: g.made, Head: target.head, Body: body})
+	g.pending[g.made] = &pendingCall{target, resolve, reject, g.js.captureTrace()}
+	g.postFrame(wire.Frame{Kind: wire.KindCall, ID: g.made, Head: target.head, Body: body})
 	return promise
 }
 
 // nativeCallSync (tool, arguments) calls one of the engine's own functions and waits. It stashes results of other
 // calls that arrive in the meantime.
-func (g *guest) nativeCallSync(args []any) (any, error) {
+func (g *guestProgram) nativeCallSync(args []any) (any, error) {
 	g.made++
 	id := g.made
-	g.post(wire.CallFrame(id, wire.Call{Tool: text(args, 0)}, []byte(text(args, 1))))
-	g.flush()
+	g.postFrame(wire.CallFrame(id, wire.CallHead{Tool: textArgument(args, 0)}, []byte(textArgument(args, 1))))
+	g.flushFrames()
 	for {
-		f, ok, err := g.received(g.inbox.wait(time.Time{}))
+		f, ok, err := g.checkReceived(g.inbox.waitFrame(time.Time{}))
 		switch {
 		case err != nil:
 			return nil, err
 		case ok && f.ID == id:
-			return answer(f), nil
+			return encodeAnswer(f), nil
 		case ok:
 			g.stash = append(g.stash, f)
 		}
 	}
 }
 
-// settle resolves or rejects the promise of the call that f answers.
-func (g *guest) settle(f wire.Frame) error {
+// resolveCall resolves or rejects the promise of the call that f answers.
+func (g *guestProgram) resolveCall(f wire.Frame) error {
 	call, ok := g.pending[f.ID]
 	if !ok {
 		return nil
 	}
 	delete(g.pending, f.ID)
-	defer g.release(call)
-	value, settler := g.outcome(call, f), call.resolve
-	if threw(value) {
+	defer g.releaseCall(call)
+	value, settler := g.resultValue(call, f), call.resolve
+	if isException(value) {
 		value, settler = lib.XJS_GetException(g.js.tls, g.js.context), call.reject
 	}
-	defer g.js.free(value)
-	if done := g.js.invoke(settler, value); threw(done) {
-		return g.js.exception()
+	defer g.js.freeValue(value)
+	if done := g.js.callFunction(settler, value); isException(done) {
+		return g.js.takeException()
 	}
 	return nil
 }
 
-func (g *guest) release(call *pending) {
-	g.js.free(call.resolve)
-	g.js.free(call.reject)
+func (g *guestProgram) releaseCall(call *pendingCall) {
+	g.js.freeValue(call.resolve)
+	g.js.freeValue(call.reject)
 	g.js.freeTrace(call.from)
 }
 
-// outcome returns the value of a result. If the result is an error, it leaves an exception pending.
-func (g *guest) outcome(call *pending, f wire.Frame) lib.TJSValue {
+// resultValue returns the value of a result. If the result is an error, it leaves an exception pending.
+func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue {
 	failure := failureOf(f)
 	switch {
 	case failure != nil:
-		return g.throw(call, failure)
+		return g.throwToolError(call, failure)
 	case hasLongInteger(f.Body):
-		return g.decode(g.revived, f.Body)
+		return g.decodeValue(g.revived, f.Body)
 	case utf8.Valid(f.Body):
-		return g.js.parse(f.Body)
+		return g.js.parseJSON(f.Body)
 	}
-	return g.decode(g.parsed, f.Body)
+	return g.decodeValue(g.parsed, f.Body)
 }
 
-// decode parses body with a function of the prelude, for results that JSON.parse alone cannot decode.
-func (g *guest) decode(parse quickjs.Value, body []byte) lib.TJSValue {
+// decodeValue parses body with a function of the prelude, for results that JSON.parse alone cannot decode.
+func (g *guestProgram) decodeValue(parse quickjs.Value, body []byte) lib.TJSValue {
 	text := g.js.newText(body)
-	defer g.js.free(text)
-	if threw(text) {
+	defer g.js.freeValue(text)
+	if isException(text) {
 		return text
 	}
-	return g.js.invoke(g.js.unwrap(parse), text)
+	return g.js.callFunction(g.js.unwrapValue(parse), text)
 }
 
-// throw creates the ToolError of a call, with the position of the call.
-func (g *guest) throw(call *pending, failure []byte) (exception lib.TJSValue) {
+// throwToolError creates the ToolError of a call, with the position of the call.
+func (g *guestProgram) throwToolError(call *pendingCall, failure []byte) (exception lib.TJSValue) {
 	var texts [3]lib.TJSValue
 	for i, text := range [][]byte{failure, []byte(call.target.Server), []byte(call.target.Tool)} {
 		texts[i] = g.js.newText(text)
-		defer g.js.free(texts[i])
-		if threw(texts[i]) {
+		defer g.js.freeValue(texts[i])
+		if isException(texts[i]) {
 			return texts[i]
 		}
 	}
-	g.js.within(call.from, func() { exception = g.js.invoke(g.js.unwrap(g.failed), texts[:]...) })
-	if threw(exception) {
+	g.js.callWithTrace(call.from, func() { exception = g.js.callFunction(g.js.unwrapValue(g.failed), texts[:]...) })
+	if isException(exception) {
 		return exception
 	}
 	return lib.XJS_Throw(g.js.tls, g.js.context, exception)
@@ -139,7 +139,7 @@ func (g *guest) throw(call *pending, failure []byte) (exception lib.TJSValue) {
 
 // failureOf returns the error in a result as JSON, or nil.
 func failureOf(f wire.Frame) []byte {
-	var head wire.Answer
+	var head wire.AnswerHead
 	if len(f.Head) == 0 || json.Unmarshal(f.Head, &head) != nil || head.Error == nil {
 		return nil
 	}
@@ -150,9 +150,9 @@ func failureOf(f wire.Frame) []byte {
 	return text
 }
 
-// answer encodes a result for callOwnNow: a letter followed by a text. "v" means JSON, "b" means JSON with integers
+// encodeAnswer encodes a result for callOwnNow: a letter followed by a text. "v" means JSON, "b" means JSON with integers
 // that may be too long for a number, "e" means an error as JSON.
-func answer(f wire.Frame) string {
+func encodeAnswer(f wire.Frame) string {
 	if failure := failureOf(f); failure != nil {
 		return "e" + string(failure)
 	}

@@ -12,10 +12,10 @@ import (
 // results answers calls with texts that are at least almost JSON.
 type results []string
 
-func (r results) Call(_ context.Context, c core.Call) (core.Result, error) {
+func (r results) Call(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 	var args struct{ I int }
 	err := json.Unmarshal(c.Arguments, &args)
-	return core.Result{Value: json.RawMessage(r[args.I])}, err
+	return core.CallResult{Value: json.RawMessage(r[args.I])}, err
 }
 
 // TestResults shows what results become in the program, whichever way is taken
@@ -26,7 +26,7 @@ func TestResults(t *testing.T) {
 		"\"a\xffb\xe2\x82\"", "[\"\xff\",12345678901234567890]", `{"then":{"call":1}}`, `12345678901234567`, `{"a":`, `12345678901234567 x`, "\"\xff",
 		strings.Repeat("[", 500) + strings.Repeat("]", 500),
 	}
-	end := runProgram(t, core.Program{Namespaces: demoNamespaces, Code: `
+	end := runProgram(t, core.CheckedProgram{Namespaces: demoNamespaces, Code: `
 		const seen = []
 		for (let i = 0; i < 12; i++) {
 			await demo.echo({i}).then((v) => seen.push(typeof v, i === 11 ? JSON.stringify(v).length : v), (e) => seen.push(e.name))

@@ -13,6 +13,6 @@ var update = flag.Bool("update", false, "write what programs do into package gue
 const reference = "quickjs"
 
 func TestPrograms(t *testing.T) {
-	s := guesttest.Suite{Runtime: reference, AtOnce: 2, Update: *update, Run: runProgram}
-	s.Test(t)
+	s := guesttest.ProgramSuite{Runtime: reference, AtOnce: 2, Update: *update, Run: runProgram}
+	s.RunPrograms(t)
 }

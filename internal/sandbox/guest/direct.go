@@ -16,65 +16,65 @@ import (
 // cFunction is the signature of functions that the translated C code calls.
 type cFunction func(tls *libc.TLS, context uintptr, this lib.TJSValue, argc int32, argv uintptr) lib.TJSValue
 
-// register makes fn a global function of two parameters. fn must not use the
+// registerFunc makes fn a global function of two parameters. fn must not use the
 // methods of the VM, nor panic.
-func (e *engine) register(name string, fn func(a, b lib.TJSValue) lib.TJSValue) error {
+func (e *jsEngine) registerFunc(name string, fn func(a, b lib.TJSValue) lib.TJSValue) error {
 	cname, err := libc.CString(name)
 	if err != nil {
 		return err
 	}
 	defer libc.Xfree(e.tls, cname)
 	f := cFunction(func(_ *libc.TLS, _ uintptr, _ lib.TJSValue, _ int32, argv uintptr) lib.TJSValue {
-		args := at[[2]lib.TJSValue](argv) // the library adds what is missing
+		args := pointerAt[[2]lib.TJSValue](argv) // the library adds what is missing
 		return fn(args[0], args[1])
 	})
 	e.functions = append(e.functions, &f)
 	global := lib.XJS_GetGlobalObject(e.tls, e.context)
-	defer e.free(global)
+	defer e.freeValue(global)
 	made := lib.XJS_NewCFunction2(e.tls, e.context, funcPointer(&f), cname, 2, lib.EJS_CFUNC_generic, 0)
 	if lib.XJS_SetPropertyStr(e.tls, e.context, global, cname, made) < 0 {
-		return e.exception()
+		return e.takeException()
 	}
 	return nil
 }
 
-func threw(v lib.TJSValue) bool { return v.Ftag == lib.EJS_TAG_EXCEPTION }
+func isException(v lib.TJSValue) bool { return v.Ftag == lib.EJS_TAG_EXCEPTION }
 
-// exception takes the pending exception and returns it as an error.
-func (e *engine) exception() error {
-	v := e.wrap(lib.XJS_GetException(e.tls, e.context))
+// takeException takes the pending exception and returns it as an error.
+func (e *jsEngine) takeException() error {
+	v := e.wrapValue(lib.XJS_GetException(e.tls, e.context))
 	defer v.Free()
 	return quickjs.ErrorFromValue(v)
 }
 
-// invoke calls f. If f throws, the exception is left pending.
-func (e *engine) invoke(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {
+// callFunction calls f. If f throws, the exception is left pending.
+func (e *jsEngine) callFunction(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {
 	size := len(args) * int(unsafe.Sizeof(lib.TJSValue{}))
 	argv := e.tls.Alloc(size)
 	defer e.tls.Free(size)
-	copy(unsafe.Slice(at[lib.TJSValue](argv), len(args)), args)
+	copy(unsafe.Slice(pointerAt[lib.TJSValue](argv), len(args)), args)
 	undefined := lib.TJSValue{Ftag: lib.EJS_TAG_UNDEFINED}
 	return lib.XJS_Call(e.tls, e.context, f, undefined, int32(len(args)), argv)
 }
 
-// promise makes a promise and the functions that resolve and reject it.
-func (e *engine) promise() (promise, resolve, reject lib.TJSValue) {
+// newPromise makes a promise and the functions that resolve and reject it.
+func (e *jsEngine) newPromise() (promise, resolve, reject lib.TJSValue) {
 	const size = 2 * int(unsafe.Sizeof(lib.TJSValue{}))
 	p := e.tls.Alloc(size)
 	defer e.tls.Free(size)
 	promise = lib.XJS_NewPromiseCapability(e.tls, e.context, p)
-	if !threw(promise) {
-		settlers := at[[2]lib.TJSValue](p)
+	if !isException(promise) {
+		settlers := pointerAt[[2]lib.TJSValue](p)
 		resolve, reject = settlers[0], settlers[1]
 	}
 	return promise, resolve, reject
 }
 
-// integer returns the value of a number that our own prelude has made from an int.
-func (e *engine) integer(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
+// intValue returns the value of a number that our own prelude has made from an int.
+func (e *jsEngine) intValue(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
 
-// text copies the UTF-8 of a string. If memory runs out, it returns false and leaves an exception pending.
-func (e *engine) text(v lib.TJSValue) (text []byte, ok bool) {
+// stringBytes copies the UTF-8 of a string. If memory runs out, it returns false and leaves an exception pending.
+func (e *jsEngine) stringBytes(v lib.TJSValue) (text []byte, ok bool) {
 	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
 	size := e.tls.Alloc(word)
 	defer e.tls.Free(word)
@@ -83,11 +83,11 @@ func (e *engine) text(v lib.TJSValue) (text []byte, ok bool) {
 		return nil, false
 	}
 	defer lib.XJS_FreeCString(e.tls, e.context, p)
-	return append([]byte(nil), unsafe.Slice(at[byte](p), *at[libc.Tsize_t](size))...), true
+	return append([]byte(nil), unsafe.Slice(pointerAt[byte](p), *pointerAt[libc.Tsize_t](size))...), true
 }
 
 // newText makes a string from UTF-8. Each invalid byte becomes U+FFFD.
-func (e *engine) newText(text []byte) lib.TJSValue {
+func (e *jsEngine) newText(text []byte) lib.TJSValue {
 	if !utf8.Valid(text) {
 		text = []byte(string([]rune(string(text))))
 	}
@@ -96,31 +96,31 @@ func (e *engine) newText(text []byte) lib.TJSValue {
 	})
 }
 
-// parse calls JSON.parse for valid UTF-8.
-func (e *engine) parse(text []byte) lib.TJSValue {
+// parseJSON calls JSON.parse for valid UTF-8.
+func (e *jsEngine) parseJSON(text []byte) lib.TJSValue {
 	return e.withBytes(text, func(p uintptr, n libc.Tsize_t) lib.TJSValue {
 		return lib.XJS_ParseJSON(e.tls, e.context, p, n, p+uintptr(n)) // the name is empty
 	})
 }
 
 // withBytes calls f with a zero-terminated copy of b in the library's memory.
-func (e *engine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSValue) lib.TJSValue {
+func (e *jsEngine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSValue) lib.TJSValue {
 	n := libc.Tsize_t(len(b))
 	p := libc.Xmalloc(e.tls, n+1)
 	if p == 0 {
 		return lib.XJS_ThrowOutOfMemory(e.tls, e.context)
 	}
 	defer libc.Xfree(e.tls, p)
-	place := unsafe.Slice(at[byte](p), len(b)+1)
+	place := unsafe.Slice(pointerAt[byte](p), len(b)+1)
 	place[copy(place, b)] = 0
 	return f(p, n)
 }
 
-// trace is a captured stack: the functions that were running, innermost first. The library builds the stack of an
+// stackTrace is a captured stack: the functions that were running, innermost first. The library builds the stack of an
 // error from it. That takes far longer than capturing it.
-type trace []place
+type stackTrace []tracePlace
 
-type place struct {
+type tracePlace struct {
 	function lib.TJSValue
 	pc       uintptr
 	mode     int32
@@ -129,26 +129,26 @@ type place struct {
 // maxTrace bounds the frames of a trace, and so its memory.
 const maxTrace = 200
 
-// trace captures the current stack of the program, for a Go function that it has called. The caller must call
+// captureTrace captures the current stack of the program, for a Go function that it has called. The caller must call
 // freeTrace.
-func (e *engine) trace() trace {
-	var t trace
-	sf := at[lib.TJSStackFrame](at[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame).Fprev_frame
-	for ; sf != 0 && len(t) < maxTrace; sf = at[lib.TJSStackFrame](sf).Fprev_frame {
-		f := at[lib.TJSStackFrame](sf)
-		t = append(t, place{e.dup(f.Fcur_func), f.Fcur_pc, f.Fjs_mode})
+func (e *jsEngine) captureTrace() stackTrace {
+	var t stackTrace
+	sf := pointerAt[lib.TJSStackFrame](pointerAt[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame).Fprev_frame
+	for ; sf != 0 && len(t) < maxTrace; sf = pointerAt[lib.TJSStackFrame](sf).Fprev_frame {
+		f := pointerAt[lib.TJSStackFrame](sf)
+		t = append(t, tracePlace{e.dupValue(f.Fcur_func), f.Fcur_pc, f.Fjs_mode})
 	}
 	return t
 }
 
-func (e *engine) freeTrace(t trace) {
+func (e *jsEngine) freeTrace(t stackTrace) {
 	for _, p := range t {
-		e.free(p.function)
+		e.freeValue(p.function)
 	}
 }
 
-// within calls f as if the program were at t, so that errors created by f have that stack.
-func (e *engine) within(t trace, f func()) {
+// callWithTrace calls f as if the program were at t, so that errors created by f have that stack.
+func (e *jsEngine) callWithTrace(t stackTrace, f func()) {
 	const size = unsafe.Sizeof(lib.TJSStackFrame{})
 	frames := libc.Xcalloc(e.tls, libc.Tsize_t(len(t)+1), libc.Tsize_t(size))
 	if frames == 0 {
@@ -159,10 +159,10 @@ func (e *engine) within(t trace, f func()) {
 	var outer uintptr
 	for i := len(t) - 1; i >= 0; i-- {
 		frame := frames + uintptr(i)*size
-		*at[lib.TJSStackFrame](frame) = lib.TJSStackFrame{Fprev_frame: outer, Fcur_func: t[i].function, Fcur_pc: t[i].pc, Fjs_mode: t[i].mode}
+		*pointerAt[lib.TJSStackFrame](frame) = lib.TJSStackFrame{Fprev_frame: outer, Fcur_func: t[i].function, Fcur_pc: t[i].pc, Fjs_mode: t[i].mode}
 		outer = frame
 	}
-	current := &at[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame
+	current := &pointerAt[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame
 	before := *current
 	*current = outer
 	f()

@@ -10,11 +10,11 @@ import (
 	"modernc.org/quickjs"
 )
 
-// engine is a QuickJS virtual machine. It adds what package quickjs does not offer: a file name for evaluated code,
+// jsEngine is a QuickJS virtual machine. It adds what package quickjs does not offer: a file name for evaluated code,
 // the state of promises, unhandled rejections, and bytes that need not become text. For these it calls the underlying
 // library with handles that quickjs.VM does not export; newEngine fails if they are not where they are expected. An
 // engine must be used by one goroutine at a time.
-type engine struct {
+type jsEngine struct {
 	*quickjs.VM
 	tls         *libc.TLS
 	runtime     uintptr
@@ -22,12 +22,12 @@ type engine struct {
 	functions   []*cFunction // that the library may call
 	offVM, offV uintptr      // of the fields of quickjs.Value
 	onRejection func(*libc.TLS, uintptr, lib.TJSValue, lib.TJSValue, int32, uintptr)
-	rejections  map[uint64]rejection // by the address of the promise
-	rejected    int                  // rejections so far
+	rejections  map[uint64]unhandledRejection // by the address of the promise
+	rejected    int                           // rejections so far
 }
 
-// rejection represents a rejected promise without a handler so far.
-type rejection struct {
+// unhandledRejection represents a rejected promise without a handler so far.
+type unhandledRejection struct {
 	promise, reason lib.TJSValue
 	seq             int
 }
@@ -38,24 +38,24 @@ const maxDepth = 30_000
 
 var errLayout = errors.New("guest: this version of the QuickJS library is laid out differently")
 
-func newEngine() (*engine, error) {
+func newEngine() (*jsEngine, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return nil, err
 	}
 	vm.SetMaxStackSize(maxDepth)
-	e := &engine{VM: vm, rejections: map[uint64]rejection{}}
-	if err := e.handles(); err != nil {
+	e := &jsEngine{VM: vm, rejections: map[uint64]unhandledRejection{}}
+	if err := e.findHandles(); err != nil {
 		_ = vm.Close()
 		return nil, err
 	}
-	e.onRejection = e.track
+	e.onRejection = e.trackRejection
 	lib.XJS_SetHostPromiseRejectionTracker(e.tls, e.runtime, funcPointer(&e.onRejection), 0)
 	return e, nil
 }
 
-// handles finds the handles of the underlying library in e.VM.
-func (e *engine) handles() (err error) {
+// findHandles finds the handles of the underlying library in e.VM.
+func (e *jsEngine) findHandles() (err error) {
 	defer func() {
 		if recover() != nil { // reflect, at a field that is not there
 			err = errLayout
@@ -81,11 +81,11 @@ func (e *engine) handles() (err error) {
 // as it may be called.
 func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
-// at returns the T at an address in the library's own memory, which Go does not move.
-func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
+// pointerAt returns the T at an address in the library's own memory, which Go does not move.
+func pointerAt[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
-// wrap returns v as a quickjs.Value, which takes over its ownership.
-func (e *engine) wrap(v lib.TJSValue) quickjs.Value {
+// wrapValue returns v as a quickjs.Value, which takes over its ownership.
+func (e *jsEngine) wrapValue(v lib.TJSValue) quickjs.Value {
 	var value quickjs.Value
 	p := unsafe.Pointer(&value)
 	*(**quickjs.VM)(unsafe.Add(p, e.offVM)) = e.VM
@@ -93,17 +93,17 @@ func (e *engine) wrap(v lib.TJSValue) quickjs.Value {
 	return value
 }
 
-// unwrap returns the library's value in v. v keeps the ownership.
-func (e *engine) unwrap(v quickjs.Value) lib.TJSValue {
+// unwrapValue returns the library's value in v. v keeps the ownership.
+func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 	return *(*lib.TJSValue)(unsafe.Add(unsafe.Pointer(&v), e.offV))
 }
 
-// object returns the address of the object that v refers to.
-func object(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
+// objectAddress returns the address of the object that v refers to.
+func objectAddress(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
-// evaluate evaluates a script in strict mode whose frames carry the name file. If the script threw, ok is false and
+// evaluateScript evaluates a script in strict mode whose frames carry the name file. If the script threw, ok is false and
 // value is what it threw.
-func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, err error) {
+func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok bool, err error) {
 	code, err := libc.CString(source)
 	if err != nil {
 		return value, false, err
@@ -116,14 +116,14 @@ func (e *engine) evaluate(source, file string) (value quickjs.Value, ok bool, er
 	defer libc.Xfree(e.tls, name)
 	v := lib.XJS_Eval(e.tls, e.context, code, libc.Tsize_t(len(source)), name, lib.MJS_EVAL_TYPE_GLOBAL|lib.MJS_EVAL_FLAG_STRICT)
 	if v.Ftag == lib.EJS_TAG_EXCEPTION {
-		return e.wrap(lib.XJS_GetException(e.tls, e.context)), false, nil
+		return e.wrapValue(lib.XJS_GetException(e.tls, e.context)), false, nil
 	}
-	return e.wrap(v), true, nil
+	return e.wrapValue(v), true, nil
 }
 
 // withoutText sets whether code that is compiled from now on loses the text of its functions. Programs then see the
 // prelude's functions as native.
-func (e *engine) withoutText(yes bool) {
+func (e *jsEngine) withoutText(yes bool) {
 	var flags int32
 	if yes {
 		flags = lib.MJS_STRIP_SOURCE
@@ -131,67 +131,67 @@ func (e *engine) withoutText(yes bool) {
 	lib.XJS_SetStripInfo(e.tls, e.runtime, flags)
 }
 
-// settled reports whether a promise is settled, whether it was fulfilled, and with what value.
-func (e *engine) settled(promise quickjs.Value) (value quickjs.Value, fulfilled, settled bool) {
-	p := e.unwrap(promise)
+// promiseState reports whether a promise is settled, whether it was fulfilled, and with what value.
+func (e *jsEngine) promiseState(promise quickjs.Value) (value quickjs.Value, fulfilled, settled bool) {
+	p := e.unwrapValue(promise)
 	state := lib.XJS_PromiseState(e.tls, e.context, p)
 	if state != lib.EJS_PROMISE_FULFILLED && state != lib.EJS_PROMISE_REJECTED {
 		return value, false, false
 	}
-	return e.wrap(lib.XJS_PromiseResult(e.tls, e.context, p)), state == lib.EJS_PROMISE_FULFILLED, true
+	return e.wrapValue(lib.XJS_PromiseResult(e.tls, e.context, p)), state == lib.EJS_PROMISE_FULFILLED, true
 }
 
-// track is the callback for promises that are rejected without a handler, and for those that get a handler later.
-func (e *engine) track(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
+// trackRejection is the callback for promises that are rejected without a handler, and for those that get a handler later.
+func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
 	if handled == 0 {
 		e.rejected++
-		e.rejections[object(promise)] = rejection{e.dup(promise), e.dup(reason), e.rejected}
+		e.rejections[objectAddress(promise)] = unhandledRejection{e.dupValue(promise), e.dupValue(reason), e.rejected}
 		return
 	}
-	if r, ok := e.rejections[object(promise)]; ok {
-		delete(e.rejections, object(promise))
-		e.free(r.promise)
-		e.free(r.reason)
+	if r, ok := e.rejections[objectAddress(promise)]; ok {
+		delete(e.rejections, objectAddress(promise))
+		e.freeValue(r.promise)
+		e.freeValue(r.reason)
 	}
 }
 
-func (e *engine) dup(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
-func (e *engine) free(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
+func (e *jsEngine) dupValue(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
+func (e *jsEngine) freeValue(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
 
-// unhandled returns the reason of the first unhandled rejection other than that of except.
-func (e *engine) unhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
-	first := rejection{seq: e.rejected + 1}
+// firstUnhandled returns the reason of the first unhandled rejection other than that of except.
+func (e *jsEngine) firstUnhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
+	first := unhandledRejection{seq: e.rejected + 1}
 	for promise, r := range e.rejections {
-		if promise != object(e.unwrap(except)) && r.seq < first.seq {
+		if promise != objectAddress(e.unwrapValue(except)) && r.seq < first.seq {
 			first, found = r, true
 		}
 	}
 	if !found {
 		return reason, false
 	}
-	return e.wrap(e.dup(first.reason)), true
+	return e.wrapValue(e.dupValue(first.reason)), true
 }
 
-// bytes copies the content of an ArrayBuffer.
-func (e *engine) bytes(buffer quickjs.Value) []byte {
+// bufferBytes copies the content of an ArrayBuffer.
+func (e *jsEngine) bufferBytes(buffer quickjs.Value) []byte {
 	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
 	size := e.tls.Alloc(word)
 	defer e.tls.Free(word)
-	p := lib.XJS_GetArrayBuffer(e.tls, e.context, size, e.unwrap(buffer))
-	n := *at[libc.Tsize_t](size)
+	p := lib.XJS_GetArrayBuffer(e.tls, e.context, size, e.unwrapValue(buffer))
+	n := *pointerAt[libc.Tsize_t](size)
 	if p == 0 || n == 0 {
 		return nil
 	}
-	return append([]byte(nil), unsafe.Slice(at[byte](p), n)...)
+	return append([]byte(nil), unsafe.Slice(pointerAt[byte](p), n)...)
 }
 
 // newBytes makes an ArrayBuffer that holds a copy of b.
-func (e *engine) newBytes(b []byte) quickjs.Value {
+func (e *jsEngine) newBytes(b []byte) quickjs.Value {
 	p := libc.Xmalloc(e.tls, libc.Tsize_t(max(len(b), 1)))
 	if p == 0 {
-		return e.wrap(lib.XJS_ThrowOutOfMemory(e.tls, e.context))
+		return e.wrapValue(lib.XJS_ThrowOutOfMemory(e.tls, e.context))
 	}
 	defer libc.Xfree(e.tls, p)
-	copy(unsafe.Slice(at[byte](p), len(b)), b)
-	return e.wrap(lib.XJS_NewArrayBufferCopy(e.tls, e.context, p, libc.Tsize_t(len(b))))
+	copy(unsafe.Slice(pointerAt[byte](p), len(b)), b)
+	return e.wrapValue(lib.XJS_NewArrayBufferCopy(e.tls, e.context, p, libc.Tsize_t(len(b))))
 }

@@ -25,7 +25,7 @@ const (
 
 // fileName returns the file name for stack traces: the program's own name if it is short and plain, or else
 // "program.ts".
-func (g *guest) fileName() string {
+func (g *guestProgram) fileName() string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
 		return name
@@ -46,53 +46,55 @@ type thrownValue struct {
 	Stack   string    `json:"stack"`
 }
 
-// thrown reports what the program threw, or rejected without a handler. It takes ownership of the value.
-func (g *guest) thrown(value quickjs.Value) wire.Done {
-	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*ownMemory)) // enough for a message
+// reportThrown reports what the program threw, or rejected without a handler. It takes ownership of the value.
+func (g *guestProgram) reportThrown(value quickjs.Value) wire.ProgramDone {
+	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*preludeMemory)) // enough for a message
 	defer value.Free()
 	described, err := g.describe.Call(quickjs.UndefinedValue, value)
 	if err != nil {
-		return g.failure(err)
+		return g.reportFailure(err)
 	}
 	text, _ := described.(string)
 	var t thrownValue
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
-		return g.failure(err)
+		return g.reportFailure(err)
 	}
-	return g.report(t)
+	return g.reportError(t)
 }
 
-// failure reports an error that ended the program outside of its own functions.
-func (g *guest) failure(err error) wire.Done {
+// reportFailure reports an error that ended the program outside of its own functions.
+func (g *guestProgram) reportFailure(err error) wire.ProgramDone {
 	if errors.Is(err, errDeadlock) {
-		return failed(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
+		return failedDone(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
 			Hint: "it awaits a promise that nothing is left to settle: look for a resolve that is never called"})
 	}
 	var e *quickjs.Error
 	if errors.As(err, &e) {
-		return g.report(thrownValue{Name: e.Name, Message: e.Message, Stack: e.Stack, Null: e.Error() == "null"})
+		return g.reportError(thrownValue{Name: e.Name, Message: e.Message, Stack: e.Stack, Null: e.Error() == "null"})
 	}
-	return failed(core.Errorf(core.KindInternal, "guest", "%v", err))
+	return failedDone(core.Errorf(core.KindInternal, "guest", "%v", err))
 }
 
-func failed(e *core.Error) wire.Done { return wire.Done{Status: core.StatusError, Error: e} }
+func failedDone(e *core.Error) wire.ProgramDone {
+	return wire.ProgramDone{Status: core.StatusError, Error: e}
+}
 
-// clip shortens a text that the program made.
-func clip(text string, most int) string {
+// clipText shortens a text that the program made.
+func clipText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// report converts a failure to a status with an error.
-func (g *guest) report(t thrownValue) wire.Done {
+// reportError converts a failure to a status with an error.
+func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	if g.outOfMemory(t) {
 		stop := wire.MemoryStop(g.program.Memory)
-		return wire.Done{Status: stop.Status, Error: g.locate(stop.Reason, t.Stack)}
+		return wire.ProgramDone{Status: stop.Status, Error: g.addLocation(stop.Reason, t.Stack)}
 	}
 	const long, brief = 16 << 10, 1 << 10
-	e := &core.Error{Kind: core.Kind(clip(string(t.Kind), brief)), Server: clip(t.Server, brief), Tool: clip(t.Tool, brief), Hint: clip(t.Hint, long), Message: clip(t.Message, long)}
+	e := &core.Error{Kind: core.Kind(clipText(string(t.Kind), brief)), Server: clipText(t.Server, brief), Tool: clipText(t.Tool, brief), Hint: clipText(t.Hint, long), Message: clipText(t.Message, long)}
 	switch {
 	case t.Kind != "":
 	case strings.HasSuffix(t.Message, "stack overflow") && (t.Name == "InternalError" || t.Name == "SyntaxError"):
@@ -101,20 +103,20 @@ func (g *guest) report(t thrownValue) wire.Done {
 	default:
 		e.Kind = core.KindRuntime
 		if t.Name != "" {
-			e.Message = strings.TrimSuffix(clip(t.Name, brief)+": "+e.Message, ": ")
+			e.Message = strings.TrimSuffix(clipText(t.Name, brief)+": "+e.Message, ": ")
 		}
 	}
-	e = g.locate(e, t.Stack)
+	e = g.addLocation(e, t.Stack)
 	if e.Message == "TypeError: not a function" && !strings.Contains(firstLine(e.Stack), skillFolder) {
 		e.Message = g.nameCallee(e, t.Stack)
 	}
-	return failed(e)
+	return failedDone(e)
 }
 
 // outOfMemory reports whether a thrown value means that the memory is used up. The engine throws an InternalError if
 // it still can, or else null. It may also be impossible to read what was thrown. A string or buffer beyond the
 // maximum size gives a RangeError.
-func (g *guest) outOfMemory(t thrownValue) bool {
+func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":
 		return t.Name == "InternalError"
@@ -125,7 +127,7 @@ func (g *guest) outOfMemory(t thrownValue) bool {
 }
 
 // asSyntax turns the report of a runtime error into that of a syntax error, for code that does not compile.
-func asSyntax(d wire.Done) wire.Done {
+func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	if d.Error.Kind == core.KindRuntime {
 		d.Error.Kind = core.KindSyntax
 	}
@@ -134,22 +136,22 @@ func asSyntax(d wire.Done) wire.Done {
 
 // These patterns are compiled on first use: most guests, each of which is a process, end without a failure.
 var (
-	// callees matches the callee before the parenthesis of a call: a name with members, or the members of an
+	// calleePattern matches the callee before the parenthesis of a call: a name with members, or the members of an
 	// expression without a name.
-	callees = lazily(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
+	calleePattern = lazyRegexp(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
 	// builtins matches the first frame of a built-in function.
-	builtins = lazily(`^\s*at (\S+) \(native\)`)
+	builtins = lazyRegexp(`^\s*at (\S+) \(native\)`)
 	// frames matches a line of a stack trace: "    at name (file:line:column)".
-	frames = lazily(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
+	frames = lazyRegexp(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
 )
 
-func lazily(pattern string) func() *regexp.Regexp {
+func lazyRegexp(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // nameCallee returns the engine's message "not a function" with the name of the callee, which it reads from the code
 // at the position of the call.
-func (g *guest) nameCallee(e *core.Error, stack string) string {
+func (g *guestProgram) nameCallee(e *core.Error, stack string) string {
 	if m := builtins().FindStringSubmatch(stack); m != nil {
 		return "TypeError: what was passed to " + m[1] + " is not a function"
 	}
@@ -158,7 +160,7 @@ func (g *guest) nameCallee(e *core.Error, stack string) string {
 		return e.Message
 	}
 	line := []rune(lines[e.Line-1])
-	name := callees().FindString(string(line[:min(max(e.Column-1, 0), len(line))]))
+	name := calleePattern().FindString(string(line[:min(max(e.Column-1, 0), len(line))]))
 	if name == "" {
 		return e.Message
 	}
@@ -168,21 +170,21 @@ func (g *guest) nameCallee(e *core.Error, stack string) string {
 	return "TypeError: " + name + " is not a function"
 }
 
-// locate adds the program's own frames of stack to e, and the position of the innermost one.
-func (g *guest) locate(e *core.Error, stack string) *core.Error {
+// addLocation adds the program's own frames of stack to e, and the position of the innermost one.
+func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	const maxFrames = 10
 	c := *e
 	var own []string
-	for line := range strings.Lines(clip(stack, 64<<10)) {
+	for line := range strings.Lines(clipText(stack, 64<<10)) {
 		m := frames().FindStringSubmatch(strings.TrimRight(line, "\n"))
 		if m == nil || m[2] != g.fileName() && !g.isSkill(m[2]) {
 			continue
 		}
-		row, column := position(m[3], m[4])
+		row, column := programPosition(m[3], m[4])
 		if c.Line == 0 && m[2] == g.fileName() {
 			c.Line, c.Column = row, column
 		}
-		if own = append(own, frame(m[1], m[2], row, column)); len(own) == maxFrames {
+		if own = append(own, formatFrame(m[1], m[2], row, column)); len(own) == maxFrames {
 			break
 		}
 	}
@@ -198,12 +200,12 @@ func firstLine(text string) string {
 	return line
 }
 
-func (g *guest) isSkill(file string) bool {
-	return slices.ContainsFunc(g.program.Modules, func(m core.Module) bool { return m.File == file })
+func (g *guestProgram) isSkill(file string) bool {
+	return slices.ContainsFunc(g.program.Modules, func(m core.SkillModule) bool { return m.File == file })
 }
 
-// position converts a position in the evaluated text to one in the program's code.
-func position(row, column string) (int, int) {
+// programPosition converts a position in the evaluated text to one in the program's code.
+func programPosition(row, column string) (int, int) {
 	r, _ := strconv.Atoi(row)
 	c, _ := strconv.Atoi(column)
 	if r == 1 {
@@ -212,8 +214,8 @@ func position(row, column string) (int, int) {
 	return r, c
 }
 
-func frame(function, file string, row, column int) string {
-	function = clip(function, 100)
+func formatFrame(function, file string, row, column int) string {
+	function = clipText(function, 100)
 	if function == "" || function == "<anonymous>" {
 		return fmt.Sprintf("at %s:%d:%d", file, row, column)
 	}

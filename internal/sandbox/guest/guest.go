@@ -42,41 +42,43 @@ import (
 // returns when in is closed, whether or not a program has come. The caller must then exit, because a busy program
 // cannot be stopped otherwise. An error means a fault of the guest itself. If in is os.Stdin, the process is assumed
 // to be only a guest, and Go's runtime is set to use few resources.
-func Main(in io.Reader, out io.Writer) error { return begin(in, out, options{}) }
+func Main(in io.Reader, out io.Writer) error { return beginGuest(in, out, guestOptions{}) }
 
 // MainRestored works like Main for a guest whose whole machine is copied while it waits for a program. Each copy gets
 // random numbers of its own.
 func MainRestored(in io.Reader, out io.Writer) error {
-	return begin(in, out, options{restored: true})
+	return beginGuest(in, out, guestOptions{restored: true})
 }
 
 // MainCompiled works like Main for a guest that first receives the output of Compile, which saves most of its start
 // time.
-func MainCompiled(in io.Reader, out io.Writer) error { return begin(in, out, options{compiled: true}) }
+func MainCompiled(in io.Reader, out io.Writer) error {
+	return beginGuest(in, out, guestOptions{compiled: true})
+}
 
-// options are the settings of a guest before it has a program.
-type options struct{ compiled, restored bool }
+// guestOptions are the settings of a guest before it has a program.
+type guestOptions struct{ compiled, restored bool }
 
-func begin(in io.Reader, out io.Writer, o options) error {
+func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
 	if in == io.Reader(os.Stdin) {
 		goThrifty()
 		if p, ok := openPort(in, out); ok {
 			return beginPort(p, o)
 		}
-		in = pollable(os.Stdin)
+		in = pollableFile(os.Stdin)
 	}
-	conn := wire.NewConn(&duplex{in, out})
-	code, err := o.prepare(conn)
+	conn := wire.NewConn(&duplexConn{in, out})
+	code, err := o.prepareGuest(conn)
 	if err != nil {
 		return err
 	}
 	frames, gone, failed := make(chan wire.Frame, 256), make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := serve(conn, channel(frames), code, o.restored); err != nil {
+		if err := serveProgram(conn, channelInbox(frames), code, o.restored); err != nil {
 			failed <- err
 		}
 	}()
-	go receive(conn, frames, gone)
+	go receiveFrames(conn, frames, gone)
 	select {
 	case <-gone:
 		return nil
@@ -85,8 +87,8 @@ func begin(in io.Reader, out io.Writer, o options) error {
 	}
 }
 
-// prepare reads what comes before the program.
-func (o options) prepare(conn *wire.Conn) (code modules, err error) {
+// prepareGuest reads what comes before the program.
+func (o guestOptions) prepareGuest(conn *wire.Conn) (code compiledModules, err error) {
 	if o.compiled {
 		code, err = receiveModules(conn)
 	}
@@ -96,18 +98,18 @@ func (o options) prepare(conn *wire.Conn) (code modules, err error) {
 
 // beginPort works like begin for a guest that reads its connection when it waits. In a virtual machine, Go collects
 // garbage only near the memory limit, which few programs reach, because the guest ends with the machine.
-func beginPort(p *port, o options) error {
-	code, err := o.prepare(p.conn)
+func beginPort(p *portConn, o guestOptions) error {
+	code, err := o.prepareGuest(p.conn)
 	if err != nil {
 		return err
 	}
 	if o.restored {
-		p.emulated()
+		p.setEmulated()
 		debug.SetGCPercent(-1)
-		return serve(p.conn, p, code, true)
+		return serveProgram(p.conn, p, code, true)
 	}
 	ended := make(chan error, 2)
-	go func() { ended <- serve(p.conn, p, code, false) }()
+	go func() { ended <- serveProgram(p.conn, p, code, false) }()
 	go func() {
 		p.hangUp()
 		ended <- nil
@@ -123,8 +125,8 @@ func goThrifty() {
 	debug.SetMemoryLimit(memory)
 }
 
-// receive passes frames on until the input ends or is invalid.
-func receive(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
+// receiveFrames passes frames on until the input ends or is invalid.
+func receiveFrames(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
 	defer close(gone)
 	defer close(frames)
 	for started := false; ; started = true {
@@ -136,11 +138,11 @@ func receive(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
 	}
 }
 
-// duplex joins the two halves of a connection.
-type duplex struct {
+// duplexConn joins the two halves of a connection.
+type duplexConn struct {
 	io.Reader
 	io.Writer
 }
 
 // Close does nothing, because the process exits instead.
-func (*duplex) Close() error { return nil }
+func (*duplexConn) Close() error { return nil }

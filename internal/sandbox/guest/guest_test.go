@@ -34,15 +34,15 @@ func newGuestConn(t testing.TB) *wire.Conn {
 		testenv.Receive(t, ended, "the end of a guest whose input has ended")
 	})
 	conn := wire.NewConn(pipeEnd{outR, inW})
-	if _, err := wire.Greet(conn); err != nil {
+	if _, err := wire.ReadGreeting(conn); err != nil {
 		t.Fatal(err)
 	}
 	return conn
 }
 
-func runProgram(t testing.TB, p core.Program, h wire.Host) wire.End {
+func runProgram(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
-	p.Limits = p.Limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	p.Limits = p.Limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
 	end, err := wire.Serve(context.Background(), newGuestConn(t), p, h)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +51,6 @@ func runProgram(t testing.TB, p core.Program, h wire.Host) wire.End {
 }
 
 // fakeHost has the servers that programs call here.
-type fakeHost = guesttest.Host
+type fakeHost = guesttest.TestHost
 
-var demoNamespaces = guesttest.Namespaces(reference)
+var demoNamespaces = guesttest.HostNamespaces(reference)

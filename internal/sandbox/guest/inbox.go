@@ -6,24 +6,24 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// inbox receives the program and then the results of calls.
-type inbox interface {
-	// some reports whether a frame has arrived.
-	some() bool
-	// take returns the first frame that has arrived; ok is false if there is none. open is false if the other side
+// frameInbox receives the program and then the results of calls.
+type frameInbox interface {
+	// hasFrame reports whether a frame has arrived.
+	hasFrame() bool
+	// takeFrame returns the first frame that has arrived; ok is false if there is none. open is false if the other side
 	// has closed the connection.
-	take() (f wire.Frame, ok, open bool)
-	// wait works like take, but waits for a frame until deadline, or without a bound if deadline is zero. The guest
+	takeFrame() (f wire.Frame, ok, open bool)
+	// waitFrame works like take, but waits for a frame until deadline, or without a bound if deadline is zero. The guest
 	// must have flushed its output before.
-	wait(deadline time.Time) (f wire.Frame, ok, open bool)
+	waitFrame(deadline time.Time) (f wire.Frame, ok, open bool)
 }
 
-// channel is an inbox that another goroutine fills.
-type channel <-chan wire.Frame
+// channelInbox is an inbox that another goroutine fills.
+type channelInbox <-chan wire.Frame
 
-func (c channel) some() bool { return len(c) > 0 }
+func (c channelInbox) hasFrame() bool { return len(c) > 0 }
 
-func (c channel) take() (f wire.Frame, ok, open bool) {
+func (c channelInbox) takeFrame() (f wire.Frame, ok, open bool) {
 	select {
 	case f, open = <-c:
 		return f, open, open
@@ -32,7 +32,7 @@ func (c channel) take() (f wire.Frame, ok, open bool) {
 	}
 }
 
-func (c channel) wait(deadline time.Time) (f wire.Frame, ok, open bool) {
+func (c channelInbox) waitFrame(deadline time.Time) (f wire.Frame, ok, open bool) {
 	if deadline.IsZero() {
 		f, open = <-c
 		return f, open, open

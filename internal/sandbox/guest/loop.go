@@ -17,30 +17,30 @@ import (
 const (
 	// flushWithin sets how long output and calls may wait in the guest while the program computes.
 	flushWithin = 5 * time.Millisecond
-	// lingering sets how long calls that were not awaited may continue after the program has ended.
-	lingering = time.Second
-	// firstCollection sets the number of bytes allocated before the first search for garbage cycles.
-	firstCollection = 16 << 20
-	// ownMemory reserves memory for the prelude, and for the report that the program's memory is used up, in bytes.
-	ownMemory = 8 << 20
+	// lingerTimeout sets how long calls that were not awaited may continue after the program has ended.
+	lingerTimeout = time.Second
+	// firstCollectionBytes sets the number of bytes allocated before the first search for garbage cycles.
+	firstCollectionBytes = 16 << 20
+	// preludeMemory reserves memory for the prelude, and for the report that the program's memory is used up, in bytes.
+	preludeMemory = 8 << 20
 )
 
-// guest runs one program. Everything except the connection belongs to the goroutine of serve.
-type guest struct {
+// guestProgram runs one program. Everything except the connection belongs to the goroutine of serve.
+type guestProgram struct {
 	conn     *wire.Conn
 	posted   chan struct{} // has a value when there may be something to flush
-	inbox    inbox
+	inbox    frameInbox
 	stash    []wire.Frame // results that arrived during a synchronous call
-	js       *engine
-	compiled modules // modules of the prelude, as far as received
-	program  wire.Start
+	js       *jsEngine
+	compiled compiledModules // modules of the prelude, as far as received
+	program  wire.ProgramStart
 	reseeded bool
 	code     string
 	started  time.Time
-	timers   *timers
+	timers   *timerSet
 
-	targets  []*target
-	pending  map[uint32]*pending
+	targets  []*callTarget
+	pending  map[uint32]*pendingCall
 	made     uint32 // calls so far
 	underWay int    // calls without a result so far, except synchronous ones
 	gone     bool   // the host is gone, so that no report can be sent
@@ -50,17 +50,17 @@ type guest struct {
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
-// serve creates the engine, waits for the program and runs it.
-func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
+// serveProgram creates the engine, waits for the program and runs it.
+func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, restored bool) error {
 	js, err := newEngine()
 	if err != nil {
 		return err
 	}
 	if restored { // the processor is most likely an emulated one
-		lib.XJS_SetGCThreshold(js.tls, js.runtime, firstCollection)
+		lib.XJS_SetGCThreshold(js.tls, js.runtime, firstCollectionBytes)
 	}
-	g := &guest{conn: conn, posted: make(chan struct{}, 1), inbox: in, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pending{}}
-	if err := g.load(); err != nil {
+	g := &guestProgram{conn: conn, posted: make(chan struct{}, 1), inbox: in, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pendingCall{}}
+	if err := g.loadPrelude(); err != nil {
 		return err
 	}
 	if err := conn.Send(wire.ReadyFrame("quickjs")); err != nil {
@@ -68,10 +68,10 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	}
 	g.preloadWarm()
 	rehearsed := error(nil)
-	if p, ok := in.(*port); ok && restored {
-		p.idle = func() { rehearsed = g.wake() }
+	if p, ok := in.(*portConn); ok && restored {
+		p.idle = func() { rehearsed = g.finishWaking() }
 	}
-	start, ok, _ := in.wait(time.Time{})
+	start, ok, _ := in.waitFrame(time.Time{})
 	if !ok || rehearsed != nil {
 		return rehearsed
 	}
@@ -79,14 +79,14 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 		return err
 	}
 	if restored && !g.reseeded {
-		if err := g.reseed(); err != nil {
+		if err := g.reseedRandom(); err != nil {
 			return err
 		}
 	}
 	stop := g.flushAlways()
 	defer stop()
 	g.started = time.Now()
-	done, value := g.run(string(start.Body))
+	done, value := g.runProgram(string(start.Body))
 	if g.gone {
 		return nil
 	}
@@ -96,14 +96,14 @@ func serve(conn *wire.Conn, in inbox, compiled modules, restored bool) error {
 	}
 	err = conn.Send(wire.DoneFrame(done, value))
 	for open := true; open; { // these results are not needed any more
-		_, _, open = in.wait(time.Time{})
+		_, _, open = in.waitFrame(time.Time{})
 	}
 	return err
 }
 
 // flushAlways starts a goroutine that sends queued frames while the program is busy, until stop is called. A waiting
 // program does not wake it.
-func (g *guest) flushAlways() (stop func()) {
+func (g *guestProgram) flushAlways() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		for {
@@ -114,7 +114,7 @@ func (g *guest) flushAlways() (stop func()) {
 			}
 			select {
 			case <-time.After(flushWithin):
-				g.flush()
+				g.flushFrames()
 			case <-done:
 				return
 			}
@@ -126,87 +126,87 @@ func (g *guest) flushAlways() (stop func()) {
 // Errors of the connection are not looked at where they occur: they mean that
 // the host is gone, which the reader sees and ends the process for.
 
-func (g *guest) flush() { _ = g.conn.Flush() }
+func (g *guestProgram) flushFrames() { _ = g.conn.Flush() }
 
-func (g *guest) post(f wire.Frame) {
-	_ = g.conn.Post(f)
+func (g *guestProgram) postFrame(f wire.Frame) {
+	_ = g.conn.QueueFrame(f)
 	select {
 	case g.posted <- struct{}{}:
 	default:
 	}
 }
 
-func (g *guest) print(text string) {
+func (g *guestProgram) printText(text string) {
 	const part = 64 << 10
 	for len(text) > 0 {
 		n := min(len(text), part)
-		g.post(wire.OutputFrame([]byte(text[:n])))
+		g.postFrame(wire.OutputFrame([]byte(text[:n])))
 		text = text[n:]
 	}
 }
 
-// run runs the program to its end.
-func (g *guest) run(code string) (wire.Done, []byte) {
+// runProgram runs the program to its end.
+func (g *guestProgram) runProgram(code string) (wire.ProgramDone, []byte) {
 	g.code = code
-	g.js.SetMemoryLimit(uintptr(g.program.Memory + ownMemory))
-	promise, failed := g.begin(code)
+	g.js.SetMemoryLimit(uintptr(g.program.Memory + preludeMemory))
+	promise, failed := g.startProgram(code)
 	if failed != nil {
 		return *failed, nil
 	}
 	for phase := 0; ; phase++ {
-		value, fulfilled, err := g.await(promise)
+		value, fulfilled, err := g.awaitPromise(promise)
 		switch {
 		case err != nil:
-			return g.failure(err), nil
+			return g.reportFailure(err), nil
 		case !fulfilled:
-			return g.thrown(value), nil
+			return g.reportThrown(value), nil
 		case phase == 0:
 			// The function has returned; its value becomes JSON.
 			promise, err = g.finish.CallValue(quickjs.UndefinedValue, value)
 			if err != nil {
-				return g.failure(err), nil
+				return g.reportFailure(err), nil
 			}
 		default:
-			return g.conclude(value, promise)
+			return g.concludeProgram(value, promise)
 		}
 	}
 }
 
-// begin compiles the program and calls its function, which returns a promise.
-func (g *guest) begin(code string) (promise quickjs.Value, failed *wire.Done) {
-	fail := func(d wire.Done) (quickjs.Value, *wire.Done) { return promise, &d }
-	function, ok, err := g.js.evaluate(programHead+code+programTail, g.fileName())
+// startProgram compiles the program and calls its function, which returns a promise.
+func (g *guestProgram) startProgram(code string) (promise quickjs.Value, failed *wire.ProgramDone) {
+	fail := func(d wire.ProgramDone) (quickjs.Value, *wire.ProgramDone) { return promise, &d }
+	function, ok, err := g.js.evaluateScript(programHead+code+programTail, g.fileName())
 	if err != nil {
-		return fail(g.failure(err))
+		return fail(g.reportFailure(err))
 	}
 	if !ok {
-		return fail(asSyntax(g.thrown(function)))
+		return fail(asSyntax(g.reportThrown(function)))
 	}
-	namespaces, err := json.Marshal(g.names())
+	namespaces, err := json.Marshal(g.namespaceNames())
 	if err != nil {
-		return fail(g.failure(err))
+		return fail(g.reportFailure(err))
 	}
 	modules, err := json.Marshal(g.moduleNames())
 	if err != nil {
-		return fail(g.failure(err))
+		return fail(g.reportFailure(err))
 	}
 	meta, err := g.prepare.CallValue(quickjs.UndefinedValue, string(namespaces), g.fileName(), string(modules))
 	if err != nil {
-		return fail(g.failure(err))
+		return fail(g.reportFailure(err))
 	}
-	if slices.ContainsFunc(g.program.Modules, func(m core.Module) bool { return m.Global != "" }) {
+	if slices.ContainsFunc(g.program.Modules, func(m core.SkillModule) bool { return m.Global != "" }) {
 		promise, err = g.startLater.CallValue(quickjs.UndefinedValue, function, meta)
 	} else {
 		promise, err = function.CallValue(quickjs.UndefinedValue, g.importModule, g.exported, meta)
 	}
 	if err != nil {
-		return fail(g.failure(err))
+		return fail(g.reportFailure(err))
 	}
 	return promise, nil
 }
 
-// names returns the namespaces without their functions.
-func (g *guest) names() []wire.Namespace {
+// namespaceNames returns the namespaces without their functions.
+func (g *guestProgram) namespaceNames() []wire.Namespace {
 	names := make([]wire.Namespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
 		names[i] = wire.Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: json.RawMessage("[]")}
@@ -215,10 +215,10 @@ func (g *guest) names() []wire.Namespace {
 }
 
 // moduleNames returns the skills without their code.
-func (g *guest) moduleNames() []core.Module {
-	names := make([]core.Module, len(g.program.Modules))
+func (g *guestProgram) moduleNames() []core.SkillModule {
+	names := make([]core.SkillModule, len(g.program.Modules))
 	for i, m := range g.program.Modules {
-		names[i] = core.Module{Name: m.Name, Global: m.Global, File: m.File}
+		names[i] = core.SkillModule{Name: m.Name, Global: m.Global, File: m.File}
 	}
 	return names
 }
@@ -228,28 +228,28 @@ var (
 	errGone     = errors.New("the host is gone")
 )
 
-// await runs the event loop until promise is settled.
-func (g *guest) await(promise quickjs.Value) (value quickjs.Value, fulfilled bool, err error) {
+// awaitPromise runs the event loop until promise is settled.
+func (g *guestProgram) awaitPromise(promise quickjs.Value) (value quickjs.Value, fulfilled bool, err error) {
 	for {
-		if err := g.drain(); err != nil {
+		if err := g.runJobs(); err != nil {
 			return value, false, err
 		}
-		if value, fulfilled, settled := g.js.settled(promise); settled {
+		if value, fulfilled, settled := g.js.promiseState(promise); settled {
 			return value, fulfilled, nil
 		}
 		if g.underWay == 0 && len(g.timers.queue) == 0 {
 			return value, false, errDeadlock
 		}
-		if err := g.turn(time.Time{}); err != nil {
+		if err := g.waitForEvent(time.Time{}); err != nil {
 			return value, false, err
 		}
 	}
 }
 
-// drain runs the ready jobs and those that they add. It has no bound of its own: at the program's deadline the host
+// runJobs runs the ready jobs and those that they add. It has no bound of its own: at the program's deadline the host
 // ends the process. The library stops with an error after a million jobs but loses none of them. A job throws only if
 // memory runs out or the engine is faulty; exceptions of programs become rejections.
-func (g *guest) drain() error {
+func (g *guestProgram) runJobs() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()
 		var thrown *quickjs.Error
@@ -259,38 +259,38 @@ func (g *guest) drain() error {
 	}
 }
 
-// turn waits for one event, until deadline unless that is zero, and passes it to the program.
-func (g *guest) turn(deadline time.Time) error {
-	if id, due := g.timers.take(time.Now()); due {
+// waitForEvent waits for one event, until deadline unless that is zero, and passes it to the program.
+func (g *guestProgram) waitForEvent(deadline time.Time) error {
+	if id, due := g.timers.takeDue(time.Now()); due {
 		_, err := g.fire.Call(quickjs.UndefinedValue, id)
 		return err
 	}
-	f, ok, err := g.next(deadline)
+	f, ok, err := g.nextResult(deadline)
 	if !ok {
 		return err
 	}
 	g.underWay--
-	return g.settle(f)
+	return g.resolveCall(f)
 }
 
-// next returns the next result, or none if a timer is due or the deadline passes first. It sends queued frames before
+// nextResult returns the next result, or none if a timer is due or the deadline passes first. It sends queued frames before
 // it waits.
-func (g *guest) next(deadline time.Time) (f wire.Frame, ok bool, err error) {
+func (g *guestProgram) nextResult(deadline time.Time) (f wire.Frame, ok bool, err error) {
 	if len(g.stash) > 0 {
 		f, g.stash = g.stash[0], g.stash[1:]
 		return f, true, nil
 	}
-	if f, ok, open := g.inbox.take(); ok || !open {
-		return g.received(f, ok, open)
+	if f, ok, open := g.inbox.takeFrame(); ok || !open {
+		return g.checkReceived(f, ok, open)
 	}
-	g.flush()
-	if due, ok := g.timers.next(); ok && (deadline.IsZero() || due.Before(deadline)) {
+	g.flushFrames()
+	if due, ok := g.timers.nextDue(); ok && (deadline.IsZero() || due.Before(deadline)) {
 		deadline = due
 	}
-	return g.received(g.inbox.wait(deadline))
+	return g.checkReceived(g.inbox.waitFrame(deadline))
 }
 
-func (g *guest) received(f wire.Frame, ok, open bool) (wire.Frame, bool, error) {
+func (g *guestProgram) checkReceived(f wire.Frame, ok, open bool) (wire.Frame, bool, error) {
 	if !open {
 		g.gone = true
 		return f, false, errGone
@@ -298,36 +298,36 @@ func (g *guest) received(f wire.Frame, ok, open bool) (wire.Frame, bool, error) 
 	return f, ok, nil
 }
 
-// linger waits for calls that were not awaited.
-func (g *guest) linger() error {
-	deadline := time.Now().Add(lingering)
+// waitForCalls waits for calls that were not awaited.
+func (g *guestProgram) waitForCalls() error {
+	deadline := time.Now().Add(lingerTimeout)
 	for g.underWay > 0 && time.Now().Before(deadline) {
-		if err := g.turn(deadline); err != nil {
+		if err := g.waitForEvent(deadline); err != nil {
 			return err
 		}
-		if err := g.drain(); err != nil {
+		if err := g.runJobs(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// conclude builds the report of a program. rendered is its value, and promise was fulfilled with that value.
-func (g *guest) conclude(rendered, promise quickjs.Value) (wire.Done, []byte) {
-	if err := g.linger(); err != nil {
-		return g.failure(err), nil
+// concludeProgram builds the report of a program. rendered is its value, and promise was fulfilled with that value.
+func (g *guestProgram) concludeProgram(rendered, promise quickjs.Value) (wire.ProgramDone, []byte) {
+	if err := g.waitForCalls(); err != nil {
+		return g.reportFailure(err), nil
 	}
-	if reason, found := g.js.unhandled(promise); found {
-		return g.thrown(reason), nil
+	if reason, found := g.js.firstUnhandled(promise); found {
+		return g.reportThrown(reason), nil
 	}
 	value, err := rendered.Any()
 	if err != nil {
-		return g.failure(err), nil
+		return g.reportFailure(err), nil
 	}
 	text, has := value.(string)
 	if size := int64(len(text)); size > g.program.Result {
 		stop := wire.ResultStop(size, g.program.Result)
-		return wire.Done{Status: stop.Status, Error: stop.Reason}, nil
+		return wire.ProgramDone{Status: stop.Status, Error: stop.Reason}, nil
 	}
-	return wire.Done{Status: core.StatusOK, HasValue: has}, []byte(text)
+	return wire.ProgramDone{Status: core.StatusOK, HasValue: has}, []byte(text)
 }

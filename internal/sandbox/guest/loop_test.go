@@ -49,17 +49,17 @@ func TestTimers(t *testing.T) {
 	timers.add(5, at(5)) // starts anew
 	timers.remove(3)
 	timers.remove(99)
-	if id, due := timers.take(at(4)); due {
+	if id, due := timers.takeDue(at(4)); due {
 		t.Errorf("timer %d is early", id)
 	}
 	var fired []int
-	for id, due := timers.take(at(100)); due; id, due = timers.take(at(100)) {
+	for id, due := timers.takeDue(at(100)); due; id, due = timers.takeDue(at(100)) {
 		fired = append(fired, id)
 	}
 	if !slices.Equal(fired, []int{5, 2, 4, 1}) {
 		t.Errorf("fired %v", fired)
 	}
-	if _, pending := timers.next(); pending || len(timers.byID) != 0 {
+	if _, pending := timers.nextDue(); pending || len(timers.byID) != 0 {
 		t.Error("timers are left")
 	}
 }
@@ -68,7 +68,7 @@ func TestTimers(t *testing.T) {
 func TestNames(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for name, want := range map[string]string{"": "program.ts", "a/b-1.ts": "a/b-1.ts", "x (y:1:2)\n": "program.ts", "ü.ts": "program.ts"} {
-			end := runProgram(t, core.Program{Name: name, Code: "\nnull.x"}, &fakeHost{})
+			end := runProgram(t, core.CheckedProgram{Name: name, Code: "\nnull.x"}, &fakeHost{})
 			if end.Error == nil || end.Error.Line != 2 || !strings.HasPrefix(end.Error.Stack, "at "+want+":2:") {
 				t.Errorf("%q: %+v", name, end.Error)
 			}
@@ -79,17 +79,17 @@ func TestNames(t *testing.T) {
 // TestManyTools shows that what a program does not use costs it little: the
 // functions of a server are decoded when it is looked at.
 func TestManyTools(t *testing.T) {
-	var namespaces []core.Namespace
+	var namespaces []core.ServerNamespace
 	for s := range 100 {
-		n := core.Namespace{Server: "s" + string(rune('a'+s%26)) + string(rune('a'+s/26)), Modules: []string{"m"}}
+		n := core.ServerNamespace{Server: "s" + string(rune('a'+s%26)) + string(rune('a'+s/26)), Modules: []string{"m"}}
 		n.Global = n.Server
 		for range 100 {
-			n.Functions = append(n.Functions, core.Function{Name: "fn" + string(rune('a'+len(n.Functions)%26)) + string(rune('a'+len(n.Functions)/26)), Tool: "t", Params: []string{"a", "b"}})
+			n.Functions = append(n.Functions, core.ToolFunction{Name: "fn" + string(rune('a'+len(n.Functions)%26)) + string(rune('a'+len(n.Functions)/26)), Tool: "t", Params: []string{"a", "b"}})
 		}
 		namespaces = append(namespaces, n)
 	}
 	onAll(t, func(t *testing.T, runProgram runner) {
-		end := runProgram(t, core.Program{Code: "return [Object.keys(saa).length, Object.keys(servers).length, (await sbc.fnaa(1, 2)).b]", Namespaces: namespaces}, &fakeHost{})
+		end := runProgram(t, core.CheckedProgram{Code: "return [Object.keys(saa).length, Object.keys(servers).length, (await sbc.fnaa(1, 2)).b]", Namespaces: namespaces}, &fakeHost{})
 		if end.Status != core.StatusOK || string(end.Value) != "[100,100,2]" {
 			t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
 		}
@@ -99,7 +99,7 @@ func TestManyTools(t *testing.T) {
 // TestLargeValues sends megabytes each way.
 func TestLargeValues(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
-		end := runProgram(t, core.Program{Namespaces: demoNamespaces, Code: `
+		end := runProgram(t, core.CheckedProgram{Namespaces: demoNamespaces, Code: `
 		const text = 'grün👍'.repeat(300_000);
 		const back = await demo.echo({text});
 		return [back.text === text, back.text]`}, &fakeHost{})
@@ -118,7 +118,7 @@ func TestAnswer(t *testing.T) {
 		{wire.Frame{Body: []byte(`12345678901234567890`)}, `b12345678901234567890`},
 		{wire.Frame{Head: []byte(`{"error":{"kind":"tool_error","message":"m"}}`)}, `e{"kind":"tool_error","message":"m"}`},
 	} {
-		if got := answer(test.frame); got != test.want {
+		if got := encodeAnswer(test.frame); got != test.want {
 			t.Errorf("%s, want %s", got, test.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestLargeErrors(t *testing.T) {
 			"({['f'.repeat(1e5)]() { null.x }})['f'.repeat(1e5)]()",
 			"throw new AggregateError(Array.from({length: 1e3}, () => new Error('y'.repeat(1e4))), 'many')",
 		} {
-			end := runProgram(t, core.Program{Code: code}, &fakeHost{})
+			end := runProgram(t, core.CheckedProgram{Code: code}, &fakeHost{})
 			if end.Status != core.StatusError || end.Error.Kind == core.KindInternal || len(end.Error.Message) > 20_000 || end.Error.Message == "" {
 				t.Errorf("%s: %s %s %.200s", code, end.Status, end.Error.Kind, end.Error.Message)
 			}
@@ -145,7 +145,7 @@ func TestLargeErrors(t *testing.T) {
 func TestCallsLeftUnderWay(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for _, code := range []string{"demo.slow({ms: 60000}); return 1", "demo.slow({ms: 60000}); null.x"} {
-			end := runProgram(t, core.Program{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
+			end := runProgram(t, core.CheckedProgram{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
 			if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
 				t.Errorf("%s: %s %q", code, end.Status, end.Warnings)
 			}
@@ -165,7 +165,7 @@ func TestManyJobs(t *testing.T) {
 			if name != "a call between" && !testenv.Full() {
 				continue // the others end in the same loop
 			}
-			end := runProgram(t, core.Program{Code: fmt.Sprintf("const jobs = %d; ", jobs) + code, Namespaces: demoNamespaces}, &fakeHost{})
+			end := runProgram(t, core.CheckedProgram{Code: fmt.Sprintf("const jobs = %d; ", jobs) + code, Namespaces: demoNamespaces}, &fakeHost{})
 			if end.Status != core.StatusOK || string(end.Value) != strconv.Itoa(jobs) {
 				t.Errorf("%s: %s %v %s", name, end.Status, end.Error, end.Value)
 			}

@@ -12,13 +12,13 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// modules holds the modules of the prelude as compiled by QuickJS. Reading them takes a sixth of the time of
+// compiledModules holds the modules of the prelude as compiled by QuickJS. Reading them takes a sixth of the time of
 // compiling the sources.
-type modules map[string][]byte
+type compiledModules map[string][]byte
 
-// Compile writes all modules of the prelude in compiled form, for MainCompiled in another process of the same binary.
+// CompilePrelude writes all modules of the prelude in compiled form, for MainCompiled in another process of the same binary.
 // It must be called before any program has run in this process.
-func Compile(out io.Writer) error {
+func CompilePrelude(out io.Writer) error {
 	e, err := newEngine()
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func Compile(out io.Writer) error {
 	defer e.Close()
 	e.withoutText(true)
 	var all []byte
-	for _, name := range js.Names() {
+	for _, name := range js.ModuleNames() {
 		source, err := moduleSource(name)
 		if err != nil {
 			return err
@@ -48,13 +48,13 @@ func appendPart(to, part []byte) []byte {
 var errModules = errors.New("guest: the input is not compiled modules")
 
 // receiveModules reads what Compile has written, from the first frame.
-func receiveModules(conn *wire.Conn) (modules, error) {
+func receiveModules(conn *wire.Conn) (compiledModules, error) {
 	conn.Accept(wire.HarnessSizes())
 	f, err := conn.Read()
 	if err != nil {
 		return nil, err
 	}
-	found := modules{}
+	found := compiledModules{}
 	for rest := f.Body; len(rest) > 0; {
 		var name, code []byte
 		if name, rest = cutPart(rest); name == nil {

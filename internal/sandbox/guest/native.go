@@ -20,45 +20,45 @@ import (
 	"modernc.org/quickjs/intl"
 )
 
-// native is a Go function that the prelude can call. The program itself cannot reach it.
-type native struct {
+// nativeFunc is a Go function that the prelude can call. The program itself cannot reach it.
+type nativeFunc struct {
 	name string
 	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct
 }
 
-func (g *guest) natives() []native {
-	return []native{
+func (g *guestProgram) nativeFuncs() []nativeFunc {
+	return []nativeFunc{
 		{"compile", g.nativeCompile},
-		{"target", host(g.nativeTarget)},
-		{"call", direct(g.nativeCall)},
-		{"callSync", host(g.nativeCallSync)},
-		{"print", host(g.nativePrint)},
-		{"warn", host(g.nativeWarn)},
-		{"functions", host(g.nativeFunctions)},
+		{"target", hostFunc(g.nativeTarget)},
+		{"call", directFunc(g.nativeCall)},
+		{"callSync", hostFunc(g.nativeCallSync)},
+		{"print", hostFunc(g.nativePrint)},
+		{"warn", hostFunc(g.nativeWarn)},
+		{"functions", hostFunc(g.nativeFunctions)},
 		{"skill", g.nativeSkill},
-		{"timer", host(g.nativeTimer)},
-		{"clearTimer", host(g.nativeClearTimer)},
-		{"now", host(g.nativeNow)},
+		{"timer", hostFunc(g.nativeTimer)},
+		{"clearTimer", hostFunc(g.nativeClearTimer)},
+		{"now", hostFunc(g.nativeNow)},
 		{"random", g.nativeRandom},
 		{"digest", g.nativeDigest},
 		{"encode", g.nativeEncode},
 		{"decode", g.nativeDecode},
-		{"registerIntl", host(g.nativeRegisterIntl)},
+		{"registerIntl", hostFunc(g.nativeRegisterIntl)},
 	}
 }
 
-func host(fn func(args []any) (any, error)) quickjs.HostFunc { return fn }
+func hostFunc(fn func(args []any) (any, error)) quickjs.HostFunc { return fn }
 
-type direct func(a, b lib.TJSValue) lib.TJSValue
+type directFunc func(a, b lib.TJSValue) lib.TJSValue
 
-func (g *guest) register() error {
-	for _, n := range g.natives() {
+func (g *guestProgram) registerNatives() error {
+	for _, n := range g.nativeFuncs() {
 		var err error
 		switch fn := n.fn.(type) {
 		case quickjs.HostFunc:
 			err = g.js.RegisterHostFunc(n.name, fn)
-		case direct:
-			err = g.js.register(n.name, fn)
+		case directFunc:
+			err = g.js.registerFunc(n.name, fn)
 		default:
 			err = g.js.RegisterFunc(n.name, n.fn, false)
 		}
@@ -69,9 +69,9 @@ func (g *guest) register() error {
 	return nil
 }
 
-// text and number read arguments of native functions. Only the prelude calls these, but no argument may cause a
+// textArgument and number read arguments of native functions. Only the prelude calls these, but no argument may cause a
 // panic.
-func text(args []any, i int) string {
+func textArgument(args []any, i int) string {
 	if i < len(args) {
 		if s, ok := args[i].(string); ok {
 			return s
@@ -80,7 +80,7 @@ func text(args []any, i int) string {
 	return ""
 }
 
-func number(args []any, i int) float64 {
+func numberArgument(args []any, i int) float64 {
 	if i < len(args) {
 		switch v := args[i].(type) {
 		case int:
@@ -97,31 +97,31 @@ func number(args []any, i int) float64 {
 }
 
 // nativeCompile returns the function of a module of the prelude.
-func (g *guest) nativeCompile(name string) quickjs.Value {
-	v, err := g.compile(name)
+func (g *guestProgram) nativeCompile(name string) quickjs.Value {
+	v, err := g.compileModule(name)
 	if err != nil {
 		return quickjs.UndefinedValue
 	}
 	return v
 }
 
-func (g *guest) nativePrint(args []any) (any, error) {
-	g.print(text(args, 0))
+func (g *guestProgram) nativePrint(args []any) (any, error) {
+	g.printText(textArgument(args, 0))
 	return nil, nil
 }
 
 // nativeWarn (text) adds a warning to the program's report, once for each text.
-func (g *guest) nativeWarn(args []any) (any, error) {
+func (g *guestProgram) nativeWarn(args []any) (any, error) {
 	const most, long = 5, 4 << 10
-	if warning := clip(text(args, 0), long); len(g.warnings) < most && !slices.Contains(g.warnings, warning) {
+	if warning := clipText(textArgument(args, 0), long); len(g.warnings) < most && !slices.Contains(g.warnings, warning) {
 		g.warnings = append(g.warnings, warning)
 	}
 	return nil, nil
 }
 
 // nativeFunctions (i) returns the functions of the i-th namespace, as JSON.
-func (g *guest) nativeFunctions(args []any) (any, error) {
-	i := int(number(args, 0))
+func (g *guestProgram) nativeFunctions(args []any) (any, error) {
+	i := int(numberArgument(args, 0))
 	if i < 0 || i >= len(g.program.Namespaces) {
 		return "[]", nil
 	}
@@ -129,12 +129,12 @@ func (g *guest) nativeFunctions(args []any) (any, error) {
 }
 
 // nativeSkill returns the function of the i-th skill.
-func (g *guest) nativeSkill(i int) quickjs.Value {
+func (g *guestProgram) nativeSkill(i int) quickjs.Value {
 	if i < 0 || i >= len(g.program.Modules) {
 		return quickjs.UndefinedValue
 	}
 	m := g.program.Modules[i]
-	function, ok, err := g.js.evaluate(programHead+m.Code+programTail, m.File)
+	function, ok, err := g.js.evaluateScript(programHead+m.Code+programTail, m.File)
 	if err != nil || !ok { // what the compiler made compiles
 		return quickjs.UndefinedValue
 	}
@@ -142,47 +142,47 @@ func (g *guest) nativeSkill(i int) quickjs.Value {
 }
 
 // nativeTimer (id, ms) schedules timer id.
-func (g *guest) nativeTimer(args []any) (any, error) {
-	g.timers.add(int(number(args, 0)), time.Now().Add(time.Duration(number(args, 1)*float64(time.Millisecond))))
+func (g *guestProgram) nativeTimer(args []any) (any, error) {
+	g.timers.add(int(numberArgument(args, 0)), time.Now().Add(time.Duration(numberArgument(args, 1)*float64(time.Millisecond))))
 	return nil, nil
 }
 
-func (g *guest) nativeClearTimer(args []any) (any, error) {
-	g.timers.remove(int(number(args, 0)))
+func (g *guestProgram) nativeClearTimer(args []any) (any, error) {
+	g.timers.remove(int(numberArgument(args, 0)))
 	return nil, nil
 }
 
 // nativeNow returns the milliseconds since the program started.
-func (g *guest) nativeNow([]any) (any, error) {
+func (g *guestProgram) nativeNow([]any) (any, error) {
 	return float64(time.Since(g.started)) / float64(time.Millisecond), nil
 }
 
 // nativeRandom returns n random bytes, at most 64 KiB.
-func (g *guest) nativeRandom(n int) quickjs.Value {
+func (g *guestProgram) nativeRandom(n int) quickjs.Value {
 	b := make([]byte, min(max(n, 0), 64<<10))
 	_, _ = rand.Read(b) // never fails
 	return g.js.newBytes(b)
 }
 
 // nativeDigest returns the digest of a buffer in hex, or nothing if the algorithm is unknown.
-func (g *guest) nativeDigest(algorithm string, buffer quickjs.Value) string {
+func (g *guestProgram) nativeDigest(algorithm string, buffer quickjs.Value) string {
 	algorithms := map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
 	make, ok := algorithms[algorithm]
 	if !ok {
 		return ""
 	}
 	h := make()
-	h.Write(g.js.bytes(buffer))
+	h.Write(g.js.bufferBytes(buffer))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // nativeEncode returns an ArrayBuffer with the UTF-8 of s.
-func (g *guest) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
+func (g *guestProgram) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
 
 // nativeDecode makes a string from UTF-8 or UTF-16LE. Invalid bytes become U+FFFD; if strict is set, invalid UTF-8
 // gives null.
-func (g *guest) nativeDecode(buffer quickjs.Value, encoding string, strict bool) any {
-	b := g.js.bytes(buffer)
+func (g *guestProgram) nativeDecode(buffer quickjs.Value, encoding string, strict bool) any {
+	b := g.js.bufferBytes(buffer)
 	switch {
 	case encoding == "utf-16le":
 		units := make([]uint16, len(b)/2)
@@ -196,6 +196,6 @@ func (g *guest) nativeDecode(buffer quickjs.Value, encoding string, strict bool)
 	return string(b)
 }
 
-func (g *guest) nativeRegisterIntl([]any) (any, error) {
+func (g *guestProgram) nativeRegisterIntl([]any) (any, error) {
 	return nil, intl.Register(g.js.VM, intl.TimeZone("UTC"))
 }

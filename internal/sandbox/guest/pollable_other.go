@@ -4,4 +4,4 @@ package guest
 
 import "os"
 
-func pollable(f *os.File) *os.File { return f }
+func pollableFile(f *os.File) *os.File { return f }

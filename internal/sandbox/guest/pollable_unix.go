@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// pollable returns f with reads that go through Go's poller. Waiting for input then needs no thread, and a waiting
+// pollableFile returns f with reads that go through Go's poller. Waiting for input then needs no thread, and a waiting
 // goroutine receives it without a thread switch. This halves the time of a call.
-func pollable(f *os.File) *os.File {
+func pollableFile(f *os.File) *os.File {
 	fd := f.Fd()
 	if syscall.SetNonblock(int(fd), true) != nil {
 		return f

@@ -48,7 +48,7 @@ func (b both) Close() error {
 }
 
 // eachPort runs a test with a port of each kind, whose other side is a connection of the test's.
-func eachPort(t *testing.T, test func(t *testing.T, p *port, host *wire.Conn)) {
+func eachPort(t *testing.T, test func(t *testing.T, p *portConn, host *wire.Conn)) {
 	for name, files := range ports {
 		t.Run(name, func(t *testing.T) {
 			in, out, hostIn, hostOut := files(t)
@@ -59,7 +59,7 @@ func eachPort(t *testing.T, test func(t *testing.T, p *port, host *wire.Conn)) {
 			host := wire.NewConn(both{hostIn, hostOut})
 			t.Cleanup(func() { _, _ = host.Close(), both{in, out}.Close() })
 			p.conn.Accept(wire.GuestSizes())
-			host.Accept(wire.Sizes{wire.KindCall: 16 << 20})
+			host.Accept(wire.FrameSizes{wire.KindCall: 16 << 20})
 			test(t, p, host)
 		})
 	}
@@ -73,7 +73,7 @@ func result(id uint32, size int) wire.Frame {
 // only when it could send all it has.
 func TestPortBothFull(t *testing.T) { eachPort(t, portBothFull) }
 
-func portBothFull(t *testing.T, p *port, host *wire.Conn) {
+func portBothFull(t *testing.T, p *portConn, host *wire.Conn) {
 	const frames, size = 64, 256 << 10
 	done := make(chan error, 1)
 	go func() {
@@ -90,7 +90,7 @@ func portBothFull(t *testing.T, p *port, host *wire.Conn) {
 		}
 		done <- err
 	}()
-	if f, ok, _ := p.wait(time.Time{}); !ok || f.Kind != wire.KindStart {
+	if f, ok, _ := p.waitFrame(time.Time{}); !ok || f.Kind != wire.KindStart {
 		t.Fatalf("%v %v", f.Kind, ok)
 	}
 	for i := range frames {
@@ -99,7 +99,7 @@ func portBothFull(t *testing.T, p *port, host *wire.Conn) {
 		}
 	}
 	for i := range frames {
-		if f, ok, open := p.wait(time.Time{}); !ok || !open || f.ID != uint32(i) || len(f.Body) != size {
+		if f, ok, open := p.waitFrame(time.Time{}); !ok || !open || f.ID != uint32(i) || len(f.Body) != size {
 			t.Fatalf("frame %d: %d, %d bytes, %v %v", i, f.ID, len(f.Body), ok, open)
 		}
 	}
@@ -111,8 +111,8 @@ func portBothFull(t *testing.T, p *port, host *wire.Conn) {
 // TestPortWaits shows when a port has something, and when it has nothing any more.
 func TestPortWaits(t *testing.T) { eachPort(t, portWaits) }
 
-func portWaits(t *testing.T, p *port, host *wire.Conn) {
-	if _, ok, open := p.wait(time.Now().Add(time.Millisecond)); ok || !open || p.some() {
+func portWaits(t *testing.T, p *portConn, host *wire.Conn) {
+	if _, ok, open := p.waitFrame(time.Now().Add(time.Millisecond)); ok || !open || p.hasFrame() {
 		t.Errorf("something came, or the host is gone: %v %v", ok, open)
 	}
 	for _, f := range []wire.Frame{{Kind: wire.KindStart}, result(1, 5), result(2, 5)} {
@@ -120,20 +120,20 @@ func portWaits(t *testing.T, p *port, host *wire.Conn) {
 			t.Fatal(err)
 		}
 	}
-	if !p.some() {
+	if !p.hasFrame() {
 		t.Error("nothing has come")
 	}
 	for i := range uint32(3) {
-		f, ok, open := p.wait(time.Time{})
+		f, ok, open := p.waitFrame(time.Time{})
 		if !ok || !open || f.ID != i {
 			t.Errorf("frame %d: %v %v %v", i, f, ok, open)
 		}
 	}
-	if _, ok, open := p.take(); ok || !open {
+	if _, ok, open := p.takeFrame(); ok || !open {
 		t.Errorf("%v %v", ok, open)
 	}
 	_ = host.Send(wire.Frame{Kind: wire.KindStart}) // a second program
-	if _, ok, open := p.wait(time.Time{}); ok || open {
+	if _, ok, open := p.waitFrame(time.Time{}); ok || open {
 		t.Errorf("a second program came: %v %v", ok, open)
 	}
 }
@@ -141,12 +141,12 @@ func portWaits(t *testing.T, p *port, host *wire.Conn) {
 // TestPortGone has the host go while it is waited for.
 func TestPortGone(t *testing.T) { eachPort(t, portGone) }
 
-func portGone(t *testing.T, p *port, host *wire.Conn) {
+func portGone(t *testing.T, p *portConn, host *wire.Conn) {
 	go host.Close()
-	if _, ok, open := p.wait(time.Time{}); ok || open {
+	if _, ok, open := p.waitFrame(time.Time{}); ok || open {
 		t.Errorf("%v %v", ok, open)
 	}
-	if _, ok, open := p.wait(time.Time{}); ok || open {
+	if _, ok, open := p.waitFrame(time.Time{}); ok || open {
 		t.Errorf("the host is back: %v %v", ok, open)
 	}
 }
@@ -154,11 +154,11 @@ func portGone(t *testing.T, p *port, host *wire.Conn) {
 // TestPortHangUp has the host go while nobody reads, but not when it only says much.
 func TestPortHangUp(t *testing.T) { eachPort(t, portHangUp) }
 
-func portHangUp(t *testing.T, p *port, host *wire.Conn) {
+func portHangUp(t *testing.T, p *portConn, host *wire.Conn) {
 	if err := host.Send(result(1, 5)); err != nil {
 		t.Fatal(err)
 	}
-	if p.poll(unix.POLLIN, time.Time{}) != nil || p.hungUp(&unix.Timespec{}) {
+	if p.pollEvents(unix.POLLIN, time.Time{}) != nil || p.hungUp(&unix.Timespec{}) {
 		t.Error("unread data from the host is taken for a hang-up")
 	}
 	gone := make(chan struct{})

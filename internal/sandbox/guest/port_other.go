@@ -8,15 +8,15 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// port does nothing on this system: ports are for virtual machines, whose kernel is Linux.
-type port struct {
-	channel
+// portConn does nothing on this system: ports are for virtual machines, whose kernel is Linux.
+type portConn struct {
+	channelInbox
 	conn *wire.Conn
 	idle func()
 }
 
-func openPort(io.Reader, io.Writer) (p *port, ok bool) { return nil, false }
+func openPort(io.Reader, io.Writer) (p *portConn, ok bool) { return nil, false }
 
-func (*port) hangUp() {}
+func (*portConn) hangUp() {}
 
-func (*port) emulated() {}
+func (*portConn) setEmulated() {}

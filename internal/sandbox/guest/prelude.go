@@ -8,9 +8,9 @@ import (
 	"retort/internal/sandbox/guest/js"
 )
 
-// compile returns the function of a module of the prelude. Only modules that main requires are evaluated before the
+// compileModule returns the function of a module of the prelude. Only modules that main requires are evaluated before the
 // program; the others are evaluated when they are first used.
-func (g *guest) compile(name string) (quickjs.Value, error) {
+func (g *guestProgram) compileModule(name string) (quickjs.Value, error) {
 	if code, ok := g.compiled[name]; ok {
 		return g.js.EvalBytecodeValue(code)
 	}
@@ -25,17 +25,17 @@ func (g *guest) compile(name string) (quickjs.Value, error) {
 
 // moduleSource returns a script whose value is the function of a module.
 func moduleSource(name string) (string, error) {
-	source, err := js.Source(name)
+	source, err := js.ModuleSource(name)
 	return "(function (require, exports, native) {\n" + source + "\n})", err
 }
 
-// load evaluates the prelude and stores the functions that the loop needs.
-func (g *guest) load() error {
-	if err := g.register(); err != nil {
+// loadPrelude evaluates the prelude and stores the functions that the loop needs.
+func (g *guestProgram) loadPrelude() error {
+	if err := g.registerNatives(); err != nil {
 		return err
 	}
-	names := make([]any, 0, len(g.natives()))
-	for _, n := range g.natives() {
+	names := make([]any, 0, len(g.nativeFuncs()))
+	for _, n := range g.nativeFuncs() {
 		names = append(names, n.name)
 	}
 	boot, err := g.js.EvalValue(bootstrap, quickjs.EvalGlobal)
@@ -81,13 +81,13 @@ const bootstrap = `'use strict'; (function (...names) {
 	return require('main');
 })`
 
-// warm lists the modules that most programs use.
-var warm = []string{"inspect", "console", "losses"}
+// warmModules lists the modules that most programs use.
+var warmModules = []string{"inspect", "console", "losses"}
 
 // preloadWarm evaluates modules that the program is likely to use, before the program arrives.
-func (g *guest) preloadWarm() {
-	for _, name := range warm {
-		if g.inbox.some() {
+func (g *guestProgram) preloadWarm() {
+	for _, name := range warmModules {
+		if g.inbox.hasFrame() {
 			return
 		}
 		_, _ = g.preload.Call(quickjs.UndefinedValue, name) // fails again when it is used

@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// rehearsal is a program that does what typical programs do and has no lasting effect.
-const rehearsal = `(async function () {
+// rehearsalProgram is a program that does what typical programs do and has no lasting effect.
+const rehearsalProgram = `(async function () {
 	'use strict';
 	class Row { #n = 1; constructor(id, ...rest) { this.id = id; this.rest = rest; } get n() { return this.#n; } }
 	const wait = async (value) => { await null; return value; };
@@ -28,14 +28,14 @@ const rehearsal = `(async function () {
 	return typeof back.sum === 'number' && /^a-\d/.test(text) && new Map([[most?.id ?? 0, back]]).size === 1;
 })`
 
-// wake completes the start of a restored copy: it is called when the copy will run a program and has time until that
+// finishWaking completes the start of a restored copy: it is called when the copy will run a program and has time until that
 // arrives.
-func (g *guest) wake() error { return errors.Join(g.reseed(), g.rehearse()) }
+func (g *guestProgram) finishWaking() error { return errors.Join(g.reseedRandom(), g.warmEmulator()) }
 
-// rehearse runs typical code before the program arrives, so that an emulated processor has translated it. A copy of a
+// warmEmulator runs typical code before the program arrives, so that an emulated processor has translated it. A copy of a
 // machine keeps its memory but not the translated code.
-func (g *guest) rehearse() error {
-	function, ok, err := g.js.evaluate(rehearsal, "rehearsal")
+func (g *guestProgram) warmEmulator() error {
+	function, ok, err := g.js.evaluateScript(rehearsalProgram, "rehearsal")
 	if err != nil || !ok {
 		return errors.Join(err, errRehearsal)
 	}
@@ -48,7 +48,7 @@ func (g *guest) rehearse() error {
 	if err := g.rehearseCall(); err != nil {
 		return err
 	}
-	value, fulfilled, settled := g.js.settled(promise)
+	value, fulfilled, settled := g.js.promiseState(promise)
 	defer value.Free()
 	if good, err := value.Any(); !settled || !fulfilled || err != nil || good != true {
 		return errRehearsal
@@ -59,26 +59,26 @@ func (g *guest) rehearse() error {
 var errRehearsal = errors.New("guest: the rehearsal failed")
 
 // rehearseCall encodes a call that is sent nowhere and decodes an answer to it.
-func (g *guest) rehearseCall() error {
-	conn := wire.NewConn(&duplex{&bytes.Buffer{}, &bytes.Buffer{}})
-	if err := conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {
+func (g *guestProgram) rehearseCall() error {
+	conn := wire.NewConn(&duplexConn{&bytes.Buffer{}, &bytes.Buffer{}})
+	if err := conn.Send(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {
 		return err
 	}
-	start, err := json.Marshal(wire.Start{})
+	start, err := json.Marshal(wire.ProgramStart{})
 	if err == nil {
-		err = json.Unmarshal(start, &wire.Start{})
+		err = json.Unmarshal(start, &wire.ProgramStart{})
 	}
 	if err != nil {
 		return err
 	}
-	wire.DoneFrame(wire.Done{Status: core.StatusOK, HasValue: true}, []byte("1"))
-	promise, resolve, reject := g.js.promise()
-	if threw(promise) {
-		return g.js.exception()
+	wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, []byte("1"))
+	promise, resolve, reject := g.js.newPromise()
+	if isException(promise) {
+		return g.js.takeException()
 	}
-	answer := g.outcome(&pending{target: &target{}}, wire.Frame{Body: []byte(`{"a":[1]}`)})
-	for _, v := range []lib.TJSValue{g.js.invoke(resolve, answer), answer, reject, resolve, promise} {
-		g.js.free(v)
+	answer := g.resultValue(&pendingCall{target: &callTarget{}}, wire.Frame{Body: []byte(`{"a":[1]}`)})
+	for _, v := range []lib.TJSValue{g.js.callFunction(resolve, answer), answer, reject, resolve, promise} {
+		g.js.freeValue(v)
 	}
-	return g.drain()
+	return g.runJobs()
 }

@@ -12,12 +12,12 @@ func TestRehearsal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &guest{js: js, timers: newTimers(), pending: map[uint32]*pending{}}
-	if err := g.load(); err != nil {
+	g := &guestProgram{js: js, timers: newTimers(), pending: map[uint32]*pendingCall{}}
+	if err := g.loadPrelude(); err != nil {
 		t.Fatal(err)
 	}
 	look := func() any {
-		v, ok, err := js.evaluate("JSON.stringify([Reflect.ownKeys(globalThis).map(String), typeof globalThis.Row, Object.getOwnPropertyNames(Object.prototype), (RegExp.lastMatch ?? null)])", "look")
+		v, ok, err := js.evaluateScript("JSON.stringify([Reflect.ownKeys(globalThis).map(String), typeof globalThis.Row, Object.getOwnPropertyNames(Object.prototype), (RegExp.lastMatch ?? null)])", "look")
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
@@ -30,14 +30,14 @@ func TestRehearsal(t *testing.T) {
 	}
 	before := look()
 	for range 3 {
-		if err := g.rehearse(); err != nil {
+		if err := g.warmEmulator(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if after := look(); after != before {
 		t.Errorf("%v\nwas\n%v", after, before)
 	}
-	if reason, found := js.unhandled(quickjs.UndefinedValue); found || len(g.pending) > 0 || g.made > 0 {
+	if reason, found := js.firstUnhandled(quickjs.UndefinedValue); found || len(g.pending) > 0 || g.made > 0 {
 		t.Errorf("%v, %d calls", reason, g.made)
 	}
 }

@@ -23,8 +23,8 @@ const reseedScript = `(function () {
 	Object.defineProperty(Math, 'random', {value: random, writable: true, enumerable: false, configurable: true});
 })()`
 
-// reseed seeds Math.random differently in every copy of this guest.
-func (g *guest) reseed() error {
+// reseedRandom seeds Math.random differently in every copy of this guest.
+func (g *guestProgram) reseedRandom() error {
 	var seed [16]byte
 	_, _ = rand.Read(seed[:]) // never fails
 	seed[0] |= 1              // it must not be all zero
@@ -32,7 +32,7 @@ func (g *guest) reseed() error {
 	for i := range n {
 		n[i] = int32(binary.LittleEndian.Uint32(seed[4*i:]))
 	}
-	_, ok, err := g.js.evaluate(fmt.Sprintf(reseedScript, n[0], n[1], n[2], n[3]), "reseed")
+	_, ok, err := g.js.evaluateScript(fmt.Sprintf(reseedScript, n[0], n[1], n[2], n[3]), "reseed")
 	g.reseeded = true
 	if err == nil && !ok {
 		err = fmt.Errorf("the guest's random numbers cannot be reseeded")

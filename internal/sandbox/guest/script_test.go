@@ -21,7 +21,7 @@ import (
 )
 
 // runner runs a program in a process or machine of its own.
-type runner func(t testing.TB, p core.Program, h wire.Host) wire.End
+type runner func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 
 // onAll runs a test on QuickJS and on every other runtime that the machine has,
 // without walls around it.
@@ -47,11 +47,11 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 func TestProgramsOnRuntimes(t *testing.T) {
 	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
 	onScripted(t, func(t *testing.T, r *scripted) {
-		s := guesttest.Suite{Runtime: r.name, AtOnce: 2, Update: *update, Run: r.run, Of: 4, Part: parts[r.name], Own: r.name == "bun"}
+		s := guesttest.ProgramSuite{Runtime: r.name, AtOnce: 2, Update: *update, Run: r.run, Of: 4, Part: parts[r.name], Own: r.name == "bun"}
 		if r.name == "node22" { // node and deno have the same engine, so fewer programs suffice
 			s.Of = 12
 		}
-		s.Test(t)
+		s.RunPrograms(t)
 	})
 }
 
@@ -64,7 +64,7 @@ func TestIdleProcessEnds(t *testing.T) {
 			if code != "" {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				program := core.Program{Code: "await demo.echo(1); " + code, Namespaces: demoNamespaces, Limits: core.DefaultLimits()}
+				program := core.CheckedProgram{Code: "await demo.echo(1); " + code, Namespaces: demoNamespaces, Limits: core.DefaultLimits()}
 				if _, err := wire.Serve(ctx, p.Conn, program, &endingAfterEcho{cancel: cancel}); err != nil {
 					t.Errorf("%s: %v", code, err)
 				}
@@ -82,7 +82,7 @@ type endingAfterEcho struct {
 	cancel func()
 }
 
-func (h *endingAfterEcho) Call(ctx context.Context, c core.Call) (core.Result, error) {
+func (h *endingAfterEcho) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if c.Tool == "echo" {
 		time.AfterFunc(20*time.Millisecond, h.cancel)
 	}
@@ -98,10 +98,10 @@ func TestBusyProgramIsHeard(t *testing.T) {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 		}()
-		program := core.Program{Code: "console.log('before'); for (;;);", Limits: core.Limits{Timeout: testenv.Patience}.Or(core.DefaultLimits())}
+		program := core.CheckedProgram{Code: "console.log('before'); for (;;);", Limits: core.Limits{Timeout: testenv.Patience}.WithDefaults(core.DefaultLimits())}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p.out.Tell("before\n", cancel)
+		p.out.NotifyOn("before\n", cancel)
 		end, err := wire.Serve(ctx, p.Conn, program, &fakeHost{})
 		if err != nil || end.Status != core.StatusCancelled || string(end.Output) != "before\n" {
 			t.Errorf("%+v, %v", end, err)
@@ -112,7 +112,7 @@ func TestBusyProgramIsHeard(t *testing.T) {
 // TestLargeOutput prints more at once than fits into a frame.
 func TestLargeOutput(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
-		end := runProgram(t, core.Program{Code: "console.log('x' + '😀'.repeat(100_000))"}, &fakeHost{})
+		end := runProgram(t, core.CheckedProgram{Code: "console.log('x' + '😀'.repeat(100_000))"}, &fakeHost{})
 		if want := "x" + strings.Repeat("😀", 100_000) + "\n"; end.Status != core.StatusOK || string(end.Output) != want {
 			t.Errorf("%s %v, %d bytes", end.Status, end.Error, len(end.Output))
 		}
@@ -137,7 +137,7 @@ func newScripted(t testing.TB, name string) *scripted {
 	if name == "node" {
 		needNode20(t, r.path)
 	}
-	source, err := nodejs.Source()
+	source, err := nodejs.ScriptSource()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func needNode20(t testing.TB, path string) {
 type scriptProcess struct {
 	*wire.Conn
 	cmd    *exec.Cmd
-	out    *guesttest.Overheard
+	out    *guesttest.OutputWatcher
 	stderr bytes.Buffer
 }
 
@@ -183,9 +183,9 @@ func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.out = &guesttest.Overheard{ReadCloser: stdout}
+	p.out = &guesttest.OutputWatcher{ReadCloser: stdout}
 	p.Conn = wire.NewConn(processPipes{p.out, stdin})
-	ready, err := wire.Greet(p.Conn)
+	ready, err := wire.ReadGreeting(p.Conn)
 	if err != nil || ready.Runtime != r.Name {
 		_ = p.end(t)
 		t.Fatalf("%v %v\n%s", ready, err, p.stderr.String())
@@ -209,15 +209,15 @@ func (p *scriptProcess) end(t testing.TB) error {
 	return p.cmd.Wait()
 }
 
-func (r *scripted) run(t testing.TB, program core.Program, h wire.Host) wire.End {
+func (r *scripted) run(t testing.TB, program core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
-	program.Limits = program.Limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	program.Limits = program.Limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
 	p := r.start(t, program.Limits.Memory)
 	end, err := wire.Serve(context.Background(), p.Conn, program, h)
 	failed := p.end(t)
 	if errors.Is(err, wire.ErrGone) && failed != nil && nodejs.OutOfMemory(p.stderr.String()) {
 		stop := wire.MemoryStop(program.Limits.Memory) // as a backend does
-		return wire.End{Status: stop.Status, Error: stop.Reason, Output: end.Output}
+		return wire.ProgramEnd{Status: stop.Status, Error: stop.Reason, Output: end.Output}
 	}
 	if err != nil || failed != nil {
 		t.Errorf("%s:\n%v, %v\n%s", program.Code, err, failed, p.stderr.String())

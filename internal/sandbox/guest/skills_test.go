@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-func skillModule(name, code string) core.Module {
-	return core.Module{Name: name, File: "skills/" + name + "/skill.ts", Code: code}
+func skillModule(name, code string) core.SkillModule {
+	return core.SkillModule{Name: name, File: "skills/" + name + "/skill.ts", Code: code}
 }
 
 func TestSkills(t *testing.T) {
@@ -25,16 +25,16 @@ func TestSkills(t *testing.T) {
 			{`return [skills.atHand.f(), Object.keys(skills), Object.keys(await __import("./skills"))]`, `["f",["atHand"],["atHand"]]`},
 			{`return Object.isFrozen(await __import("./skills/shared"))`, `true`},
 		} {
-			end := runProgram(t, core.Program{Code: c.code, Modules: []core.Module{failing, shared, user, global}}, nil)
+			end := runProgram(t, core.CheckedProgram{Code: c.code, Modules: []core.SkillModule{failing, shared, user, global}}, nil)
 			if end.Error != nil || string(end.Value) != c.want {
 				t.Errorf("%s: %s %v, want %s", c.code, end.Value, end.Error, c.want)
 			}
 		}
-		end := runProgram(t, core.Program{Code: "const { fail } = await __import('./skills/failing');\nfail()", Modules: []core.Module{failing}}, nil)
+		end := runProgram(t, core.CheckedProgram{Code: "const { fail } = await __import('./skills/failing');\nfail()", Modules: []core.SkillModule{failing}}, nil)
 		if end.Error == nil || end.Error.Message != "TypeError: no" || end.Error.Line != 2 || !strings.HasPrefix(end.Error.Stack, "at fail (skills/failing/skill.ts:3:") {
 			t.Errorf("%+v", end.Error)
 		}
-		end = runProgram(t, core.Program{Code: "await __import('./skills/none')"}, nil)
+		end = runProgram(t, core.CheckedProgram{Code: "await __import('./skills/none')"}, nil)
 		if end.Error == nil || !strings.Contains(end.Error.Message, `there is no module "./skills/none"`) {
 			t.Errorf("%+v", end.Error)
 		}

@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// timers holds the pending timers of a program, ordered by their due time and then by creation.
-type timers struct {
+// timerSet holds the pending timers of a program, ordered by their due time and then by creation.
+type timerSet struct {
 	queue timerQueue
-	byID  map[int]*timer
+	byID  map[int]*pendingTimer
 	made  int
 }
 
-type timer struct {
+type pendingTimer struct {
 	id, seq int
 	due     time.Time
 	index   int // in the queue
 }
 
-func newTimers() *timers { return &timers{byID: map[int]*timer{}} }
+func newTimers() *timerSet { return &timerSet{byID: map[int]*pendingTimer{}} }
 
-func (t *timers) add(id int, due time.Time) {
+func (t *timerSet) add(id int, due time.Time) {
 	t.remove(id)
 	t.made++
-	next := &timer{id: id, seq: t.made, due: due}
+	next := &pendingTimer{id: id, seq: t.made, due: due}
 	t.byID[id] = next
 	heap.Push(&t.queue, next)
 }
 
-func (t *timers) remove(id int) {
+func (t *timerSet) remove(id int) {
 	if found, ok := t.byID[id]; ok {
 		delete(t.byID, id)
 		heap.Remove(&t.queue, found.index)
 	}
 }
 
-// next returns when the next timer is due.
-func (t *timers) next() (due time.Time, ok bool) {
+// nextDue returns when the next timer is due.
+func (t *timerSet) nextDue() (due time.Time, ok bool) {
 	if len(t.queue) == 0 {
 		return time.Time{}, false
 	}
 	return t.queue[0].due, true
 }
 
-// take removes the next timer if it is due at now.
-func (t *timers) take(now time.Time) (id int, ok bool) {
-	if due, pending := t.next(); !pending || due.After(now) {
+// takeDue removes the next timer if it is due at now.
+func (t *timerSet) takeDue(now time.Time) (id int, ok bool) {
+	if due, pending := t.nextDue(); !pending || due.After(now) {
 		return 0, false
 	}
 	id = t.queue[0].id
@@ -54,7 +54,7 @@ func (t *timers) take(now time.Time) (id int, ok bool) {
 }
 
 // timerQueue implements heap.Interface.
-type timerQueue []*timer
+type timerQueue []*pendingTimer
 
 func (q timerQueue) Len() int { return len(q) }
 
@@ -71,7 +71,7 @@ func (q timerQueue) Swap(i, j int) {
 }
 
 func (q *timerQueue) Push(x any) {
-	t := x.(*timer)
+	t := x.(*pendingTimer)
 	t.index = len(*q)
 	*q = append(*q, t)
 }

@@ -22,49 +22,49 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// backend holds what the containers of one engine share.
-type backend struct {
+// gvisorBackend holds what the containers of one engine share.
+type gvisorBackend struct {
 	Options
-	place place
+	place engineFolder
 	runsc func() (string, error)
-	roots map[string]func() (*root, error) // by runtime, each made once
-	trial context.Context                  // of the container that nobody asked for; ends with the backend
+	roots map[string]func() (*guestRoot, error) // by runtime, each made once
+	trial context.Context                       // of the container that nobody asked for; ends with the backend
 	over  context.CancelFunc
 
 	trials  sync.WaitGroup
 	mu      sync.Mutex
-	spawner *procgroup.Spawner
+	spawner *procgroup.ChildSpawner
 }
 
-// running gives the path of the program that this process runs, even after an upgrade has replaced the file.
-const running = "/proc/self/exe"
+// runningProgram gives the path of the program that this process runs, even after an upgrade has replaced the file.
+const runningProgram = "/proc/self/exe"
 
 // New makes a backend, which the caller must close. It starts and writes nothing before the first request.
 func New(o Options) *warmpool.Backend {
-	b := &backend{Options: o, roots: map[string]func() (*root, error){}}
+	b := &gvisorBackend{Options: o, roots: map[string]func() (*guestRoot, error){}}
 	b.place.dir = o.Dir
 	b.trial, b.over = context.WithCancel(context.Background())
-	b.runsc = sync.OnceValues(b.find)
-	b.Limits = b.Limits.Or(core.DefaultLimits())
+	b.runsc = sync.OnceValues(b.findRunsc)
+	b.Limits = b.Limits.WithDefaults(core.DefaultLimits())
 	self, err := os.Executable()
 	switch {
 	case len(b.Guest) == 0:
-		b.Guest = []string{running, "guest"}
+		b.Guest = []string{runningProgram, "guest"}
 	case err == nil && b.Guest[0] == self:
-		b.Guest = append([]string{running}, b.Guest[1:]...)
+		b.Guest = append([]string{runningProgram}, b.Guest[1:]...)
 	}
-	for _, c := range b.Commands.All() {
-		b.roots[commandRoot+c.Name] = sync.OnceValues(func() (*root, error) { return b.buildCommand(c) })
+	for _, c := range b.Commands.Commands() {
+		b.roots[commandRoot+c.Name] = sync.OnceValues(func() (*guestRoot, error) { return b.buildCommand(c) })
 	}
-	kinds := []warmpool.Kind{b.kind(quickjs, nil)}
+	kinds := []warmpool.GuestKind{b.poolKind(quickjs, nil)}
 	for _, i := range o.Interpreters {
-		kinds = append(kinds, b.kind(i.Runtime, &i))
+		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
-	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Command: b.command, Closed: b.close})
+	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand, Closed: b.close})
 }
 
-// spawn returns the spawner of containers. It creates the spawner on first use.
-func (b *backend) spawn() *procgroup.Spawner {
+// ensureSpawner returns the spawner of containers. It creates the spawner on first use.
+func (b *gvisorBackend) ensureSpawner() *procgroup.ChildSpawner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.spawner == nil {
@@ -74,41 +74,41 @@ func (b *backend) spawn() *procgroup.Spawner {
 }
 
 // close waits for trials, ends the spawner and removes the folder. All guests must be gone.
-func (b *backend) close() error {
+func (b *gvisorBackend) close() error {
 	b.over()
-	b.place.close() // a later trial fails
+	b.place.closeFolder() // a later trial fails
 	b.trials.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.spawner != nil {
 		b.spawner.Close()
 	}
-	return b.place.remove()
+	return b.place.removeFolder()
 }
 
-// kind returns how containers of a runtime are started; i is nil for the built-in runtime.
-func (b *backend) kind(runtime string, i *interpreter.Interpreter) warmpool.Kind {
-	b.roots[runtime] = sync.OnceValues(func() (*root, error) { return b.build(runtime, i) })
+// poolKind returns how containers of a runtime are started; i is nil for the built-in runtime.
+func (b *gvisorBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
+	b.roots[runtime] = sync.OnceValues(func() (*guestRoot, error) { return b.buildRoot(runtime, i) })
 	start := func(ctx context.Context) (warmpool.Guest, error) {
-		g, err := b.start(ctx, runtime)
+		g, err := b.startContainer(ctx, runtime)
 		if err != nil {
 			return nil, err // not a *container that is nil
 		}
 		return g, nil
 	}
-	return warmpool.Kind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.network(i) != nil}
+	return warmpool.GuestKind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.interpreterNetwork(i) != nil}
 }
 
-// network returns the network for programs of an interpreter, or nil if they have none.
-func (b *backend) network(i *interpreter.Interpreter) *interpreter.Network {
+// interpreterNetwork returns the network for programs of an interpreter, or nil if they have none.
+func (b *gvisorBackend) interpreterNetwork(i *interpreter.Interpreter) *interpreter.ProxyNetwork {
 	if i == nil || !i.Proxied {
 		return nil
 	}
 	return b.Network
 }
 
-// find looks for the runsc program.
-func (b *backend) find() (string, error) {
+// findRunsc looks for the runsc program.
+func (b *gvisorBackend) findRunsc() (string, error) {
 	name := b.Runsc
 	if name == "" {
 		name = "runsc"
@@ -127,27 +127,27 @@ func (b *backend) find() (string, error) {
 // trialTime bounds the time that the first container may take to become ready.
 const trialTime = 20 * time.Second
 
-// look finds the capabilities by starting a container. It does not notice what is installed later.
-func (b *backend) look() sandbox.Capabilities {
+// findCapabilities finds the capabilities by starting a container. It does not notice what is installed later.
+func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
-	if err := b.try(); err != nil {
+	if err := b.tryContainer(); err != nil {
 		have.Unavailable = core.AsError(err)
 		return have
 	}
 	for _, i := range b.Interpreters {
-		if _, err := i.Look(); err != nil {
-			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: core.AsError(err)})
+		if _, err := i.FindProgram(); err != nil {
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: core.AsError(err)})
 			continue
 		}
 		have.Runtimes = append(have.Runtimes, i.Runtime)
 	}
 	slices.Sort(have.Runtimes)
-	b.Commands.Note(&have)
+	b.Commands.AddToCapabilities(&have)
 	return have
 }
 
-// try starts a container and ends it again.
-func (b *backend) try() error {
+// tryContainer starts a container and ends it again.
+func (b *gvisorBackend) tryContainer() error {
 	if _, err := b.runsc(); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (b *backend) try() error {
 	defer b.trials.Done()
 	ctx, cancel := context.WithTimeout(b.trial, trialTime)
 	defer cancel()
-	g, err := b.start(ctx, quickjs)
+	g, err := b.startContainer(ctx, quickjs)
 	if err != nil {
 		return err
 	}
@@ -165,17 +165,17 @@ func (b *backend) try() error {
 	}()
 	stop := context.AfterFunc(ctx, g.Kill)
 	defer stop()
-	if _, err := wire.Greet(wire.NewConn(g)); err != nil {
+	if _, err := wire.ReadGreeting(wire.NewConn(g)); err != nil {
 		g.Kill()
 		<-g.Gone()
-		cause, hint := remedy(g.stderr.String())
+		cause, hint := findRemedy(g.stderr.String())
 		return core.Errorf(core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err, exitcause.Detail(g.stderr.String())).WithHint("%s", hint)
 	}
 	return nil
 }
 
-// remedy returns the reason why gVisor did not start a container, and a hint with the command that fixes it.
-func remedy(stderr string) (cause, hint string) {
+// findRemedy returns the reason why gVisor did not start a container, and a hint with the command that fixes it.
+func findRemedy(stderr string) (cause, hint string) {
 	setting := func(file string) string {
 		data, _ := os.ReadFile(file)
 		return strings.TrimSpace(string(data))
@@ -195,8 +195,8 @@ func remedy(stderr string) (cause, hint string) {
 	return "see what it says", "retort doctor; gVisor's own view: runsc do true"
 }
 
-// start starts a container of a runtime.
-func (b *backend) start(ctx context.Context, runtime string) (*container, error) {
+// startContainer starts a container of a runtime.
+func (b *gvisorBackend) startContainer(ctx context.Context, runtime string) (*guestContainer, error) {
 	runsc, err := b.runsc()
 	if err != nil {
 		return nil, err
@@ -205,27 +205,27 @@ func (b *backend) start(ctx context.Context, runtime string) (*container, error)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := b.place.container()
+	dir, err := b.place.makeContainerDir()
 	if err != nil {
-		return nil, full(err)
+		return nil, explainFileError(err)
 	}
-	g, err := b.launch(ctx, runsc, r, dir)
+	g, err := b.launchContainer(ctx, runsc, r, dir)
 	if err != nil {
 		_ = os.RemoveAll(dir)
-		return nil, full(err)
+		return nil, explainFileError(err)
 	}
 	return g, nil
 }
 
-// launch starts the container whose folder is dir.
-func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string) (_ *container, err error) {
-	shared := r.share(dir)
+// launchContainer starts the container whose folder is dir.
+func (b *gvisorBackend) launchContainer(ctx context.Context, runsc string, r *guestRoot, dir string) (_ *guestContainer, err error) {
+	shared := r.shareMemory(dir)
 	defer func() {
 		if err != nil {
 			_ = shared.Close()
 		}
 	}()
-	if err := r.bundle(dir, shared.Path()); err != nil {
+	if err := r.writeBundle(dir, shared.Path()); err != nil {
 		return nil, err
 	}
 	in, toGuest, err := os.Pipe()
@@ -241,37 +241,37 @@ func (b *backend) launch(ctx context.Context, runsc string, r *root, dir string)
 	defer out.Close()
 	g := newContainer(runsc, r, dir)
 	g.in, g.out, g.shared = fromGuest, toGuest, shared
-	g.connect()
+	g.connectGuest()
 	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = in, out, &g.stderr
-	if err := b.run(ctx, g); err != nil {
+	if err := b.runContainer(ctx, g); err != nil {
 		return nil, errors.Join(err, toGuest.Close(), fromGuest.Close())
 	}
 	return g, nil
 }
 
 // newContainer returns a container that is not started yet. Its bundle is in dir.
-func newContainer(runsc string, r *root, dir string) *container {
-	cmd := exec.Command(runsc, arguments(dir)...)
+func newContainer(runsc string, r *guestRoot, dir string) *guestContainer {
+	cmd := exec.Command(runsc, runscArguments(dir)...)
 	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
-	return &container{dir: dir, cmd: cmd, root: r, gone: make(chan struct{}), watching: make(chan struct{})}
+	return &guestContainer{dir: dir, cmd: cmd, root: r, gone: make(chan struct{}), watching: make(chan struct{})}
 }
 
-// run starts a container.
-func (b *backend) run(ctx context.Context, g *container) (err error) {
+// runContainer starts a container.
+func (b *gvisorBackend) runContainer(ctx context.Context, g *guestContainer) (err error) {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if g.group, err = b.spawn().Start(g.cmd); err == nil {
-		go g.reap()
+	if g.group, err = b.ensureSpawner().Start(g.cmd); err == nil {
+		go g.awaitExit()
 	}
 	return err
 }
 
-// arguments returns the arguments of runsc for a container: it has no network, host files, sockets or devices, and
+// runscArguments returns the arguments of runsc for a container: it has no network, host files, sockets or devices, and
 // uses the platform that needs no support of the machine.
-func arguments(dir string) []string {
+func runscArguments(dir string) []string {
 	args := []string{
 		"--root=" + filepath.Join(dir, "state"), "--platform=systrap", "--network=none", "--ignore-cgroups", "--overlay2=none",
 		"--host-uds=none", "--host-fifo=none", "--net-raw=false",
@@ -282,8 +282,8 @@ func arguments(dir string) []string {
 	return append(args, "run", "--bundle="+dir, "--pid-file="+filepath.Join(dir, pidFile), "retort-"+filepath.Base(dir))
 }
 
-// full converts a file error to one that tells the user what to do.
-func full(err error) error {
+// explainFileError converts a file error to one that tells the user what to do.
+func explainFileError(err error) error {
 	var known *core.Error
 	switch {
 	case errors.As(err, &known):
@@ -294,15 +294,15 @@ func full(err error) error {
 	return core.Errorf(core.KindSandboxUnavailable, Name, "the container could not be started: %w", err).WithHint("`retort doctor` says what is wrong")
 }
 
-// build creates the root of a runtime.
-func (b *backend) build(runtime string, i *interpreter.Interpreter) (*root, error) {
-	dir, err := b.place.root(runtime)
+// buildRoot creates the root of a runtime.
+func (b *gvisorBackend) buildRoot(runtime string, i *interpreter.Interpreter) (*guestRoot, error) {
+	dir, err := b.place.makeRootDir(runtime)
 	if err != nil {
-		return nil, full(err)
+		return nil, explainFileError(err)
 	}
-	r, err := newRoot(dir, runtime, b.Guest, i, b.network(i))
+	r, err := newRoot(dir, runtime, b.Guest, i, b.interpreterNetwork(i))
 	if err != nil {
-		return nil, full(fmt.Errorf("%s: %w", runtime, err))
+		return nil, explainFileError(fmt.Errorf("%s: %w", runtime, err))
 	}
 	return r, nil
 }

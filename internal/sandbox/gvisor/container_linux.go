@@ -21,33 +21,33 @@ import (
 )
 
 const (
-	// beside gives the memory that a guest and its kernel need in addition to the program's own, in bytes.
-	beside = 96 << 20
+	// guestOverhead gives the memory that a guest and its kernel need in addition to the program's own, in bytes.
+	guestOverhead = 96 << 20
 	// relayMemory bounds the memory of a relay, in bytes. Most of it is data that waits in connections.
-	relayMemory = 96 << 20
-	lookEvery   = 20 * time.Millisecond
-	// over sets the number of bytes by which a program may exceed its memory limit for at most the duration stuck. A
+	relayMemory    = 96 << 20
+	sampleInterval = 20 * time.Millisecond
+	// memoryTolerance sets the number of bytes by which a program may exceed its memory limit for at most the duration stuck. A
 	// program whose runtime refuses it memory may catch the error and try for ever.
-	over  = 32 << 20
-	stuck = 750 * time.Millisecond
-	// ending bounds the time that the processes of a container may take to exit.
-	ending = 5 * time.Second
-	// threads sets the number of threads that gVisor itself may have, in addition to two for each thread of the
+	memoryTolerance = 32 << 20
+	overLimitGrace  = 750 * time.Millisecond
+	// exitTimeout bounds the time that the processes of a container may take to exit.
+	exitTimeout = 5 * time.Second
+	// gvisorThreads sets the number of threads that gVisor itself may have, in addition to two for each thread of the
 	// program.
-	threads = 256
+	gvisorThreads = 256
 )
 
-// container represents a running gVisor container. Its process is `runsc run`, which starts the container's kernel
+// guestContainer represents a running gVisor container. Its process is `runsc run`, which starts the container's kernel
 // and file server. Both end with it.
-type container struct {
+type guestContainer struct {
 	dir     string
-	root    *root
+	root    *guestRoot
 	cmd     *exec.Cmd
-	group   *procgroup.Group
+	group   *procgroup.ChildGroup
 	in, out *os.File
-	wire    io.ReadWriter // over both and over the shared memory
-	shared  *shm.Memory   // nil if no memory is shared
-	stderr  procgroup.Head
+	wire    io.ReadWriter     // over both and over the shared memory
+	shared  *shm.SharedMemory // nil if no memory is shared
+	stderr  procgroup.StderrHead
 	closing sync.Once
 
 	gone     chan struct{}
@@ -61,20 +61,20 @@ type container struct {
 	outgrown atomic.Bool
 }
 
-// share creates the memory that a container shares with the engine. It returns nil if that is not possible.
-func (r *root) share(dir string) *shm.Memory {
+// shareMemory creates the memory that a container shares with the engine. It returns nil if that is not possible.
+func (r *guestRoot) shareMemory(dir string) *shm.SharedMemory {
 	if !r.shares {
 		return nil
 	}
-	memory, err := shm.Create(filepath.Join(dir, "ring"))
+	memory, err := shm.CreateMemory(filepath.Join(dir, "ring"))
 	if err != nil {
 		return nil // without it the container is slower and reports what else is wrong
 	}
 	return memory
 }
 
-// connect connects the engine with the guest.
-func (g *container) connect() {
+// connectGuest connects the engine with the guest.
+func (g *guestContainer) connectGuest() {
 	g.wire = struct {
 		io.Reader
 		io.Writer
@@ -84,11 +84,11 @@ func (g *container) connect() {
 	}
 }
 
-func (g *container) Read(b []byte) (int, error)  { return g.wire.Read(b) }
-func (g *container) Write(b []byte) (int, error) { return g.wire.Write(b) }
+func (g *guestContainer) Read(b []byte) (int, error)  { return g.wire.Read(b) }
+func (g *guestContainer) Write(b []byte) (int, error) { return g.wire.Write(b) }
 
 // Close closes the connection, which ends the guest.
-func (g *container) Close() error {
+func (g *guestContainer) Close() error {
 	g.Kill()
 	var err error
 	g.closing.Do(func() {
@@ -98,22 +98,22 @@ func (g *container) Close() error {
 }
 
 // Kill implements warmpool.Guest.
-func (g *container) Kill() { _ = g.cmd.Process.Kill() }
+func (g *guestContainer) Kill() { _ = g.cmd.Process.Kill() }
 
 // Gone implements warmpool.Guest.
-func (g *container) Gone() <-chan struct{} { return g.gone }
+func (g *guestContainer) Gone() <-chan struct{} { return g.gone }
 
-// reap waits for the end of the container and removes its files.
-func (g *container) reap() {
+// awaitExit waits for the end of the container and removes its files.
+func (g *guestContainer) awaitExit() {
 	_ = g.cmd.Wait() // how it ended is in ProcessState
 	close(g.watching)
-	pid := g.kernel()
+	pid := g.kernelPID()
 	g.began = pid > 1
-	for end := time.Now().Add(ending); g.runs(pid) && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(exitTimeout); g.isRunning(pid) && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	g.group.End(ending)
-	if g.group.Exhausted() {
+	g.group.KillAll(exitTimeout)
+	if g.group.IsOutOfMemory() {
 		g.outgrown.Store(true)
 	}
 	g.group.Remove()
@@ -121,8 +121,8 @@ func (g *container) reap() {
 	close(g.gone)
 }
 
-// kernel returns the process id of the container's kernel, or 0 if it was not started.
-func (g *container) kernel() int {
+// kernelPID returns the process id of the container's kernel, or 0 if it was not started.
+func (g *guestContainer) kernelPID() int {
 	data, err := os.ReadFile(filepath.Join(g.dir, pidFile))
 	if err != nil {
 		return 0
@@ -134,8 +134,8 @@ func (g *container) kernel() int {
 	return pid
 }
 
-// runs reports whether pid is still a process of this container.
-func (g *container) runs(pid int) bool {
+// isRunning reports whether pid is still a process of this container.
+func (g *guestContainer) isRunning(pid int) bool {
 	if pid <= 1 {
 		return false
 	}
@@ -145,32 +145,32 @@ func (g *container) runs(pid int) bool {
 
 // Limit implements warmpool.Guest. The limits are a backstop: inside, the guest limits its own memory, and the
 // program then gets an error.
-func (g *container) Limit(l core.Limits) {
+func (g *guestContainer) Limit(l core.Limits) {
 	g.watch.Do(func() {
-		g.pid = g.kernel()
+		g.pid = g.kernelPID()
 		g.memory = openMemory(g.pid)
 		if !g.root.command { // which has its program from the beginning
-			g.footing = g.used()
+			g.footing = g.usedMemory()
 		}
-		g.group.Limit(g.group.Used()+g.root.allowance(l), l, threads+2*g.root.threads)
-		go g.look(l)
+		g.group.SetLimits(g.group.UsedBytes()+g.root.memoryAllowance(l), l, gvisorThreads+2*g.root.threads)
+		go g.checkMemory(l)
 	})
 }
 
-// allowance returns how much more memory a container may use than it used when its program came.
-func (r *root) allowance(l core.Limits) int64 {
-	most := l.Memory + beside + 2*l.Result
+// memoryAllowance returns how much more memory a container may use than it used when its program came.
+func (r *guestRoot) memoryAllowance(l core.Limits) int64 {
+	most := l.Memory + guestOverhead + 2*l.Result
 	if r.relayed {
 		most += relayMemory
 	}
 	return most
 }
 
-// look ends a container that exceeds its allowance, or whose program exceeds its memory limit by more than over for
+// checkMemory ends a container that exceeds its allowance, or whose program exceeds its memory limit by more than over for
 // longer than stuck.
-func (g *container) look(l core.Limits) {
+func (g *guestContainer) checkMemory(l core.Limits) {
 	defer g.memory.Close() // a nil file returns an error
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(sampleInterval)
 	defer tick.Stop()
 	low := time.Now() // when it last was within its memory limit
 	for {
@@ -179,11 +179,11 @@ func (g *container) look(l core.Limits) {
 			return
 		case <-tick.C:
 		}
-		took := g.measure() - g.footing
-		if took <= l.Memory+over {
+		took := g.measurePeak() - g.footing
+		if took <= l.Memory+memoryTolerance {
 			low = time.Now()
 		}
-		if took > g.root.allowance(l) || time.Since(low) > stuck {
+		if took > g.root.memoryAllowance(l) || time.Since(low) > overLimitGrace {
 			g.outgrown.Store(true)
 			g.Kill()
 			return
@@ -191,8 +191,8 @@ func (g *container) look(l core.Limits) {
 	}
 }
 
-func (g *container) measure() int64 {
-	now := g.used()
+func (g *guestContainer) measurePeak() int64 {
+	now := g.usedMemory()
 	for {
 		old := g.peak.Load()
 		if now <= old || g.peak.CompareAndSwap(old, now) {
@@ -201,9 +201,9 @@ func (g *container) measure() int64 {
 	}
 }
 
-// used returns the memory of the container in bytes: that of its programs, which the container's kernel keeps in one
+// usedMemory returns the memory of the container in bytes: that of its programs, which the container's kernel keeps in one
 // file, and that of the kernel itself, for example for many small files.
-func (g *container) used() int64 {
+func (g *guestContainer) usedMemory() int64 {
 	var stat syscall.Stat_t
 	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {
 		return g.kernelHeap()
@@ -211,7 +211,7 @@ func (g *container) used() int64 {
 	return stat.Blocks*512 + g.kernelHeap()
 }
 
-func (g *container) kernelHeap() int64 {
+func (g *guestContainer) kernelHeap() int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.pid))
 	if err != nil {
 		return 0
@@ -241,18 +241,18 @@ func openMemory(pid int) *os.File {
 }
 
 // Peak implements warmpool.Guest.
-func (g *container) Peak() int64 {
-	g.measure()
+func (g *guestContainer) Peak() int64 {
+	g.measurePeak()
 	return g.peak.Load()
 }
 
 // Explain implements warmpool.Guest.
-func (g *container) Explain(end *wire.End, p core.Program) {
+func (g *guestContainer) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	<-g.gone
-	if g.outgrown.Load() || g.root.exhausted(g.stderr.String()) {
+	if g.outgrown.Load() || g.root.isOutOfMemory(g.stderr.String()) {
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return
 	}
-	end.Status, end.Error = core.StatusError, g.death(p.Name)
+	end.Status, end.Error = core.StatusError, g.exitError(p.Name)
 }

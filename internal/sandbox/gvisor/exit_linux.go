@@ -7,17 +7,17 @@ import (
 	"retort/internal/sandbox/exitcause"
 )
 
-// exhausted reports whether the runtime's standard error says that it ran out of memory.
-func (r *root) exhausted(stderr string) bool {
+// isOutOfMemory reports whether the runtime's standard error says that it ran out of memory.
+func (r *guestRoot) isOutOfMemory(stderr string) bool {
 	if r.i != nil {
 		return r.i.Exhausted(stderr)
 	}
 	return exitcause.OutOfMemory(stderr)
 }
 
-// death returns the error for the end of a container that exceeded no limit. Like a shell, runsc reports in its exit
+// exitError returns the error for the end of a container that exceeded no limit. Like a shell, runsc reports in its exit
 // status which signal ended the program.
-func (g *container) death(file string) *core.Error {
+func (g *guestContainer) exitError(file string) *core.Error {
 	state := g.cmd.ProcessState
 	x := exitcause.Exit{
 		Op: Name + ".run", Subject: "the sandbox's process", State: state.String(), Killed: !state.Exited(),

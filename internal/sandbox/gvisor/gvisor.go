@@ -23,17 +23,17 @@ type Options struct {
 	// engines left behind is removed. Empty means a folder among the system's temporary files.
 	Dir string
 	// Warm sets the number of containers that wait for programs after the first request, and MaxWarm the number under
-	// load: see warmpool.Kind.
+	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
 	// Limits holds the limits that most programs have.
 	Limits core.Limits
 	// Interpreters lists the runtimes that the machine may have.
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a container of its own.
-	Commands hostcmd.Set
+	Commands hostcmd.CommandSet
 	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their containers
 	// have no other network. Nil means no connections.
-	Network *interpreter.Network
+	Network *interpreter.ProxyNetwork
 }
 
 const quickjs = "quickjs"

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == confine.ContainedArgument {
 		if err := confine.EnterContained(args[1]); err != nil {
-			os.Exit(confine.Status(err))
+			os.Exit(confine.ExitStatus(err))
 		}
 		args = args[2:]
 	}
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	case "command":
 		os.Exit(sandboxtest.BeCommand(args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "probe":
-		sandboxtest.Probe(args[1], os.Stdin, os.Stdout)
+		sandboxtest.RunProbe(args[1], os.Stdin, os.Stdout)
 	default:
 		os.Exit(m.Run())
 	}
@@ -83,7 +83,7 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 }
 
 func pythonAt(path string) interpreter.Interpreter {
-	for _, i := range runtimes.All(map[string]string{"python": path}, core.DefaultLimits().Memory) {
+	for _, i := range runtimes.SupportedRuntimes(map[string]string{"python": path}, core.DefaultLimits().Memory) {
 		if i.Runtime == "python" {
 			return i
 		}
@@ -98,12 +98,12 @@ func pythonAt(path string) interpreter.Interpreter {
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		name, runtime string
-		network       *interpreter.Network
+		network       *interpreter.ProxyNetwork
 		part          []string
 	}{
 		{quickjs, quickjs, nil, nil},
 		{"python", "python", nil, sandboxtest.OfInterpreters()},
-		{"python with a network", "python", &interpreter.Network{}, []string{"calls", "close", "nothing is left"}},
+		{"python with a network", "python", &interpreter.ProxyNetwork{}, []string{"calls", "close", "nothing is left"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := optionsHere(t)
@@ -129,7 +129,7 @@ func TestEscapes(t *testing.T) {
 		o.Guest, o.Warm = []string{self, "probe", quickjs}, -1
 		b := New(o)
 		defer b.Close()
-		sandboxtest.Escapes(t, b, quickjs)
+		sandboxtest.CheckEscapes(t, b, quickjs)
 	})
 	interpreted := func(proc bool, leftOut ...string) func(t *testing.T) {
 		return func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestEscapes(t *testing.T) {
 			o.Guest, o.Warm, o.Interpreters = []string{self, "guest"}, -1, []interpreter.Interpreter{probe}
 			b := New(o)
 			defer b.Close()
-			sandboxtest.Escapes(t, b, "node", append(leftOut, "a million files")...) // TestMillionFiles
+			sandboxtest.CheckEscapes(t, b, "node", append(leftOut, "a million files")...) // TestMillionFiles
 		}
 	}
 	t.Run("interpreter", interpreted(false))
@@ -164,11 +164,11 @@ func TestNetworked(t *testing.T) {
 	}
 	o := optionsHere(t)
 	probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: 64, Proxied: true}
-	o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.Network{}, []interpreter.Interpreter{probe, pythonHere(t)}
+	o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.ProxyNetwork{}, []interpreter.Interpreter{probe, pythonHere(t)}
 	b := New(o)
 	defer b.Close()
 	sandboxtest.NetworkedEscapes(t, b, "node", "a million files", "a thousand threads") // TestMillionFiles; there are those of the relay besides
-	sandboxtest.Connections(t, b)
+	sandboxtest.CheckConnections(t, b)
 }
 
 // TestCommands holds the contract of commands, and that what runs is the file that was looked
@@ -184,14 +184,14 @@ func TestCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Commands = hostcmd.Look([]string{path})
+		o.Commands = hostcmd.FindCommands([]string{path})
 		o.Warm = -1
 		b := New(o)
 		t.Cleanup(func() { _ = b.Close() })
 		return b, path
 	}
 	b, path := open(t)
-	sandboxtest.Commands(t, b, path)
+	sandboxtest.CheckCommands(t, b, path)
 	if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
 		t.Error(have.Commands)
 	}
@@ -199,7 +199,7 @@ func TestCommands(t *testing.T) {
 	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
+	if ended, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandboxtest.ToolCommand("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
 		t.Errorf("%+v %v", ended, failed)
 	}
 }
@@ -219,18 +219,20 @@ func TestMillionFiles(t *testing.T) {
 	}
 }
 
-var none = sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) { return core.Result{Value: []byte("1")}, nil })
+var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
+	return core.CallResult{Value: []byte("1")}, nil
+})
 
 // executed is how one program ended in a sandbox of its own.
-func executed(t testing.TB, b sandbox.Backend, runtime, code string, l core.Limits) sandbox.Report {
+func executed(t testing.TB, b sandbox.Backend, runtime, code string, l core.Limits) sandbox.RunReport {
 	t.Helper()
-	l = l.Or(core.DefaultLimits())
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: l})
+	l = l.WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(t.Context(), core.Program{Code: code, Name: "program", Limits: l}, none)
+	r, err := s.Run(t.Context(), core.CheckedProgram{Code: code, Name: "program", Limits: l}, none)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func engine(runsc, dir, kind string) {
 	switch {
 	case kind == "":
 	case commander:
-		o.Commands = hostcmd.Look([]string{tool})
+		o.Commands = hostcmd.FindCommands([]string{tool})
 	default:
 		runtime, code = "python", "call_mcp_tool('x')\nawait sleep(1e6)"
 		o.Interpreters = []interpreter.Interpreter{pythonAt(kind)}
@@ -51,17 +51,17 @@ func engine(runsc, dir, kind string) {
 	b := New(o)
 	var calls sync.WaitGroup
 	calls.Add(atOnce())
-	limits := core.Limits{Timeout: time.Hour}.Or(core.DefaultLimits())
+	limits := core.Limits{Timeout: time.Hour}.WithDefaults(core.DefaultLimits())
 	for range atOnce() {
 		go func() {
-			s := sandboxtest.Prepared(b, sandbox.Spec{Runtime: runtime, Limits: limits})
-			_, _ = s.Run(context.Background(), core.Program{Code: code, Limits: limits}, sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+			s := sandboxtest.PrepareSandbox(b, sandbox.SandboxSpec{Runtime: runtime, Limits: limits})
+			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: code, Limits: limits}, sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 				calls.Done()
 				if commander {
-					_, err := s.(sandbox.Commander).Start(ctx, sandbox.Command{Name: filepath.Base(tool), Args: []string{"command", "sleep"}})
+					_, err := s.(sandbox.Commander).Start(ctx, sandbox.HostCommand{Name: filepath.Base(tool), Args: []string{"command", "sleep"}})
 					fmt.Fprintln(os.Stderr, "a command ended:", err)
 				}
-				return core.Result{Value: []byte("1")}, nil
+				return core.CallResult{Value: []byte("1")}, nil
 			}))
 		}()
 	}
@@ -154,7 +154,7 @@ func leftOf(t *testing.T, pid int, dir, but string) (left string) {
 			left += line
 		}
 	}
-	return left + strings.Join(testenv.Groups(pid), "\n")
+	return left + strings.Join(testenv.ControlGroups(pid), "\n")
 }
 
 // A container that did not die with its engine, as if the kernel had failed us, is ended by
@@ -163,7 +163,7 @@ func TestSweepEndsContainers(t *testing.T) {
 	o := optionsHere(t)
 	o.Warm = -1
 	b := New(o)
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: quickjs, Limits: core.DefaultLimits()})
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: quickjs, Limits: core.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestSweepEndsContainers(t *testing.T) {
 	if len(places) != 1 || len(processesOf(places[0])) < 3 {
 		t.Fatalf("%v", places)
 	}
-	sweep(o.Dir)
+	sweepDeadEngines(o.Dir)
 	if n := len(processesOf(places[0])); n < 3 {
 		t.Errorf("%d processes are left of an engine that lives", n)
 	}
@@ -182,7 +182,7 @@ func TestSweepEndsContainers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(places[0], lockFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sweep(o.Dir)
+	sweepDeadEngines(o.Dir)
 	if n := len(processesOf(places[0])); n > 0 {
 		t.Errorf("%d processes are left of an engine that died", n)
 	}
@@ -227,7 +227,7 @@ func TestSweepRemovesFolders(t *testing.T) {
 		})
 	}
 	begun.Wait()
-	sweep(parent)
+	sweepDeadEngines(parent)
 	writers.Wait()
 	if left, _ := filepath.Glob(filepath.Join(parent, "*")); !slices.Equal(left, []string{fresh}) {
 		t.Errorf("%v", left)
@@ -259,7 +259,7 @@ func TestForeignPlace(t *testing.T) {
 			if err := prepare(dir); err != nil {
 				t.Fatal(err)
 			}
-			if err := owned(dir); err == nil {
+			if err := checkOwned(dir); err == nil {
 				t.Error("it is used")
 			}
 		})

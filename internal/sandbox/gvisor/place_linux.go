@@ -17,14 +17,14 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// place manages the folder of one engine:
+// engineFolder manages the folder of one engine:
 //
 //	lock            locked as long as the engine lives
 //	root-RUNTIME/   file systems
 //	N/              a container: config.json, state/, pid
 //
 // An engine that gets the lock of another one knows that the other is dead, and removes its folder.
-type place struct {
+type engineFolder struct {
 	dir string // of all engines; a temporary one if it is empty
 
 	mu   sync.Mutex
@@ -39,13 +39,13 @@ const (
 	lockFile = "lock"
 	pidFile  = "pid"
 	prefix   = "gv-"
-	// longest bounds the path of an engine's folder, in bytes. gVisor creates a socket below it, and the kernel
+	// maxFolderPath bounds the path of an engine's folder, in bytes. gVisor creates a socket below it, and the kernel
 	// limits the path of a socket to 107 bytes.
-	longest = 60
+	maxFolderPath = 60
 )
 
-// open creates the folder on first use. p.mu must be held.
-func (p *place) open() error {
+// openFolder creates the folder on first use. p.mu must be held.
+func (p *engineFolder) openFolder() error {
 	switch {
 	case p.closed:
 		return warmpool.ErrClosed
@@ -53,16 +53,16 @@ func (p *place) open() error {
 		return nil
 	}
 	parent := p.dir
-	if parent == "" || len(parent) > longest {
+	if parent == "" || len(parent) > maxFolderPath {
 		parent = filepath.Join(os.TempDir(), "retort-gvisor-"+strconv.Itoa(os.Geteuid()))
 	}
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
-	if err := owned(parent); err != nil {
+	if err := checkOwned(parent); err != nil {
 		return err
 	}
-	sweep(parent)
+	sweepDeadEngines(parent)
 	// It gets its final name only after it is locked.
 	made, err := os.MkdirTemp(parent, "new-")
 	if err != nil {
@@ -84,8 +84,8 @@ func (p *place) open() error {
 	return nil
 }
 
-// owned returns an error if other users could put files into the folder.
-func owned(dir string) error {
+// checkOwned returns an error if other users could put files into the folder.
+func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -97,11 +97,11 @@ func owned(dir string) error {
 	return nil
 }
 
-// container creates the folder of a container.
-func (p *place) container() (string, error) {
+// makeContainerDir creates the folder of a container.
+func (p *engineFolder) makeContainerDir() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.open(); err != nil {
+	if err := p.openFolder(); err != nil {
 		return "", err
 	}
 	p.next++
@@ -109,26 +109,26 @@ func (p *place) container() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// root creates the folder of a runtime's file system.
-func (p *place) root(runtime string) (string, error) {
+// makeRootDir creates the folder of a runtime's file system.
+func (p *engineFolder) makeRootDir(runtime string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.open(); err != nil {
+	if err := p.openFolder(); err != nil {
 		return "", err
 	}
 	dir := filepath.Join(p.own, "root-"+runtime)
 	return dir, os.Mkdir(dir, 0o755)
 }
 
-// close makes later requests for folders fail.
-func (p *place) close() {
+// closeFolder makes later requests for folders fail.
+func (p *engineFolder) closeFolder() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 }
 
-// remove removes the folder. All containers must have ended.
-func (p *place) remove() error {
+// removeFolder removes the folder. All containers must have ended.
+func (p *engineFolder) removeFolder() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.own == "" {
@@ -139,16 +139,16 @@ func (p *place) remove() error {
 	return errors.Join(err, p.lock.Close())
 }
 
-// sweep removes what dead engines left behind. Containers normally end with their engine; those that did not are
+// sweepDeadEngines removes what dead engines left behind. Containers normally end with their engine; those that did not are
 // killed here.
-func sweep(parent string) {
+func sweepDeadEngines(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, dir := range left {
 		lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 		switch {
-		case os.IsNotExist(err) && old(dir) && len(processesOf(dir)) == 0: // the process that removed it died after the lock was gone
+		case os.IsNotExist(err) && isOld(dir) && len(processesOf(dir)) == 0: // the process that removed it died after the lock was gone
 			_ = os.RemoveAll(dir)
-		case err == nil && procgroup.Abandoned(lock):
+		case err == nil && procgroup.IsAbandoned(lock):
 			endAll(dir)
 		}
 		_ = lock.Close()
@@ -156,14 +156,14 @@ func sweep(parent string) {
 	// An engine that died while it made its folder has started nothing.
 	made, _ := filepath.Glob(filepath.Join(parent, "new-*"))
 	for _, dir := range made {
-		if old(dir) {
+		if isOld(dir) {
 			_ = os.RemoveAll(dir)
 		}
 	}
 }
 
-// old reports whether nothing was created or removed in a folder for a minute.
-func old(dir string) bool {
+// isOld reports whether nothing was created or removed in a folder for a minute.
+func isOld(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && time.Since(info.ModTime()) > time.Minute
 }

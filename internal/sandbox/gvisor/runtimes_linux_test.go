@@ -17,7 +17,7 @@ func TestScriptRuntimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := optionsHere(t)
 			o.Warm = -1
-			for _, i := range runtimes.All(map[string]string{name: testenv.Need(t, name)}, core.DefaultLimits().Memory) {
+			for _, i := range runtimes.SupportedRuntimes(map[string]string{name: testenv.Need(t, name)}, core.DefaultLimits().Memory) {
 				if i.Runtime == name {
 					o.Interpreters = []interpreter.Interpreter{i}
 				}

@@ -16,42 +16,42 @@ import (
 // Threads bounds the threads of a command. It never has a second process, because no filter lets it fork.
 const Threads = 64
 
-// Set holds the commands of the settings that Look has found.
-type Set struct {
-	found   map[string]*Command
+// CommandSet holds the commands of the settings that Look has found.
+type CommandSet struct {
+	found   map[string]*HostCommand
 	missing []sandbox.MissingCommand
 }
 
-// Command represents a command that programs can start.
-type Command struct {
+// HostCommand represents a command that programs can start.
+type HostCommand struct {
 	Name   string
-	Inside string           // its path in its sandbox
-	Same   confine.Identity // of the file that was found; only this file is started
+	Inside string               // its path in its sandbox
+	Same   confine.FileIdentity // of the file that was found; only this file is started
 	// Image returns the files of the machine that the command needs, including its own.
-	Image func() (*interpreter.Image, error)
+	Image func() (*interpreter.FileImage, error)
 
 	path       string   // absolute, without symbolic links
 	prefix     []string // of its arguments
 	script     string   // that path runs, as an absolute path without symbolic links; may be empty
-	scriptSame confine.Identity
+	scriptSame confine.FileIdentity
 }
 
-// Pinned returns the identities of the files that must be unchanged, by their paths in the sandbox.
-func (c *Command) Pinned() map[string]*confine.Identity {
-	pinned := map[string]*confine.Identity{c.Inside: &c.Same}
+// PinnedFiles returns the identities of the files that must be unchanged, by their paths in the sandbox.
+func (c *HostCommand) PinnedFiles() map[string]*confine.FileIdentity {
+	pinned := map[string]*confine.FileIdentity{c.Inside: &c.Same}
 	if c.script != "" {
 		pinned[c.script] = &c.scriptSame
 	}
 	return pinned
 }
 
-// Note adds to the capabilities which commands can be started.
-func (s Set) Note(have *sandbox.Capabilities) {
-	have.Commands = s.names()
+// AddToCapabilities adds to the capabilities which commands can be started.
+func (s CommandSet) AddToCapabilities(have *sandbox.Capabilities) {
+	have.Commands = s.commandNames()
 	have.NoCommands = s.missing
 }
 
-func (s Set) names() (names []string) {
+func (s CommandSet) commandNames() (names []string) {
 	for name := range s.found {
 		names = append(names, name)
 	}
@@ -59,16 +59,16 @@ func (s Set) names() (names []string) {
 	return names
 }
 
-// All returns the commands that were found, sorted by name.
-func (s Set) All() (all []*Command) {
-	for _, name := range s.names() {
+// Commands returns the commands that were found, sorted by name.
+func (s CommandSet) Commands() (all []*HostCommand) {
+	for _, name := range s.commandNames() {
 		all = append(all, s.found[name])
 	}
 	return all
 }
 
-// Find returns the command called name, or an error that says why there is none.
-func (s Set) Find(name string) (*Command, *core.Error) {
+// FindCommand returns the command called name, or an error that says why there is none.
+func (s CommandSet) FindCommand(name string) (*HostCommand, *core.Error) {
 	if c, ok := s.found[name]; ok {
 		return c, nil
 	}
@@ -77,23 +77,23 @@ func (s Set) Find(name string) (*Command, *core.Error) {
 			return nil, m.Why
 		}
 	}
-	return nil, Refuse("there is no command %q in this sandbox", name)
+	return nil, RefusedError("there is no command %q in this sandbox", name)
 }
 
-// Refuse returns the error of a command that is not started.
-func Refuse(format string, args ...any) *core.Error {
+// RefusedError returns the error of a command that is not started.
+func RefusedError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, opCommand, format, args...)
 }
 
 // opCommand is the Op of these errors.
 const opCommand = "isolate.command"
 
-// Unstartable returns the error of a command that cannot be started because of err. If err is already such an error,
+// UnstartableError returns the error of a command that cannot be started because of err. If err is already such an error,
 // it is returned unchanged.
-func Unstartable(name string, err error) *core.Error {
+func UnstartableError(name string, err error) *core.Error {
 	var known *core.Error
 	if !errors.As(err, &known) {
-		return Refuse("%s cannot be started: %w", name, err)
+		return RefusedError("%s cannot be started: %w", name, err)
 	}
 	if known.Op == opCommand {
 		return known
@@ -103,10 +103,10 @@ func Unstartable(name string, err error) *core.Error {
 	return &e
 }
 
-// Plan returns the part of the confinement that is the same for every command: the allowed system calls, its
+// SandboxPlan returns the part of the confinement that is the same for every command: the allowed system calls, its
 // arguments, and limits of threads and files.
-func (c *Command) Plan(args []string) confine.Plan {
-	p := confine.Plan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: temporary, Files: files, Processes: Threads}
+func (c *HostCommand) SandboxPlan(args []string) confine.SandboxPlan {
+	p := confine.SandboxPlan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: tmpSize, Files: files, Processes: Threads}
 	if c.script != "" {
 		p.Env = []string{"HOME=/tmp"} // npm does not start without one
 	}
@@ -114,14 +114,14 @@ func (c *Command) Plan(args []string) confine.Plan {
 }
 
 const (
-	// temporary sets the size of /tmp, in bytes. It counts as memory.
-	temporary = 64 << 20
-	files     = 64
+	// tmpSize sets the size of /tmp, in bytes. It counts as memory.
+	tmpSize = 64 << 20
+	files   = 64
 )
 
-// Output keeps the first bytes that are written to it. If more is written, it ends the writer. It is for use by one
+// BoundedOutput keeps the first bytes that are written to it. If more is written, it ends the writer. It is for use by one
 // goroutine.
-type Output struct {
+type BoundedOutput struct {
 	most  int
 	end   func()
 	data  []byte
@@ -129,10 +129,10 @@ type Output struct {
 }
 
 // NewOutput returns an Output that keeps up to most bytes. It calls end once if there are more.
-func NewOutput(most int, end func()) *Output { return &Output{most: most, end: end} }
+func NewOutput(most int, end func()) *BoundedOutput { return &BoundedOutput{most: most, end: end} }
 
 // Write implements io.Writer. It never fails.
-func (o *Output) Write(p []byte) (int, error) {
+func (o *BoundedOutput) Write(p []byte) (int, error) {
 	room := min(len(p), o.most-len(o.data))
 	o.data = append(o.data, p[:room]...)
 	if room < len(p) && !o.spilt {
@@ -142,36 +142,36 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Ended returns the result of a command that exited with code and wrote to both outputs. Nothing may write to them
+// NewResult returns the result of a command that exited with code and wrote to both outputs. Nothing may write to them
 // any more.
-func Ended(code int, stdout, stderr *Output) sandbox.Ended {
-	return sandbox.Ended{Code: code, Stdout: stdout.data, Stderr: stderr.data, Truncated: stdout.spilt || stderr.spilt}
+func NewResult(code int, stdout, stderr *BoundedOutput) sandbox.CommandResult {
+	return sandbox.CommandResult{Code: code, Stdout: stdout.data, Stderr: stderr.data, Truncated: stdout.spilt || stderr.spilt}
 }
 
-// Unstarted returns the reason why a child never became the command, or nil if it did. It relies on the child's
+// StartError returns the reason why a child never became the command, or nil if it did. It relies on the child's
 // output. A command that fakes this output misleads only the program that started it.
-func Unstarted(name string, ended sandbox.Ended) error {
+func StartError(name string, ended sandbox.CommandResult) error {
 	text := string(ended.Stderr)
 	switch {
 	case ended.Code == 0 || len(ended.Stdout) > 0 || !strings.HasPrefix(text, "walls: "):
 		return nil
 	case strings.Contains(text, confine.ErrOther.Error()):
-		return Other(name)
+		return ChangedError(name)
 	}
-	return Refuse("%s could not be started: %.200q", name, strings.TrimSpace(text))
+	return RefusedError("%s could not be started: %.200q", name, strings.TrimSpace(text))
 }
 
-// Other returns the error of a command whose file has changed.
-func Other(name string) *core.Error {
-	return Refuse("%s has changed since Retort started", name).WithHint("ask the user to restart Retort")
+// ChangedError returns the error of a command whose file has changed.
+func ChangedError(name string) *core.Error {
+	return RefusedError("%s has changed since Retort started", name).WithHint("ask the user to restart Retort")
 }
 
-// Starved returns the error of a command that exceeded its program's memory limit.
-func Starved(name string) *core.Error {
+// MemoryError returns the error of a command that exceeded its program's memory limit.
+func MemoryError(name string) *core.Error {
 	return core.Errorf(core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name).WithHint("pass it less data at a time")
 }
 
-// Cancelled returns the error of a command that was ended together with its program.
-func Cancelled(name string) *core.Error {
+// CancelledError returns the error of a command that was ended together with its program.
+func CancelledError(name string) *core.Error {
 	return core.Errorf(core.KindCancelled, "isolate.command", "%s was ended with its program", name)
 }

@@ -20,34 +20,34 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Look finds the programs that the settings name: absolute paths, or names that are looked up in PATH now. A program
+// FindCommands finds the programs that the settings name: absolute paths, or names that are looked up in PATH now. A program
 // that does not exist or can never be started is recorded with the reason; the others can be started.
-func Look(written []string) Set {
-	s := &search{Set: Set{found: map[string]*Command{}}, paths: map[string]string{}}
+func FindCommands(written []string) CommandSet {
+	s := &commandSearch{CommandSet: CommandSet{found: map[string]*HostCommand{}}, paths: map[string]string{}}
 	for _, w := range written {
-		s.look(w)
+		s.lookupCommand(w)
 	}
 	for _, script := range s.scripts {
-		s.run(script)
+		s.addScript(script)
 	}
-	return s.Set
+	return s.CommandSet
 }
 
-// search is the state of Look. Scripts are handled last, when it is known which interpreters there are.
-type search struct {
-	Set
+// commandSearch is the state of Look. Scripts are handled last, when it is known which interpreters there are.
+type commandSearch struct {
+	CommandSet
 	paths   map[string]string // as written, by name
-	scripts []script
+	scripts []shebangScript
 }
 
-// script represents a file that begins with "#!".
-type script struct {
+// shebangScript represents a file that begins with "#!".
+type shebangScript struct {
 	name, written, file string
 	line                string // the first, without #!
-	same                confine.Identity
+	same                confine.FileIdentity
 }
 
-func (s *search) look(written string) {
+func (s *commandSearch) lookupCommand(written string) {
 	name := path.Base(written)
 	before, known := s.paths[name]
 	switch {
@@ -55,12 +55,12 @@ func (s *search) look(written string) {
 		return
 	case known:
 		delete(s.found, name)
-		s.unfit(name, written, "programs would call it %s, and so they would %s", name, before)
+		s.addUnfit(name, written, "programs would call it %s, and so they would %s", name, before)
 		return
 	}
 	s.paths[name] = written
 	if strings.ContainsRune(written, filepath.Separator) && !filepath.IsAbs(written) {
-		s.unfit(name, written, "a command is a name that is looked for in PATH, or an absolute path")
+		s.addUnfit(name, written, "a command is a name that is looked for in PATH, or an absolute path")
 		return
 	}
 	found, err := exec.LookPath(written)
@@ -70,24 +70,24 @@ func (s *search) look(written string) {
 		err = exec.ErrDot
 	}
 	if err != nil {
-		s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: Refuse("%s is not on this machine: %v", written, err).WithHint("install it, or give its absolute path (commands), and start Retort again")})
+		s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: RefusedError("%s is not on this machine: %v", written, err).WithHint("install it, or give its absolute path (commands), and start Retort again")})
 		return
 	}
-	if err := s.take(name, written, found); err != nil {
-		s.unfit(name, written, "%v", err)
+	if err := s.addFile(name, written, found); err != nil {
+		s.addUnfit(name, written, "%v", err)
 	}
 }
 
-// unfit records a command that is never started, with the reason.
-func (s *Set) unfit(name, written, format string, args ...any) {
-	why := Refuse("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
+// addUnfit records a command that is never started, with the reason.
+func (s *CommandSet) addUnfit(name, written, format string, args ...any) {
+	why := RefusedError("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
 		WithHint("name a compiled program instead, or remove it from the setting commands")
 	s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: why})
 }
 
-// take examines a file and adds it as a command if it can be started.
-func (s *search) take(name, written, file string) error {
-	same, line, err := identify(file)
+// addFile examines a file and adds it as a command if it can be started.
+func (s *commandSearch) addFile(name, written, file string) error {
+	same, line, err := identifyFile(file)
 	if err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (s *search) take(name, written, file string) error {
 		if file, err = interpreter.PythonAt(file); err != nil {
 			return err
 		}
-		if same, line, err = identify(file); err != nil {
+		if same, line, err = identifyFile(file); err != nil {
 			return err
 		}
 	}
 	if line != "" {
-		s.scripts = append(s.scripts, script{name, written, file, line, same})
+		s.scripts = append(s.scripts, shebangScript{name, written, file, line, same})
 		return nil
 	}
 	c, err := lookAt(name, file)
@@ -110,14 +110,14 @@ func (s *search) take(name, written, file string) error {
 	return err
 }
 
-// run adds a script as a command if its interpreter is a command, too.
-func (s *search) run(f script) {
+// addScript adds a script as a command if its interpreter is a command, too.
+func (s *commandSearch) addScript(f shebangScript) {
 	words := strings.Fields(f.line)
 	if len(words) > 1 && path.Base(words[0]) == "env" {
 		words = words[1:]
 	}
 	if len(words) == 0 || len(words) > 2 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=") {
-		s.unfit(f.name, f.written, "it is a script whose first line is not understood")
+		s.addUnfit(f.name, f.written, "it is a script whose first line is not understood")
 		return
 	}
 	runner := path.Base(words[0])
@@ -126,23 +126,23 @@ func (s *search) run(f script) {
 	case slices.ContainsFunc(s.missing, func(m sandbox.MissingCommand) bool { return m.Command == f.name }):
 		return // two have its name
 	case !ok || by.script != "":
-		s.unfit(f.name, f.written, "it is a script that %s must run, and %s is not one of the commands", runner, runner)
+		s.addUnfit(f.name, f.written, "it is a script that %s must run, and %s is not one of the commands", runner, runner)
 		return
 	}
-	c := &Command{Name: f.name, Inside: by.Inside, Same: by.Same, path: by.path, script: f.file, scriptSame: f.same}
+	c := &HostCommand{Name: f.name, Inside: by.Inside, Same: by.Same, path: by.path, script: f.file, scriptSame: f.same}
 	c.prefix = append(append([]string{}, words[1:]...), f.file)
-	c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return withScript(by, f.file) })
+	c.Image = sync.OnceValues(func() (*interpreter.FileImage, error) { return withScript(by, f.file) })
 	s.found[f.name] = c
 }
 
 // withScript returns the files that a script needs: those of its interpreter, the script, and the package it belongs
 // to.
-func withScript(by *Command, file string) (*interpreter.Image, error) {
+func withScript(by *HostCommand, file string) (*interpreter.FileImage, error) {
 	image, err := by.Image()
 	if err != nil {
 		return nil, err
 	}
-	return image.With(packageOf(file)), nil
+	return image.WithFile(packageOf(file)), nil
 }
 
 // packageOf returns the folder of the installed npm package that a file belongs to, or else the file. A command sees
@@ -160,15 +160,15 @@ func packageOf(file string) string {
 	return file
 }
 
-// identify returns the identity of a file and what follows "#!" in its first line. It returns an error for files that
+// identifyFile returns the identity of a file and what follows "#!" in its first line. It returns an error for files that
 // must never be started.
-func identify(file string) (same confine.Identity, line string, err error) {
-	f, err := open(file)
+func identifyFile(file string) (same confine.FileIdentity, line string, err error) {
+	f, err := openRegular(file)
 	if err != nil {
 		return same, "", err
 	}
 	defer f.Close()
-	same, mode, err := confine.Identify(f)
+	same, mode, err := confine.IdentifyFile(f)
 	switch {
 	case err != nil:
 		return same, "", err
@@ -195,13 +195,13 @@ func isPython(name string) bool {
 
 // lookAt returns the command for a file that can be started by itself. The command has the identity of the file, so
 // that only exactly this file is started later.
-func lookAt(name, file string) (*Command, error) {
-	f, err := open(file)
+func lookAt(name, file string) (*HostCommand, error) {
+	f, err := openRegular(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	same, _, err := confine.Identify(f)
+	same, _, err := confine.IdentifyFile(f)
 	if err != nil {
 		return nil, err
 	}
@@ -212,61 +212,61 @@ func lookAt(name, file string) (*Command, error) {
 	if parsed.Type != elf.ET_EXEC && parsed.Type != elf.ET_DYN {
 		return nil, fmt.Errorf("it is not a program (%v)", parsed.Type)
 	}
-	c := &Command{Name: name, Inside: path.Join(interpreter.BinDir, name), Same: same, path: file}
+	c := &HostCommand{Name: name, Inside: path.Join(interpreter.BinDir, name), Same: same, path: file}
 	if isPython(name) {
 		c.Inside = path.Join(interpreter.BinDir, path.Base(file)) // it looks for its library relative to this path
-		c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return interpreter.PythonImage(c.Inside, file) })
+		c.Image = sync.OnceValues(func() (*interpreter.FileImage, error) { return interpreter.PythonImage(c.Inside, file) })
 		return c, nil
 	}
-	c.Image = sync.OnceValues(func() (*interpreter.Image, error) { return interpreter.NewImage(c.Inside, file) })
+	c.Image = sync.OnceValues(func() (*interpreter.FileImage, error) { return interpreter.NewImage(c.Inside, file) })
 	return c, nil
 }
 
-// open opens a file that is not a symbolic link. It does not block on a pipe.
-func open(file string) (*os.File, error) {
+// openRegular opens a file that is not a symbolic link. It does not block on a pipe.
+func openRegular(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
 // Open opens the file if it is unchanged since it was found. Its content is the expected one unless Check fails after
 // it was read.
-func (c *Command) Open() (*os.File, error) {
-	f, err := open(c.path)
+func (c *HostCommand) Open() (*os.File, error) {
+	f, err := openRegular(c.path)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Check(f); err != nil {
+	if err := c.CheckFile(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// Check returns an error unless the open file is unchanged since the command was found.
-func (c *Command) Check(f *os.File) error {
-	same, _, err := confine.Identify(f)
+// CheckFile returns an error unless the open file is unchanged since the command was found.
+func (c *HostCommand) CheckFile(f *os.File) error {
+	same, _, err := confine.IdentifyFile(f)
 	if err == nil && same != c.Same {
 		return confine.ErrOther
 	}
 	return err
 }
 
-// Alone returns an error if the command needs more than single files of the machine, which a sandbox that copies its
+// CheckStandalone returns an error if the command needs more than single files of the machine, which a sandbox that copies its
 // files cannot provide.
-func (c *Command) Alone() *core.Error {
+func (c *HostCommand) CheckStandalone() *core.Error {
 	f, err := c.Open() // before Image reads it
 	if errors.Is(err, confine.ErrOther) {
-		return Other(c.Name)
+		return ChangedError(c.Name)
 	}
 	if err != nil {
-		return Unstartable(c.Name, err)
+		return UnstartableError(c.Name, err)
 	}
 	_ = f.Close()
 	image, err := c.Image()
 	if err != nil {
-		return Unstartable(c.Name, err)
+		return UnstartableError(c.Name, err)
 	}
 	for _, source := range image.Sources {
 		if info, err := os.Stat(source); err == nil && info.IsDir() || c.script != "" {
-			return Refuse("%s needs folders of the machine, which commands can use only in the process sandbox", c.Name).WithHint("run the program with sandbox: process")
+			return RefusedError("%s needs folders of the machine, which commands can use only in the process sandbox", c.Name).WithHint("run the program with sandbox: process")
 		}
 	}
 	return nil

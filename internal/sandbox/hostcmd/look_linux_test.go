@@ -37,30 +37,30 @@ func TestLook(t *testing.T) {
 		{"./tool", "absolute path"},
 		{"bin/tool", "absolute path"},
 	} {
-		s := Look([]string{c.written})
+		s := FindCommands([]string{c.written})
 		if len(s.found) != 0 || len(s.missing) != 1 || !strings.Contains(s.missing[0].Why.Message, c.want) {
 			t.Errorf("%s: %+v %+v", c.written, s.found, s.missing)
 		}
 	}
 	good := write("good", string(binary), 0o755)
-	if s := Look([]string{good, filepath.Join(dir, "other", "good")}); len(s.found) != 0 || len(s.missing) != 1 {
+	if s := FindCommands([]string{good, filepath.Join(dir, "other", "good")}); len(s.found) != 0 || len(s.missing) != 1 {
 		t.Error("one of two commands with one name is started")
 	}
 	run := write("run", "#!"+good+" -x\n", 0o755)
-	if s := Look([]string{run, good}); len(s.found) != 2 || len(s.missing) != 0 || strings.Join(s.found["run"].Plan([]string{"a"}).Argv, " ") != "/usr/bin/good -x "+run+" a" {
+	if s := FindCommands([]string{run, good}); len(s.found) != 2 || len(s.missing) != 0 || strings.Join(s.found["run"].SandboxPlan([]string{"a"}).Argv, " ") != "/usr/bin/good -x "+run+" a" {
 		t.Errorf("a script whose interpreter is allowed: %+v %+v", s.found["run"], s.missing)
 	}
-	if s := Look([]string{run, write("again", "#!/usr/bin/env run\n", 0o755), good}); len(s.found) != 2 {
+	if s := FindCommands([]string{run, write("again", "#!/usr/bin/env run\n", 0o755), good}); len(s.found) != 2 {
 		t.Error("a script runs a script")
 	}
 	t.Setenv("PATH", dir)
 	t.Chdir(dir)
-	c := Look([]string{"good", "nothing", good + "-absent"})
+	c := FindCommands([]string{"good", "nothing", good + "-absent"})
 	if c.found["good"] == nil || len(c.missing) != 2 {
 		t.Fatal(c)
 	}
 	t.Setenv("PATH", ".:"+t.TempDir())
-	if c := Look([]string{"good"}); len(c.found) != 0 {
+	if c := FindCommands([]string{"good"}); len(c.found) != 0 {
 		t.Error("a directory that depends on where one is was looked in:", c)
 	}
 }
@@ -95,12 +95,12 @@ func TestUnstartableSaysItOnce(t *testing.T) {
 		want, hint string
 	}{
 		"a cause":          {cause, "tool cannot be started: it is gone", ""},
-		"a refusal":        {fmt.Errorf("image: %w", Unstartable("tool", cause)), "tool cannot be started: it is gone", ""},
+		"a refusal":        {fmt.Errorf("image: %w", UnstartableError("tool", cause)), "tool cannot be started: it is gone", ""},
 		"another error":    {outside, "tool cannot be started: Docker does not answer", "start it"},
-		"and again":        {Unstartable("tool", Unstartable("tool", outside)), "tool cannot be started: Docker does not answer", "start it"},
-		"the changed file": {Other("tool"), Other("tool").Message, Other("tool").Hint},
+		"and again":        {UnstartableError("tool", UnstartableError("tool", outside)), "tool cannot be started: Docker does not answer", "start it"},
+		"the changed file": {ChangedError("tool"), ChangedError("tool").Message, ChangedError("tool").Hint},
 	} {
-		if got := Unstartable("tool", c.err); got.Message != c.want || got.Hint != c.hint || got.Kind != core.KindSandboxUnavailable {
+		if got := UnstartableError("tool", c.err); got.Message != c.want || got.Hint != c.hint || got.Kind != core.KindSandboxUnavailable {
 			t.Errorf("%s: %q %q, want %q %q", name, got.Message, got.Hint, c.want, c.hint)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Look records for all programs that they cannot be started on this system.
-func Look(written []string) Set {
-	s := Set{found: map[string]*Command{}}
+// FindCommands records for all programs that they cannot be started on this system.
+func FindCommands(written []string) CommandSet {
+	s := CommandSet{found: map[string]*HostCommand{}}
 	for _, w := range written {
-		why := Refuse("programs start %s on Linux only, in its sandboxes", w).WithHint("remove it from the setting commands")
+		why := RefusedError("programs start %s on Linux only, in its sandboxes", w).WithHint("remove it from the setting commands")
 		s.missing = append(s.missing, sandbox.MissingCommand{Command: path.Base(w), Why: why})
 	}
 	return s
 }
 
 // Open returns an error: there are no commands on this system.
-func (c *Command) Open() (*os.File, error) { return nil, os.ErrNotExist }
+func (c *HostCommand) Open() (*os.File, error) { return nil, os.ErrNotExist }
 
-// Check returns an error: there are no commands on this system.
-func (c *Command) Check(*os.File) error { return os.ErrNotExist }
+// CheckFile returns an error: there are no commands on this system.
+func (c *HostCommand) CheckFile(*os.File) error { return os.ErrNotExist }
 
-// Alone returns nil: there are no commands on this system.
-func (c *Command) Alone() *core.Error { return nil }
+// CheckStandalone returns nil: there are no commands on this system.
+func (c *HostCommand) CheckStandalone() *core.Error { return nil }

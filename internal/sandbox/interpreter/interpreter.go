@@ -52,8 +52,8 @@ const (
 
 const asking = 10 * time.Second
 
-// Look returns the path of the program. Its error is a *core.Error with a hint on how to install it.
-func (i Interpreter) Look() (string, error) {
+// FindProgram returns the path of the program. Its error is a *core.Error with a hint on how to install it.
+func (i Interpreter) FindProgram() (string, error) {
 	found, err := exec.LookPath(i.Command)
 	if err == nil {
 		found, err = filepath.Abs(found)
@@ -68,32 +68,32 @@ func (i Interpreter) Look() (string, error) {
 	return found, nil
 }
 
-// Image lists the files of the machine that a program needs.
-type Image struct {
+// FileImage lists the files of the machine that a program needs.
+type FileImage struct {
 	Program string            // inside
 	Sources map[string]string // path inside → file or directory of the machine, without symbolic links on the way
 	Empty   []string          // directories below Sources that are not needed
 }
 
 // NewImage returns the files that a program of the machine needs, including itself at the path inside.
-func NewImage(inside, program string) (*Image, error) {
-	m := &Image{Program: inside, Sources: map[string]string{inside: program}}
-	return m, m.libraries(program, path.Dir(inside))
+func NewImage(inside, program string) (*FileImage, error) {
+	m := &FileImage{Program: inside, Sources: map[string]string{inside: program}}
+	return m, m.addLibraries(program, path.Dir(inside))
 }
 
-// Image returns the files that the interpreter at path found needs. found is the result of Look.
-func (i Interpreter) Image(found string) (*Image, error) {
-	m, err := i.image(found)
+// CollectImage returns the files that the interpreter at path found needs. found is the result of Look.
+func (i Interpreter) CollectImage(found string) (*FileImage, error) {
+	m, err := i.collectFiles(found)
 	if err != nil {
 		return nil, core.Errorf(core.KindSandboxUnavailable, "interpreter", "%s cannot be used as %s: %w", found, i.Runtime, err)
 	}
 	return m, nil
 }
 
-func (i Interpreter) image(found string) (*Image, error) {
+func (i Interpreter) collectFiles(found string) (*FileImage, error) {
 	if i.Runtime == "python" {
-		m := &Image{Sources: map[string]string{}}
-		return m, m.python(found)
+		m := &FileImage{Sources: map[string]string{}}
+		return m, m.addPython(found)
 	}
 	return NewImage(path.Join(BinDir, i.Runtime), found)
 }
@@ -106,9 +106,9 @@ func PythonAt(found string) (string, error) {
 }
 
 // PythonImage returns the files that a Python needs, including itself at the path inside.
-func PythonImage(inside, program string) (*Image, error) {
-	m := &Image{Sources: map[string]string{}}
-	if err := m.python(program); err != nil {
+func PythonImage(inside, program string) (*FileImage, error) {
+	m := &FileImage{Sources: map[string]string{}}
+	if err := m.addPython(program); err != nil {
 		return nil, err
 	}
 	if m.Program != inside {
@@ -119,15 +119,15 @@ func PythonImage(inside, program string) (*Image, error) {
 	return m, nil
 }
 
-// With returns the image with one more file or folder of the machine, at its own path.
-func (m *Image) With(file string) *Image {
-	more := &Image{Program: m.Program, Sources: maps.Clone(m.Sources), Empty: m.Empty}
+// WithFile returns the image with one more file or folder of the machine, at its own path.
+func (m *FileImage) WithFile(file string) *FileImage {
+	more := &FileImage{Program: m.Program, Sources: maps.Clone(m.Sources), Empty: m.Empty}
 	more.Sources[file] = file
 	return more
 }
 
-// Argv returns the command line of the interpreter in the sandbox.
-func (i Interpreter) Argv(m *Image) []string {
+// CommandLine returns the command line of the interpreter in the sandbox.
+func (i Interpreter) CommandLine(m *FileImage) []string {
 	return append(append([]string{m.Program}, i.Flags...), path.Join(HarnessDir, i.Main))
 }
 
@@ -146,14 +146,14 @@ dynload = [p for p in sys.path if p.endswith("lib-dynload")]
 print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.base_prefix), "library": library,
 	"version": list(sys.version_info[:2]), "extensions": [os.path.realpath(f) for d in dynload for f in glob.glob(d + "/*.so")]}))`
 
-// python adds the files of a Python: the program, its library, and the libraries that both are linked with. It leaves
+// addPython adds the files of a Python: the program, its library, and the libraries that both are linked with. It leaves
 // out installed packages.
-func (m *Image) python(found string) error {
+func (m *FileImage) addPython(found string) error {
 	python, err := pythonOf(found)
 	if err != nil {
 		return err
 	}
-	return m.collect(python)
+	return m.addPythonFiles(python)
 }
 
 // pythonOf asks a Python for the locations of its files.
@@ -172,7 +172,7 @@ func pythonOf(found string) (python pythonSays, err error) {
 	return python, nil
 }
 
-func (m *Image) collect(python pythonSays) error {
+func (m *FileImage) addPythonFiles(python pythonSays) error {
 	if python.Version[0] != 3 || python.Version[1] < 9 {
 		return fmt.Errorf("it is version %d.%d; 3.9 or later is needed", python.Version[0], python.Version[1])
 	}
@@ -190,7 +190,7 @@ func (m *Image) collect(python pythonSays) error {
 	}
 	for _, file := range append([]string{python.Executable}, python.Extensions...) {
 		// An extension module may lack its libraries. It then cannot be used.
-		if err := m.libraries(file, BinDir); err != nil && (file == python.Executable || !errors.Is(err, errMissing)) {
+		if err := m.addLibraries(file, BinDir); err != nil && (file == python.Executable || !errors.Is(err, errMissing)) {
 			return err
 		}
 	}

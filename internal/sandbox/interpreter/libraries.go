@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// libraries adds the libraries that a program or library is linked with, each at the path where the dynamic loader
+// addLibraries adds the libraries that a program or library is linked with, each at the path where the dynamic loader
 // looks for it. dir is the file's directory in the sandbox.
-func (m *Image) libraries(file, dir string) error {
+func (m *FileImage) addLibraries(file, dir string) error {
 	search := append(loaderConfig("/etc/ld.so.conf", 0), standardDirs()...)
-	return m.link(file, dir, search)
+	return m.addNeeded(file, dir, search)
 }
 
-// link adds the libraries that one ELF file needs, and recursively those that they need.
-func (m *Image) link(file, dir string, search []string) error {
+// addNeeded adds the libraries that one ELF file needs, and recursively those that they need.
+func (m *FileImage) addNeeded(file, dir string, search []string) error {
 	f, err := elf.Open(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	defer f.Close()
 	if loader := loaderOf(f); loader != "" && m.Sources[loader] == "" {
-		if err := m.add(loader, loader); err != nil {
+		if err := m.addFile(loader, loader); err != nil {
 			return err
 		}
 		// The loader's cache lists libraries in directories that it does not search.
@@ -42,10 +42,10 @@ func (m *Image) link(file, dir string, search []string) error {
 	own := runPaths(f)
 	if slices.Contains(needed, "libc.so.6") {
 		// glibc loads it itself when a thread ends.
-		_ = m.need("libgcc_s.so.1", file, dir, own, search)
+		_ = m.addLibrary("libgcc_s.so.1", file, dir, own, search)
 	}
 	for _, name := range needed {
-		if err := m.need(name, file, dir, own, search); err != nil {
+		if err := m.addLibrary(name, file, dir, own, search); err != nil {
 			return err
 		}
 	}
@@ -54,17 +54,17 @@ func (m *Image) link(file, dir string, search []string) error {
 
 var errMissing = errors.New("a library that it needs is missing")
 
-// need finds a library by name and adds it.
-func (m *Image) need(name, file, dir string, own, search []string) error {
+// addLibrary finds a library by name and adds it.
+func (m *FileImage) addLibrary(name, file, dir string, own, search []string) error {
 	for _, p := range own {
 		source, target := expandOrigin(p, filepath.Dir(file)), expandOrigin(p, dir)
 		if found := path.Join(source, name); isFile(found) {
-			return m.take(found, path.Join(target, name), search)
+			return m.addResolved(found, path.Join(target, name), search)
 		}
 	}
 	for _, d := range search {
 		if found := path.Join(d, name); isFile(found) {
-			return m.take(found, found, search)
+			return m.addResolved(found, found, search)
 		}
 	}
 	if strings.HasPrefix(name, "linux-vdso") || m.loaderIs(name) {
@@ -74,7 +74,7 @@ func (m *Image) need(name, file, dir string, own, search []string) error {
 }
 
 // loaderIs reports whether a library is the dynamic loader itself.
-func (m *Image) loaderIs(name string) bool {
+func (m *FileImage) loaderIs(name string) bool {
 	for target := range m.Sources {
 		if path.Base(target) == name {
 			return true
@@ -83,17 +83,17 @@ func (m *Image) loaderIs(name string) bool {
 	return false
 }
 
-func (m *Image) take(source, target string, search []string) error {
+func (m *FileImage) addResolved(source, target string, search []string) error {
 	if m.Sources[target] != "" {
 		return nil
 	}
-	if err := m.add(source, target); err != nil {
+	if err := m.addFile(source, target); err != nil {
 		return err
 	}
-	return m.link(m.Sources[target], path.Dir(target), search)
+	return m.addNeeded(m.Sources[target], path.Dir(target), search)
 }
 
-func (m *Image) add(source, target string) error {
+func (m *FileImage) addFile(source, target string) error {
 	real, err := filepath.EvalSymlinks(source)
 	if err == nil {
 		m.Sources[target] = real

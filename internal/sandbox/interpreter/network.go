@@ -6,27 +6,27 @@ import (
 	"strconv"
 )
 
-// Network describes how programs of proxied interpreters reach their proxy.
-type Network struct {
+// ProxyNetwork describes how programs of proxied interpreters reach their proxy.
+type ProxyNetwork struct {
 	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
 // CertificatesPath gives the path of the certificate authorities in a sandbox.
 const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// bundles lists the files in which systems keep the certificate authorities that they trust.
-var bundles = []string{CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
+// certificateFiles lists the files in which systems keep the certificate authorities that they trust.
+var certificateFiles = []string{CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
 
-// Join returns the environment that tells the interpreter about a proxy at a port of its own loopback address, and
+// ProxyEnvironment returns the environment that tells the interpreter about a proxy at a port of its own loopback address, and
 // the file of this machine that must appear at CertificatesPath, or "" if none must. A nil Network adds nothing.
-func (n *Network) Join(env []string, port int) (joined []string, authorities string) {
+func (n *ProxyNetwork) ProxyEnvironment(env []string, port int) (joined []string, authorities string) {
 	joined = append([]string{}, env...)
 	if n == nil {
 		return joined, ""
 	}
 	proxy := "http://127.0.0.1:" + strconv.Itoa(port)
 	joined = append(joined, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy, "NO_PROXY=")
-	candidates := bundles
+	candidates := certificateFiles
 	if n.Certificates != "" {
 		candidates = []string{n.Certificates}
 	}

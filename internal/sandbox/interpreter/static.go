@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Static returns an error if a program cannot be the only file of a sandbox, for example because it is linked
+// CheckStatic returns an error if a program cannot be the only file of a sandbox, for example because it is linked
 // dynamically. With EM_NONE any processor is accepted.
-func Static(file string, processor elf.Machine) error {
+func CheckStatic(file string, processor elf.Machine) error {
 	program, err := elf.Open(file)
 	if err != nil {
 		return errors.New("it is not a program for Linux")

@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// around returns the command unchanged: this system cannot confine a child from outside.
-func around(command []string) *exec.Cmd { return exec.Command(command[0], command[1:]...) }
+// wrapCommand returns the command unchanged: this system cannot confine a child from outside.
+func wrapCommand(command []string) *exec.Cmd { return exec.Command(command[0], command[1:]...) }

@@ -13,10 +13,10 @@ import (
 	"retort/internal/sandbox"
 )
 
-var spec = sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()}
+var spec = sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()}
 
 func runOnce(b *testing.B, s sandbox.Sandbox, code string) {
-	r, err := s.Run(context.Background(), core.Program{Code: code}, echo)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Code: code}, echo)
 	if err != nil || r.Status != core.StatusOK {
 		b.Fatal(err, r.Status, r.Error)
 	}
@@ -39,7 +39,7 @@ func BenchmarkRunReturn1(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.kinds[quickjs].pool.Ready()) > 0 })
+		testenv.WaitUntil(b, "a child waits", func() bool { return len(backend.kinds[quickjs].pool.ReadyItems()) > 0 })
 		b.StartTimer()
 		started := time.Now()
 		runOnce(b, prepare(b, backend), "return 1")

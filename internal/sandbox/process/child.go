@@ -21,31 +21,31 @@ import (
 
 const (
 	greeting = 10 * time.Second // time in which a child must become ready
-	// brief sets the running time below which the peak memory of a program is assumed to be the child's before.
+	// minSampledRuntime sets the running time below which the peak memory of a program is assumed to be the child's before.
 	// Measuring it would take as long as the program.
-	brief = 5 * time.Millisecond
+	minSampledRuntime = 5 * time.Millisecond
 
 	helperThreads = 128
 )
 
-// child represents one child process.
-type child struct {
+// guestChild represents one child process.
+type guestChild struct {
 	cmd      *exec.Cmd
-	pipes    *pipes
+	pipes    *pipeConn
 	conn     *wire.Conn
-	stderr   *procgroup.Head
-	peak     peak
-	group    *procgroup.Group
-	foreseen core.Limits   // limits that are set for the group
-	began    time.Time     // when its program came
-	footing  footing       // when its program came
-	starved  bool          // the kernel killed it because memory ran out; known when it has exited
-	exited   chan struct{} // closed when it has ended and been waited for
-	listener *os.File      // receives the listener of its network; nil if it has none
+	stderr   *procgroup.StderrHead
+	peak     memoryPeak
+	group    *procgroup.ChildGroup
+	foreseen core.Limits    // limits that are set for the group
+	began    time.Time      // when its program came
+	footing  baselineMemory // when its program came
+	starved  bool           // the kernel killed it because memory ran out; known when it has exited
+	exited   chan struct{}  // closed when it has ended and been waited for
+	listener *os.File       // receives the listener of its network; nil if it has none
 }
 
-// spawn starts a child of a kind and waits until it is ready for a program.
-func (b *Backend) spawn(k *kind) (*child, error) {
+// spawnChild starts a child of a kind and waits until it is ready for a program.
+func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
 	found := b.check()
 	if found.refusal != nil {
 		return nil, found.refusal
@@ -57,43 +57,43 @@ func (b *Backend) spawn(k *kind) (*child, error) {
 		default:
 		}
 	}
-	return b.greeted(k, found.weak)
+	return b.startGreeted(k, found.weak)
 }
 
-// greeted starts a child and waits until it is ready for a program.
-func (b *Backend) greeted(k *kind, weak bool) (*child, error) {
-	if code := b.compiled(k, weak); code != nil {
-		if c, err := b.greet(k.with(CompiledArgument), weak, code); err == nil {
+// startGreeted starts a child and waits until it is ready for a program.
+func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
+	if code := b.compiledHarness(k, weak); code != nil {
+		if c, err := b.greetChild(k.withArgument(CompiledArgument), weak, code); err == nil {
 			return c, nil
 		}
 		k.harness.code.Store(nil) // the program may be another one by now
 	}
-	return b.greet(k, weak, nil)
+	return b.greetChild(k, weak, nil)
 }
 
-// greet starts a child and sends it code first, unless that is empty.
-func (b *Backend) greet(k *kind, weak bool, code []byte) (*child, error) {
-	c, err := b.start(k, weak)
+// greetChild starts a child and sends it code first, unless that is empty.
+func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
+	c, err := b.startChild(k, weak)
 	if err != nil {
 		return nil, err
 	}
 	late := time.AfterFunc(b.greeting, c.Kill)
-	defer b.expect(c)()
+	defer b.trackStarting(c)()
 	if code != nil {
 		_ = c.conn.Send(wire.HarnessFrame(code)) // the next call reports a failure
 	}
-	_, err = wire.Greet(c.conn)
+	_, err = wire.ReadGreeting(c.conn)
 	inTime := late.Stop()
 	if err == nil && inTime {
-		c.foresee(b.limits, k.plan.Processes)
+		c.presetLimits(b.limits, k.plan.Processes)
 		return c, nil
 	}
 	c.Kill()
 	<-c.exited
 	if !inTime {
-		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], b.greeting, c.complaint())
+		return nil, fmt.Errorf("%s was not ready after %v%s", k.command[0], b.greeting, c.stderrSuffix())
 	}
-	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.complaint())
+	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
 }
 
 // refusedWalls reports whether a child failed to start because the system does not let it confine itself.
@@ -101,13 +101,13 @@ func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(err.Error(), ": walls: ")
 }
 
-// Helper starts another role of this program with the confinement of a guest and at most the given bytes of memory.
+// StartHelper starts another role of this program with the confinement of a guest and at most the given bytes of memory.
 // The connection is its standard input and output. Closing it ends the process.
-func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, error) {
+func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
 	// for two starts, one after the other.
-	k := builtin(command)
-	c, err := b.start(k, false)
+	k := builtinKind(command)
+	c, err := b.startChild(k, false)
 	if found := b.check(); found.refusal != nil || found.weak {
 		if err == nil {
 			c.Kill()
@@ -115,17 +115,17 @@ func (b *Backend) Helper(command []string, most int64) (io.ReadWriteCloser, erro
 		if found.refusal != nil {
 			return nil, found.refusal
 		}
-		c, err = b.start(k, true)
+		c, err = b.startChild(k, true)
 	}
 	if err != nil {
 		return nil, err
 	}
 	limitHelper(c.cmd.Process.Pid, most)
-	c.group.Limit(most, core.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
+	c.group.SetLimits(most, core.Limits{CPU: float64(runtime.GOMAXPROCS(0))}, helperThreads)
 	return c.pipes, nil
 }
 
-func (b *Backend) start(k *kind, weak bool) (*child, error) {
+func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	in, toChild, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -135,19 +135,19 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 		_, _ = in.Close(), toChild.Close()
 		return nil, err
 	}
-	cmd, plan, listener, err := k.cmd(weak)
+	cmd, plan, listener, err := k.buildCommand(weak)
 	if err != nil {
 		_, _, _, _ = in.Close(), toChild.Close(), fromChild.Close(), out.Close()
 		return nil, err
 	}
-	c := &child{cmd: cmd, stderr: &procgroup.Head{}, exited: make(chan struct{}), listener: listener}
-	c.pipes = &pipes{child: c, in: fromChild, out: toChild}
+	c := &guestChild{cmd: cmd, stderr: &procgroup.StderrHead{}, exited: make(chan struct{}), listener: listener}
+	c.pipes = &pipeConn{child: c, in: fromChild, out: toChild}
 	c.conn = wire.NewConn(c.pipes)
 	cmd.Path = sameProgram(cmd.Path)
 	cmd.Env, cmd.Dir = []string{}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
 	cmd.WaitDelay = time.Second // for standard error, if another process holds it open
-	k.tell(plan, weak)
+	k.sendPlan(plan, weak)
 	c.group, err = b.spawner.Start(c.cmd)
 	_, _ = in.Close(), out.Close()
 	for _, f := range cmd.ExtraFiles {
@@ -160,8 +160,8 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 	}
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
-		if c.starved = c.group.Exhausted(); c.starved {
-			c.peak.note(c.group.Peak())
+		if c.starved = c.group.IsOutOfMemory(); c.starved {
+			c.peak.noteUsage(c.group.PeakBytes())
 		}
 		c.group.Remove()
 		closeFile(c.listener)
@@ -171,28 +171,28 @@ func (b *Backend) start(k *kind, weak bool) (*child, error) {
 }
 
 // Kill ends the child. It is idempotent and does not wait.
-func (c *child) Kill() { _ = c.conn.Close() }
+func (c *guestChild) Kill() { _ = c.conn.Close() }
 
-// end ends the child when its connection is closed.
-func (c *child) end() {
-	c.measure()
+// endChild ends the child when its connection is closed.
+func (c *guestChild) endChild() {
+	c.measureMemory()
 	_ = c.cmd.Process.Kill()
 }
 
-// measure records the memory of the child.
-func (c *child) measure() {
-	if time.Since(c.began) > brief {
-		c.peak.note(highWater(c.cmd.Process.Pid))
+// measureMemory records the memory of the child.
+func (c *guestChild) measureMemory() {
+	if time.Since(c.began) > minSampledRuntime {
+		c.peak.noteUsage(highWater(c.cmd.Process.Pid))
 	}
 }
 
-// complaint returns what the child's standard error says about its end, in the form of a message's tail. The child
+// stderrSuffix returns what the child's standard error says about its end, in the form of a message's tail. The child
 // must have exited.
-func (c *child) complaint() string {
+func (c *guestChild) stderrSuffix() string {
 	return exitcause.Detail(c.stderr.String())
 }
 
-func (c *child) Alive() bool {
+func (c *guestChild) IsAlive() bool {
 	select {
 	case <-c.exited:
 		return false
@@ -201,34 +201,34 @@ func (c *child) Alive() bool {
 	}
 }
 
-// pipes is the connection to a child. Closing it ends the child.
-type pipes struct {
-	child   *child
+// pipeConn is the connection to a child. Closing it ends the child.
+type pipeConn struct {
+	child   *guestChild
 	in, out *os.File
 }
 
-func (p *pipes) Read(b []byte) (int, error)  { return p.in.Read(b) }
-func (p *pipes) Write(b []byte) (int, error) { return p.out.Write(b) }
+func (p *pipeConn) Read(b []byte) (int, error)  { return p.in.Read(b) }
+func (p *pipeConn) Write(b []byte) (int, error) { return p.out.Write(b) }
 
-func (p *pipes) Close() error {
-	p.child.end()
+func (p *pipeConn) Close() error {
+	p.child.endChild()
 	_ = p.out.Close()
 	return p.in.Close()
 }
 
-// peak is the peak memory of a child, in bytes.
-type peak struct {
+// memoryPeak is the peak memory of a child, in bytes.
+type memoryPeak struct {
 	mu    sync.Mutex
 	bytes int64
 }
 
-func (p *peak) note(bytes int64) {
+func (p *memoryPeak) noteUsage(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes = max(p.bytes, bytes)
 }
 
-func (p *peak) value() int64 {
+func (p *memoryPeak) peakBytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bytes

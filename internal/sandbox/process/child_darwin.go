@@ -6,16 +6,16 @@ import (
 	"syscall"
 )
 
-// attributes returns the attributes that put a child into a session of its own.
-func attributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+// childAttributes returns the attributes that put a child into a session of its own.
+func childAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// around returns a command that runs the child in the system's own sandbox.
-func around(command []string) *exec.Cmd {
+// wrapCommand returns a command that runs the child in the system's own sandbox.
+func wrapCommand(command []string) *exec.Cmd {
 	program := command[0]
 	if real, err := filepath.EvalSymlinks(program); err == nil {
 		program = real
 	}
-	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbelt(program), program}, command[1:]...)...)
+	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(program), program}, command[1:]...)...)
 }
 
 // How the backend describes itself: a process in the system's own sandbox.

@@ -11,9 +11,9 @@ import (
 const hasWalls = true
 
 // userOf returns the user that a confined child changes to, or 0 if it keeps the user it starts with.
-func userOf(weak bool) int { return confine.User(weak) }
+func userOf(weak bool) int { return confine.PlanUser(weak) }
 
-func attributes(weak bool) *syscall.SysProcAttr { return confine.Attributes(weak) }
+func childAttributes(weak bool) *syscall.SysProcAttr { return confine.ChildAttributes(weak) }
 
 // sameProgram returns the path to start for path. If path is this program, that is the file which this process runs,
 // even after an upgrade has replaced it: host and guest must have the same version.
@@ -29,8 +29,8 @@ func sameProgram(path string) string {
 	return running
 }
 
-// remedy returns the reason why this machine refuses the confinement, and a hint with the command that fixes it.
-func remedy(failure string) (cause, hint string) {
+// findRemedy returns the reason why this machine refuses the confinement, and a hint with the command that fixes it.
+func findRemedy(failure string) (cause, hint string) {
 	reading := func(file string) string {
 		data, _ := os.ReadFile(file)
 		return strings.TrimSpace(string(data))

@@ -7,7 +7,7 @@ const hasWalls = false
 
 func userOf(bool) int { return 0 }
 
-func remedy(string) (cause, hint string) {
+func findRemedy(string) (cause, hint string) {
 	return "this operating system has none", "use another sandbox"
 }
 

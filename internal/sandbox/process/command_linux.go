@@ -14,58 +14,58 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// plan returns the confinement of a command: it sees its own file, the libraries that it is linked with, a few
+// commandPlan returns the confinement of a command: it sees its own file, the libraries that it is linked with, a few
 // devices and an empty /tmp.
-func plan(c *hostcmd.Command, args []string) (confine.Plan, error) {
+func commandPlan(c *hostcmd.HostCommand, args []string) (confine.SandboxPlan, error) {
 	image, err := c.Image()
 	if err != nil {
-		return confine.Plan{}, err
+		return confine.SandboxPlan{}, err
 	}
-	p := c.Plan(args)
-	p.Mounts = mounts(image)
-	pinned := c.Pinned()
+	p := c.SandboxPlan(args)
+	p.Mounts = imageMounts(image)
+	pinned := c.PinnedFiles()
 	for i := range p.Mounts {
 		p.Mounts[i].Same = pinned[p.Mounts[i].Target]
 		delete(pinned, p.Mounts[i].Target)
 	}
 	for target, same := range pinned { // a file in one of the folders
-		p.Mounts = append(p.Mounts, confine.Mount{Source: target, Target: target, Same: same})
+		p.Mounts = append(p.Mounts, confine.PlanMount{Source: target, Target: target, Same: same})
 	}
 	return p, nil
 }
 
 // Start implements sandbox.Commander. The command's child starts like that of an interpreter but becomes the command.
 // It receives only the command's arguments and input.
-func (s *childSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.Ended, error) {
+func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	b := s.backend
-	found, absent := b.commands.Find(c.Name)
+	found, absent := b.commands.FindCommand(c.Name)
 	if absent != nil {
-		return sandbox.Ended{}, absent
+		return sandbox.CommandResult{}, absent
 	}
 	if confine.WantsProc {
-		return sandbox.Ended{}, hostcmd.Refuse("this build of retort cannot start commands, because it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
+		return sandbox.CommandResult{}, hostcmd.RefusedError("this build of retort cannot start commands, because it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
 	}
 	if b.check().weak {
-		return sandbox.Ended{}, hostcmd.Refuse("commands need a sandbox that this machine refuses").WithHint("`retort doctor` says why")
+		return sandbox.CommandResult{}, hostcmd.RefusedError("commands need a sandbox that this machine refuses").WithHint("`retort doctor` says why")
 	}
-	plan, err := plan(found, c.Args)
+	plan, err := commandPlan(found, c.Args)
 	if err != nil {
-		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+		return sandbox.CommandResult{}, hostcmd.UnstartableError(c.Name, err)
 	}
 	for _, f := range c.Folders {
-		plan.Mounts = append(plan.Mounts, confine.Mount{Below: f.Below, Source: f.Name, Target: f.Target, Writable: f.Writable})
+		plan.Mounts = append(plan.Mounts, confine.PlanMount{Below: f.Below, Source: f.Name, Target: f.Target, Writable: f.Writable})
 	}
-	limits, leave, refused := s.enter()
+	limits, leave, refused := s.enterRunning()
 	if refused != nil {
-		return sandbox.Ended{}, refused
+		return sandbox.CommandResult{}, refused
 	}
 	defer leave()
-	plan.Data, plan.Seconds = allowance(limits)+spare, int64(processorTime(limits)/time.Second)
-	return b.command(ctx, &kind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
+	plan.Data, plan.Seconds = memoryAllowance(limits)+spareMapping, int64(processorTime(limits)/time.Second)
+	return b.runCommand(ctx, &childKind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
 }
 
-// enter registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
-func (s *childSandbox) enter() (limits core.Limits, leave func(), refused *core.Error) {
+// enterRunning registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
+func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backend.mu.Lock()
@@ -74,16 +74,16 @@ func (s *childSandbox) enter() (limits core.Limits, leave func(), refused *core.
 		return limits, nil, core.Errorf(core.KindCancelled, "process.command", "the program has ended")
 	}
 	s.backend.children.Add(1)
-	return s.limits.Or(core.DefaultLimits()), s.backend.children.Done, nil
+	return s.limits.WithDefaults(core.DefaultLimits()), s.backend.children.Done, nil
 }
 
-// command runs a command in a child of its own and waits for its end.
-func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, limits core.Limits) (sandbox.Ended, error) {
+// runCommand runs a command in a child of its own and waits for its end.
+func (b *Backend) runCommand(whole context.Context, k *childKind, c sandbox.HostCommand, limits core.Limits) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
-	cmd, plan, _, err := k.cmd(false)
+	cmd, plan, _, err := k.buildCommand(false)
 	if err != nil {
-		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+		return sandbox.CommandResult{}, hostcmd.UnstartableError(c.Name, err)
 	}
 	over := errors.New("too much output")
 	stdout := hostcmd.NewOutput(sandbox.MaxStdout, func() { cancel(over) })
@@ -91,43 +91,43 @@ func (b *Backend) command(whole context.Context, k *kind, c sandbox.Command, lim
 	cmd.Path, cmd.Env, cmd.Dir = sameProgram(cmd.Path), []string{}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), stdout, stderr
 	cmd.WaitDelay = time.Second // only the child has the other ends
-	k.tell(plan, false)
+	k.sendPlan(plan, false)
 	group, err := b.spawner.Start(cmd)
 	for _, f := range cmd.ExtraFiles {
 		_ = f.Close()
 	}
 	if err != nil {
-		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+		return sandbox.CommandResult{}, hostcmd.UnstartableError(c.Name, err)
 	}
-	group.Limit(allowance(limits), limits, hostcmd.Threads)
-	running := &child{cmd: cmd}
-	unwatch := running.watch(limits, hostcmd.Threads, cancel)
+	group.SetLimits(memoryAllowance(limits), limits, hostcmd.Threads)
+	running := &guestChild{cmd: cmd}
+	unwatch := running.watchLimits(limits, hostcmd.Threads, cancel)
 	unfill := watchFolders(c.Full, cancel)
 	unkill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // how it ended is in ProcessState
 	unkill()
 	unwatch()
 	unfill()
-	starved := group.Exhausted()
+	starved := group.IsOutOfMemory()
 	group.Remove()
-	ended := hostcmd.Ended(codeOf(cmd.ProcessState), stdout, stderr)
+	ended := hostcmd.NewResult(codeOf(cmd.ProcessState), stdout, stderr)
 	switch cause := context.Cause(ctx); {
 	case starved:
-		return ended, hostcmd.Starved(c.Name)
+		return ended, hostcmd.MemoryError(c.Name)
 	case whole.Err() != nil:
-		return ended, hostcmd.Cancelled(c.Name)
+		return ended, hostcmd.CancelledError(c.Name)
 	case cause != nil && !errors.Is(cause, over):
 		return ended, core.Errorf(core.KindLimit, "process.command", "%s was ended: %v", c.Name, cause).WithHint("pass it less data at a time")
 	}
-	return ended, hostcmd.Unstarted(c.Name, ended)
+	return ended, hostcmd.StartError(c.Name, ended)
 }
 
 // errFull is the reason for ending a command that fills the workspace.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
-// measureEvery sets the interval at which writable folders are measured. A command can exceed the quota by what it
+// measureInterval sets the interval at which writable folders are measured. A command can exceed the quota by what it
 // writes in this time.
-const measureEvery = 250 * time.Millisecond
+const measureInterval = 250 * time.Millisecond
 
 // watchFolders measures folders periodically and ends the command that fills them.
 func watchFolders(full func() bool, cancel context.CancelCauseFunc) (stop func()) {
@@ -137,7 +137,7 @@ func watchFolders(full func() bool, cancel context.CancelCauseFunc) (stop func()
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(measureEvery)
+		tick := time.NewTicker(measureInterval)
 		defer tick.Stop()
 		for {
 			select {

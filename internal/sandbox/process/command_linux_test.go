@@ -26,7 +26,7 @@ func commander(t *testing.T) (*Backend, string) {
 	if err := os.WriteFile(tool, binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := New(Options{Warm: -1, Commands: hostcmd.Look([]string{tool, filepath.Join(dir, "absent"), tool})})
+	b := New(Options{Warm: -1, Commands: hostcmd.FindCommands([]string{tool, filepath.Join(dir, "absent"), tool})})
 	t.Cleanup(func() { _ = b.Close() })
 	return b, tool
 }
@@ -34,7 +34,7 @@ func commander(t *testing.T) (*Backend, string) {
 // TestCommands holds the contract of commands.
 func TestCommands(t *testing.T) {
 	b, path := commander(t)
-	sandboxtest.Commands(t, b, path)
+	sandboxtest.CheckCommands(t, b, path)
 }
 
 // TestCommandIsTheFileThatWasLookedAt holds that what is started is what was looked at, however
@@ -79,13 +79,13 @@ func TestCommandIsTheFileThatWasLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, path := commander(t)
-			if _, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed != nil {
+			if _, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandboxtest.ToolCommand("env")); failed != nil {
 				t.Fatal(failed)
 			}
 			if err := swap(path); err != nil {
 				t.Fatal(err)
 			}
-			ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env"))
+			ended, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandboxtest.ToolCommand("env"))
 			if failed == nil || failed.Kind != core.KindSandboxUnavailable {
 				t.Errorf("%q %q %v", ended.Stdout, ended.Stderr, failed)
 			}
@@ -107,7 +107,7 @@ func TestCapableCommands(t *testing.T) {
 		t.Error(have.Commands, have.NoCommands)
 	}
 	for name, want := range map[string]string{"absent": "not on this machine", "other": "no command"} {
-		if _, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandbox.Command{Name: name}); failed == nil || !strings.Contains(failed.Message, want) {
+		if _, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandbox.HostCommand{Name: name}); failed == nil || !strings.Contains(failed.Message, want) {
 			t.Errorf("%s: %v", name, failed)
 		}
 	}

@@ -10,6 +10,6 @@ import (
 )
 
 // Start implements sandbox.Commander. It returns an error: commands cannot be confined on this system.
-func (s *childSandbox) Start(context.Context, sandbox.Command) (sandbox.Ended, error) {
-	return sandbox.Ended{}, hostcmd.Refuse("programs start commands on Linux only, in its sandboxes")
+func (s *childSandbox) Start(context.Context, sandbox.HostCommand) (sandbox.CommandResult, error) {
+	return sandbox.CommandResult{}, hostcmd.RefusedError("programs start commands on Linux only, in its sandboxes")
 }

@@ -37,20 +37,20 @@ func self(t *testing.T, role ...string) []string {
 	return append([]string{path}, role...)
 }
 
-func runWith(t *testing.T, b *Backend, code string, l core.Limits) sandbox.Report {
+func runWith(t *testing.T, b *Backend, code string, l core.Limits) sandbox.RunReport {
 	t.Helper()
 	return runOn(t, b, quickjs, code, l)
 }
 
-func runOn(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbox.Report {
+func runOn(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbox.RunReport {
 	t.Helper()
-	l = l.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
-	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: l})
+	l = l.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(context.Background(), core.Program{Name: "try", Code: code, Limits: l}, echo)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Name: "try", Code: code, Limits: l}, echo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,19 +58,19 @@ func runOn(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbo
 }
 
 // runUntilCall runs a program and cancels it when it makes a call.
-func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.Report {
+func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.RunReport {
 	t.Helper()
-	l = l.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: quickjs, Limits: l})
+	l = l.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: quickjs, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := s.Run(ctx, core.Program{Name: "try", Code: "return 1", Limits: l}, sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+	r, err := s.Run(ctx, core.CheckedProgram{Name: "try", Code: "return 1", Limits: l}, sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 		cancel()
-		return core.Result{}, ctx.Err()
+		return core.CallResult{}, ctx.Err()
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -114,15 +114,15 @@ func misbehave(conn *wire.Conn, manner string) {
 	case "bad head":
 		_ = conn.Send(wire.Frame{Kind: wire.KindCall, Head: []byte("]["), Body: []byte("{}")})
 	case "bad value":
-		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusOK, HasValue: true}, []byte(`{"a":`)))
+		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, []byte(`{"a":`)))
 	case "bad status":
-		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusDenied}, nil))
+		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusDenied}, nil))
 	case "failed without an error":
-		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusError}, nil))
+		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusError}, nil))
 	case "large value":
-		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusOK, HasValue: true}, bytes.Repeat([]byte("1"), 2000)))
+		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, bytes.Repeat([]byte("1"), 2000)))
 	case "blames the host":
-		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusError, Error: &core.Error{Kind: core.KindSandboxUnavailable, Message: "\xff" + strings.Repeat("x", 100_000)}}, nil))
+		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindSandboxUnavailable, Message: "\xff" + strings.Repeat("x", 100_000)}}, nil))
 	case "half a frame":
 		raw(0, 0, 0, 100, byte(wire.KindDone))
 		os.Exit(0)
@@ -132,7 +132,7 @@ func misbehave(conn *wire.Conn, manner string) {
 		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
 		os.Exit(2)
 	case "floods":
-		_ = conn.Send(wire.CallFrame(1, wire.Call{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = conn.Send(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		for {
 			fmt.Fprintln(os.Stderr, strings.Repeat("noise", 1000))
 		}
@@ -148,7 +148,7 @@ func (stdio) Close() error                { return os.Stdin.Close() }
 func TestRogueGuests(t *testing.T) {
 	for _, test := range []struct {
 		manner string
-		status core.Status
+		status core.OutcomeStatus
 		kind   core.Kind
 		says   string
 	}{
@@ -184,7 +184,7 @@ func TestRogueGuests(t *testing.T) {
 // TestCrashes has programs end their interpreter: what is told names the cause
 // and what to do.
 func TestCrashes(t *testing.T) {
-	b := New(Options{Warm: -1, Interpreters: []Interpreter{interpreterHere(t, "python", core.DefaultLimits().Memory)}})
+	b := New(Options{Warm: -1, Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", core.DefaultLimits().Memory)}})
 	defer b.Close()
 	for _, test := range []struct {
 		name, code string
@@ -214,7 +214,7 @@ func TestCrashes(t *testing.T) {
 func TestGuestsThatDoNotStart(t *testing.T) {
 	for manner, says := range map[string]string{"dead": "cannot even start", "old": "protocol 99"} {
 		b := New(Options{Command: self(t, "rogue", manner), Warm: -1})
-		_, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "quickjs"})
+		_, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "quickjs"})
 		if e := core.AsError(err); e == nil || e.Kind != core.KindSandboxUnavailable || !strings.Contains(e.Message, says) {
 			t.Errorf("%s: %v", manner, err)
 		}
@@ -224,7 +224,7 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 	b.greeting = 2 * testenv.Patience // so that the test fails if Close waits for it
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := b.Prepare(ctx, sandbox.Spec{Runtime: "quickjs"}); err == nil || core.AsError(err).Kind != core.KindCancelled {
+	if _, err := b.Prepare(ctx, sandbox.SandboxSpec{Runtime: "quickjs"}); err == nil || core.AsError(err).Kind != core.KindCancelled {
 		t.Errorf("mute: %v", err)
 	}
 	closed := make(chan error, 1)
@@ -233,7 +233,7 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 		t.Error(err)
 	}
 	b = New(Options{Command: []string{"/nonexistent/retort"}})
-	if _, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "quickjs"}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
+	if _, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "quickjs"}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
 		t.Errorf("nonexistent: %v", err)
 	}
 	_ = b.Close()
@@ -243,18 +243,18 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 func TestKilledChild(t *testing.T) {
 	b := New(Options{})
 	defer b.Close()
-	l := core.Limits{Timeout: testenv.Patience}.Or(core.DefaultLimits())
-	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "quickjs", Limits: l})
+	l := core.Limits{Timeout: testenv.Patience}.WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	host := sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+	host := sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		_ = s.(*childSandbox).child.cmd.Process.Kill()
 		<-ctx.Done() // the call is cancelled, since nobody is left to answer
-		return core.Result{}, ctx.Err()
+		return core.CallResult{}, ctx.Err()
 	})
-	r, err := s.Run(context.Background(), core.Program{Code: "console.log('before'); await callMCPTool('x')", Limits: l}, host)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Code: "console.log('before'); await callMCPTool('x')", Limits: l}, host)
 	if err != nil || r.Status != core.StatusError || !strings.Contains(r.Error.Message, "signal: killed") || string(r.Output) != "before\n" {
 		t.Errorf("%v, %s %v %q", err, r.Status, r.Error, r.Output)
 	}
@@ -265,7 +265,7 @@ func TestKilledChild(t *testing.T) {
 func TestCloseEndsChild(t *testing.T) {
 	b := New(Options{Warm: -1, MaxWarm: -1})
 	defer b.Close()
-	prepared, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: quickjs, Limits: core.DefaultLimits()})
+	prepared, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: quickjs, Limits: core.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,8 +281,8 @@ func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
 	defer b.Close()
 	for range 3 {
-		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.kinds[quickjs].pool.Ready()) > 0 })
-		c := b.kinds[quickjs].pool.Ready()[0]
+		testenv.WaitUntil(t, "a child waits", func() bool { return len(b.kinds[quickjs].pool.ReadyItems()) > 0 })
+		c := b.kinds[quickjs].pool.ReadyItems()[0]
 		_ = c.cmd.Process.Kill()
 		<-c.exited
 		if r := runWith(t, b, "return 1", core.Limits{}); r.Status != core.StatusOK {
@@ -304,19 +304,19 @@ func TestWhatChildrenHave(t *testing.T) {
 	t.Setenv("RETORT_TEST_SECRET", "hidden")
 	b := New(Options{Warm: -1})
 	defer b.Close()
-	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	pid := s.(*childSandbox).child.cmd.Process.Pid
 	look := func(host sandbox.HostFunc) {
-		r, err := s.Run(context.Background(), core.Program{Code: "await callMCPTool('x')"}, host)
+		r, err := s.Run(context.Background(), core.CheckedProgram{Code: "await callMCPTool('x')"}, host)
 		if err != nil || r.Status != core.StatusOK {
 			t.Fatalf("%v, %s %v", err, r.Status, r.Error)
 		}
 	}
-	look(func(context.Context, core.Call) (core.Result, error) {
+	look(func(context.Context, core.ToolCall) (core.CallResult, error) {
 		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err != nil || len(env) > 0 {
 			t.Errorf("environment: %q, %v", env, err)
 		}
@@ -335,7 +335,7 @@ func TestWhatChildrenHave(t *testing.T) {
 				t.Errorf("limits lack %q:\n%s", want, limits)
 			}
 		}
-		return core.Result{}, nil
+		return core.CallResult{}, nil
 	})
 }
 
@@ -446,7 +446,7 @@ func host(arguments ...string) {
 	name, o := arguments[0], Options{Warm: 2}
 	busy, idle := "await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"
 	if name != quickjs {
-		o.Interpreters = []Interpreter{described(name, arguments[1], core.DefaultLimits().Memory)}
+		o.Interpreters = []RuntimeInterpreter{described(name, arguments[1], core.DefaultLimits().Memory)}
 	}
 	if name == "python" {
 		busy, idle = "call_mcp_tool('x')\nwhile True: pass", "call_mcp_tool('x')\nsleep(1e6)"
@@ -455,24 +455,24 @@ func host(arguments ...string) {
 	pids := []int{}
 	inCall := make(chan struct{}, 2)
 	for _, code := range []string{busy, idle} {
-		s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: name, Limits: core.DefaultLimits()})
+		s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: name, Limits: core.DefaultLimits()})
 		if err != nil {
 			panic(err)
 		}
 		pids = append(pids, s.(*childSandbox).child.cmd.Process.Pid)
 		go func() {
-			_, _ = s.Run(context.Background(), core.Program{Code: code}, sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: code}, sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 				inCall <- struct{}{}
-				return core.Result{}, nil
+				return core.CallResult{}, nil
 			}))
 		}()
 	}
 	<-inCall
 	<-inCall
-	if !testenv.Poll(func() bool { return len(b.kinds[name].pool.Ready()) >= 2 }) {
+	if !testenv.Poll(func() bool { return len(b.kinds[name].pool.ReadyItems()) >= 2 }) {
 		panic("no children wait")
 	}
-	for _, c := range b.kinds[name].pool.Ready() {
+	for _, c := range b.kinds[name].pool.ReadyItems() {
 		pids = append(pids, c.cmd.Process.Pid)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(pids)
@@ -494,13 +494,13 @@ func TestGuestEndsWithItsInput(t *testing.T) {
 			io.Reader
 			io.WriteCloser
 		}{out, in})
-		if _, err := wire.Greet(conn); err != nil {
+		if _, err := wire.ReadGreeting(conn); err != nil {
 			t.Fatal(err)
 		}
 		if code != "" {
-			start, _ := json.Marshal(wire.Start{Memory: 1 << 28, Result: 1000})
+			start, _ := json.Marshal(wire.ProgramStart{Memory: 1 << 28, Result: 1000})
 			_ = conn.Send(wire.Frame{Kind: wire.KindStart, Head: start, Body: []byte("console.log('on');" + code)})
-			conn.Accept(wire.Sizes{wire.KindOutput: 100})
+			conn.Accept(wire.FrameSizes{wire.KindOutput: 100})
 			if f, err := conn.Read(); err != nil || string(f.Body) != "on\n" {
 				t.Errorf("output %q, %v", f.Body, err)
 			}

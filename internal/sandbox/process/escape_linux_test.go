@@ -27,16 +27,16 @@ func TestEscapes(t *testing.T) {
 			b := New(Options{Warm: -1})
 			defer b.Close()
 			b.kinds[profile] = native(t, profile, "probe", profile)
-			b.open(b.kinds[profile], Options{Warm: -1})
+			b.openPool(b.kinds[profile], Options{Warm: -1})
 			b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{profile}} }
-			sandboxtest.Escapes(t, b, profile)
+			sandboxtest.CheckEscapes(t, b, profile)
 		})
 	}
 }
 
 // native is a kind of children that become this test binary in one of its roles,
 // behind the walls of a runtime.
-func native(t *testing.T, profile string, role ...string) *kind {
+func native(t *testing.T, profile string, role ...string) *childKind {
 	path, err := filepath.EvalSymlinks("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -45,21 +45,21 @@ func native(t *testing.T, profile string, role ...string) *kind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &kind{
+	return &childKind{
 		runtime: profile, command: self(t, "guest"), native: true, exhausted: exitcause.OutOfMemory,
-		plan: confine.Plan{Profile: profile, Argv: append([]string{"/usr/bin/probe"}, role...), Mounts: mounts(m), Harness: interpreter.HarnessDir, Tmp: 8 << 20, Files: 256, Processes: 64, Proc: profile == "node"},
+		plan: confine.SandboxPlan{Profile: profile, Argv: append([]string{"/usr/bin/probe"}, role...), Mounts: imageMounts(m), Harness: interpreter.HarnessDir, Tmp: 8 << 20, Files: 256, Processes: 64, Proc: profile == "node"},
 	}
 }
 
-func inRuntime(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbox.Report {
+func inRuntime(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbox.RunReport {
 	t.Helper()
-	l = l.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
-	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: l})
+	l = l.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(context.Background(), core.Program{Code: code, Name: "program", Limits: l}, echo)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Code: code, Name: "program", Limits: l}, echo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func inRuntime(t *testing.T, b *Backend, runtime, code string, l core.Limits) sa
 
 // TestPythonEscapes does the same with a Python program, which has ctypes.
 func TestPythonEscapes(t *testing.T) {
-	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
+	b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	defer b.Close()
 	sandboxtest.PythonEscapes(t, b)
 }

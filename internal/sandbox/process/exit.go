@@ -10,13 +10,13 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// explain sets the end of a program whose child exited by itself.
-func (s *childSandbox) explain(end *wire.End, p core.Program) {
+// explainExit sets the end of a program whose child exited by itself.
+func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	c := s.child
 	<-c.exited
 	state, stderr := c.cmd.ProcessState, c.stderr.String()
 	switch {
-	case c.starved || s.kind.exhausted(stderr) || c.outgrew(p.Limits):
+	case c.starved || s.kind.exhausted(stderr) || c.exceededMemory(p.Limits):
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 	case state.UserTime()+state.SystemTime() >= processorTime(p.Limits):
@@ -24,12 +24,12 @@ func (s *childSandbox) explain(end *wire.End, p core.Program) {
 		end.Error = core.Errorf(core.KindLimit, "process.run", "the program used more than its %v of processor time", processorTime(p.Limits)).
 			WithHint("make fewer or smaller steps, or ask for a longer timeout_ms")
 	default:
-		end.Status, end.Error = core.StatusError, s.death(state, stderr, p.Name)
+		end.Status, end.Error = core.StatusError, s.exitError(state, stderr, p.Name)
 	}
 }
 
-// death returns the error for the end of a child that exceeded no limit.
-func (s *childSandbox) death(state *os.ProcessState, stderr, file string) *core.Error {
+// exitError returns the error for the end of a child that exceeded no limit.
+func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *core.Error {
 	signal := signalOf(state)
 	return exitcause.Explain(exitcause.Exit{
 		Op: "process.run", Subject: "the sandbox's process", State: state.String(), Signal: signal,

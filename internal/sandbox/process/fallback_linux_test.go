@@ -16,7 +16,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-func isProbe(m confine.Mount) bool { return m.Target == "/usr/bin/probe" }
+func isProbe(m confine.PlanMount) bool { return m.Target == "/usr/bin/probe" }
 
 // confined is set, in the environment, where namespaces are refused.
 const confined = "RETORT_TEST_CONFINED"
@@ -67,20 +67,20 @@ func TestConfined(t *testing.T) {
 		t.Skip("TestFallback runs this")
 	}
 	t.Run("none", func(t *testing.T) {
-		b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}})
+		b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}})
 		defer b.Close()
 		why := b.Capabilities().Unavailable
 		if why == nil || why.Kind != core.KindSandboxUnavailable || !strings.Contains(why.Message, "user namespaces are switched off") || !strings.Contains(why.Hint, "sysctl -w user.max_user_namespaces=") {
 			t.Errorf("unavailable: %+v", why)
 		}
 		for _, runtime := range []string{quickjs, "python"} {
-			if _, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: core.DefaultLimits()}); err == nil || core.AsError(err).Message != why.Message {
+			if _, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: runtime, Limits: core.DefaultLimits()}); err == nil || core.AsError(err).Message != why.Message {
 				t.Errorf("%s: %v", runtime, err)
 			}
 		}
 	})
 	t.Run("quickjs", func(t *testing.T) {
-		b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Fallback: FallbackQuickJS})
+		b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Fallback: FallbackQuickJS})
 		defer b.Close()
 		have := b.Capabilities()
 		if have.Unavailable != nil || have.Strength != strengthWeak || !strings.Contains(have.Warning, "user namespaces are switched off") || !slices.Equal(have.Runtimes, []string{quickjs}) {
@@ -90,7 +90,7 @@ func TestConfined(t *testing.T) {
 			t.Errorf("missing: %+v", have.Missing)
 		}
 		ranWeakly(t, inRuntime(t, b, quickjs, "return 1", core.Limits{}))
-		if _, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "python", Limits: core.DefaultLimits()}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
+		if _, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "python", Limits: core.DefaultLimits()}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
 			t.Errorf("python: %v", err)
 		}
 	})
@@ -135,7 +135,7 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-func ranWeakly(t *testing.T, r sandbox.Report) {
+func ranWeakly(t *testing.T, r sandbox.RunReport) {
 	t.Helper()
 	if r.Status != core.StatusOK || string(r.Value) != "1" || r.Backend != "process (weak)" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the sandbox was weak") {
 		t.Errorf("%s %v %s, %s %q", r.Status, r.Error, r.Value, r.Backend, r.Warnings)
@@ -173,17 +173,17 @@ func escapesConfined(t *testing.T) {
 			k := native(t, profile, "probe", profile)
 			k.plan.Argv[0], k.plan.Harness = k.plan.Mounts[slices.IndexFunc(k.plan.Mounts, isProbe)].Source, ""
 			b.kinds[profile] = k
-			b.open(k, Options{Warm: -1})
+			b.openPool(k, Options{Warm: -1})
 			b.have = func() sandbox.Capabilities { return sandbox.Capabilities{Runtimes: []string{profile}} }
 			// Threads are counted by the watcher instead.
-			sandboxtest.Escapes(t, b, profile, "a thousand threads")
+			sandboxtest.CheckEscapes(t, b, profile, "a thousand threads")
 		})
 	}
 	pythonConfined(t)
 }
 
 func pythonConfined(t *testing.T) {
-	b := newBackend(Options{Warm: -1, Fallback: FallbackAll, Interpreters: []Interpreter{interpreterHere(t, "python", 0)}}, nil)
+	b := newBackend(Options{Warm: -1, Fallback: FallbackAll, Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}}, nil)
 	defer b.Close()
 	sandboxtest.PythonEscapes(t, b, `attempt("a thousand threads", threads)`)
 	r := inRuntime(t, b, "python", "import threading\nstop = threading.Event()\nfor i in range(200): threading.Thread(target=stop.wait).start()\nawait sleep(1e6)", core.Limits{})

@@ -25,15 +25,15 @@ type compiledHarness struct {
 	code     atomic.Pointer[[]byte]
 }
 
-// compiled returns the compiled harness of k, or nil if there is none. Starting the second child has it made in the
+// compiledHarness returns the compiled harness of k, or nil if there is none. Starting the second child has it made in the
 // background: a user who runs one program does not need it.
-func (b *Backend) compiled(k *kind, weak bool) []byte {
+func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {
 		return nil
 	}
 	if k.harness.children.Add(1) == 2 {
 		b.children.Go(func() {
-			if code, err := b.compile(k, weak); err == nil { // else the next children do without
+			if code, err := b.compileHarness(k, weak); err == nil { // else the next children do without
 				k.harness.code.Store(&code)
 			}
 		})
@@ -44,8 +44,8 @@ func (b *Backend) compiled(k *kind, weak bool) []byte {
 	return nil
 }
 
-func (b *Backend) compile(k *kind, weak bool) ([]byte, error) {
-	c, err := b.start(k.with(CompileArgument), weak)
+func (b *Backend) compileHarness(k *childKind, weak bool) ([]byte, error) {
+	c, err := b.startChild(k.withArgument(CompileArgument), weak)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +57,13 @@ func (b *Backend) compile(k *kind, weak bool) ([]byte, error) {
 	}
 	<-c.exited
 	if state := c.cmd.ProcessState; !state.Success() || len(code) == 0 || len(code) > wire.MaxHarness {
-		return nil, fmt.Errorf("the harness could not be compiled: %s%s", state, c.complaint())
+		return nil, fmt.Errorf("the harness could not be compiled: %s%s", state, c.stderrSuffix())
 	}
 	return code, nil
 }
 
-// with returns k with one more argument for its guest.
-func (k *kind) with(argument string) *kind {
+// withArgument returns k with one more argument for its guest.
+func (k *childKind) withArgument(argument string) *childKind {
 	c := *k
 	if len(c.plan.Argv) > 0 {
 		c.plan.Argv = append(slices.Clone(c.plan.Argv), argument)

@@ -18,18 +18,18 @@ func TestCompiledHarness(t *testing.T) {
 		t.Run(runtime, func(t *testing.T) {
 			o := Options{Warm: -1, MaxWarm: -1}
 			if runtime != quickjs {
-				o.Interpreters = []Interpreter{interpreterHere(t, runtime, 0)}
+				o.Interpreters = []RuntimeInterpreter{interpreterHere(t, runtime, 0)}
 			}
 			b := New(o)
 			defer b.Close()
 			k := b.kinds[runtime]
 			value := func() string {
-				s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: core.DefaultLimits()})
+				s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: core.DefaultLimits()})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.Close()
-				r, err := s.Run(context.Background(), core.Program{Code: code, Limits: core.DefaultLimits()}, echo)
+				r, err := s.Run(context.Background(), core.CheckedProgram{Code: code, Limits: core.DefaultLimits()}, echo)
 				if err != nil || r.Error != nil {
 					t.Fatal(err, r.Error)
 				}

@@ -14,42 +14,42 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Interpreter represents a runtime that is installed on the machine. Its name is also the name of its confinement
+// RuntimeInterpreter represents a runtime that is installed on the machine. Its name is also the name of its confinement
 // profile. Its harness is what confine.Enter receives in the child.
-type Interpreter = interpreter.Interpreter
+type RuntimeInterpreter = interpreter.Interpreter
 
 const (
 	// maxDescriptors bounds the descriptors of an interpreter.
 	maxDescriptors = 256
-	// temporary sets the size of /tmp, in bytes. It counts as memory.
-	temporary = 64 << 20
+	// tmpSize sets the size of /tmp, in bytes. It counts as memory.
+	tmpSize = 64 << 20
 )
 
-// interpreted returns the kind of children that become an interpreter. The interpreter is looked for on first use.
+// interpreterKind returns the kind of children that become an interpreter. The interpreter is looked for on first use.
 // dir returns the directory for harnesses if children have no file system of their own, and else "".
-func interpreted(i Interpreter, guest []string, dir func() (string, error), network *interpreter.Network) *kind {
-	k := &kind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
+func interpreterKind(i RuntimeInterpreter, guest []string, dir func() (string, error), network *interpreter.ProxyNetwork) *childKind {
+	k := &childKind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
 	if i.Compiles {
 		k.harness = &compiledHarness{}
 	}
 	k.find = sync.OnceValue(func() error {
-		found, err := i.Look()
+		found, err := i.FindProgram()
 		if err != nil {
 			return err
 		}
-		image, err := i.Image(found)
+		image, err := i.CollectImage(found)
 		if err != nil {
 			return err
 		}
-		k.plan = confine.Plan{
-			Profile: i.Runtime, Argv: i.Argv(image), Env: i.Env, Mounts: mounts(image), Harness: interpreter.HarnessDir,
-			Tmp: temporary, Proc: i.Proc || confine.WantsProc, Files: maxDescriptors, Processes: i.Threads,
+		k.plan = confine.SandboxPlan{
+			Profile: i.Runtime, Argv: i.CommandLine(image), Env: i.Env, Mounts: imageMounts(image), Harness: interpreter.HarnessDir,
+			Tmp: tmpSize, Proc: i.Proc || confine.WantsProc, Files: maxDescriptors, Processes: i.Threads,
 		}
 		weak, err := dir()
 		if err == nil && weak != "" {
-			k.plan, err = bare(i, k.plan, weak)
+			k.plan, err = barePlan(i, k.plan, weak)
 		} else if err == nil && i.Proxied && network != nil {
-			join(network, &k.plan)
+			addNetwork(network, &k.plan)
 		}
 		if err != nil {
 			return core.Errorf(core.KindInternal, "process", "the harness of %s cannot be written: %w", i.Runtime, err)
@@ -59,20 +59,20 @@ func interpreted(i Interpreter, guest []string, dir func() (string, error), netw
 	return k
 }
 
-func mounts(m *interpreter.Image) []confine.Mount {
-	var list []confine.Mount
+func imageMounts(m *interpreter.FileImage) []confine.PlanMount {
+	var list []confine.PlanMount
 	for _, target := range slices.Sorted(maps.Keys(m.Sources)) {
-		list = append(list, confine.Mount{Source: m.Sources[target], Target: target})
+		list = append(list, confine.PlanMount{Source: m.Sources[target], Target: target})
 	}
 	for _, target := range m.Empty {
-		list = append(list, confine.Mount{Target: target, Empty: true})
+		list = append(list, confine.PlanMount{Target: target, Empty: true})
 	}
 	return list
 }
 
-// bare returns the plan for a confinement without a file system of its own: all files are at their places on the
+// barePlan returns the plan for a confinement without a file system of its own: all files are at their places on the
 // machine, and the harness is in a directory made for it.
-func bare(i Interpreter, p confine.Plan, dir string) (confine.Plan, error) {
+func barePlan(i RuntimeInterpreter, p confine.SandboxPlan, dir string) (confine.SandboxPlan, error) {
 	p.Harness = filepath.Join(dir, i.Runtime)
 	if err := os.Mkdir(p.Harness, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return p, err

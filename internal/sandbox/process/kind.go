@@ -10,12 +10,12 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// kind describes a kind of children: what they run and how they are confined.
-type kind struct {
+// childKind describes a kind of children: what they run and how they are confined.
+type childKind struct {
 	runtime string
 	command []string // of the child: this program again
-	plan    confine.Plan
-	pool    *warmpool.Pool[*child]
+	plan    confine.SandboxPlan
+	pool    *warmpool.Pool[*guestChild]
 	// harness is the compiled harness. It is nil if the guest cannot compile it.
 	harness *compiledHarness
 	// native reports whether only the kernel and the confinement restrict programs of this runtime, which could
@@ -37,28 +37,28 @@ const (
 	maxThreads = 32
 )
 
-// builtin returns the kind of children that run this binary: the built-in guest and its other confined roles.
-func builtin(command []string) *kind {
-	return &kind{
+// builtinKind returns the kind of children that run this binary: the built-in guest and its other confined roles.
+func builtinKind(command []string) *childKind {
+	return &childKind{
 		runtime: quickjs, command: command, exhausted: exitcause.OutOfMemory,
-		plan: confine.Plan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: confine.WantsProc},
+		plan: confine.SandboxPlan{Profile: "quickjs", Files: maxFiles, Processes: maxThreads, Proc: confine.WantsProc},
 	}
 }
 
-// found completes the kind and returns an error if it cannot be used.
-func (k *kind) found() error {
+// checkFound completes the kind and returns an error if it cannot be used.
+func (k *childKind) checkFound() error {
 	if k.find == nil {
 		return nil
 	}
 	return k.find()
 }
 
-// cmd returns the command that starts a child of this kind, the file to which its plan must be written, and the file
+// buildCommand returns the command that starts a child of this kind, the file to which its plan must be written, and the file
 // over which it sends its listener if it has a network. Without confinement both files are nil.
-func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
+func (k *childKind) buildCommand(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
-		cmd = around(k.command)
-		cmd.SysProcAttr = attributes(true)
+		cmd = wrapCommand(k.command)
+		cmd.SysProcAttr = childAttributes(true)
 		return cmd, nil, nil, nil
 	}
 	read, write, err := os.Pipe()
@@ -67,7 +67,7 @@ func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error
 	}
 	cmd = exec.Command(k.command[0], append([]string{confine.Argument}, k.command[1:]...)...)
 	cmd.ExtraFiles = []*os.File{read}
-	cmd.SysProcAttr = attributes(weak)
+	cmd.SysProcAttr = childAttributes(weak)
 	if k.plan.Network == confine.Handed && !weak {
 		near, far, err := descriptorPair()
 		if err != nil {
@@ -75,14 +75,14 @@ func (k *kind) cmd(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error
 			return nil, nil, nil, err
 		}
 		cmd.ExtraFiles, listener = append(cmd.ExtraFiles, far), near
-		networked(cmd.SysProcAttr)
+		allowLoopback(cmd.SysProcAttr)
 	}
 	return cmd, write, listener, nil
 }
 
-// tell writes the plan for a child that is about to be started. It closes the file when the plan has been read or the
+// sendPlan writes the plan for a child that is about to be started. It closes the file when the plan has been read or the
 // child is gone.
-func (k *kind) tell(to *os.File, weak bool) {
+func (k *childKind) sendPlan(to *os.File, weak bool) {
 	if to == nil {
 		return
 	}

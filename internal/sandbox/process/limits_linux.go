@@ -16,50 +16,50 @@ import (
 )
 
 const (
-	// lookMost and lookLeast bound the time between two measurements of a child. The nearer the child is to its
+	// maxSampleInterval and minSampleInterval bound the time between two measurements of a child. The nearer the child is to its
 	// limit, the shorter it is. fastest is the number of bytes that a process is assumed to fill in a nanosecond.
-	lookMost, lookLeast = 20 * time.Millisecond, time.Millisecond
-	fastest             = 4
-	// computedEvery sets the interval at which the processor time is read.
-	computedEvery = 100 * time.Millisecond
-	// stuck sets how long a child may be unable to map more memory before it is killed.
-	stuck = 500 * time.Millisecond
-	// beside gives the memory that a process may use in addition to its baseline and the program's limit, in bytes:
+	maxSampleInterval, minSampleInterval = 20 * time.Millisecond, time.Millisecond
+	fillRate                             = 4
+	// cpuSampleInterval sets the interval at which the processor time is read.
+	cpuSampleInterval = 100 * time.Millisecond
+	// ceilingGrace sets how long a child may be unable to map more memory before it is killed.
+	ceilingGrace = 500 * time.Millisecond
+	// guestOverhead gives the memory that a process may use in addition to its baseline and the program's limit, in bytes:
 	// garbage that its runtime has not collected yet, and copies of data that it sends and receives.
-	beside = 64 << 20
-	// spare sets the number of bytes that a process may map beyond its resident memory: stacks of threads, and the
+	guestOverhead = 64 << 20
+	// spareMapping sets the number of bytes that a process may map beyond its resident memory: stacks of threads, and the
 	// large blocks of an allocator. helperSpare is the same for a process that is not a guest.
-	spare, helperSpare = 256 << 20, 1 << 30
+	spareMapping, helperSpare = 256 << 20, 1 << 30
 )
 
-// footing is the memory of a child when its program arrives, in bytes. All limits are relative to it, because the
+// baselineMemory is the memory of a child when its program arrives, in bytes. All limits are relative to it, because the
 // memory that runtimes map without using it differs by gigabytes.
-type footing struct {
+type baselineMemory struct {
 	data     int64 // mapped for data
 	own      int64 // resident, and its own
 	resident int64
 	threads  int
 }
 
-// foresee sets the limits of the program that a child will probably get. It takes part of a millisecond, at a time
+// presetLimits sets the limits of the program that a child will probably get. It takes part of a millisecond, at a time
 // when no program waits for the child.
-func (c *child) foresee(l core.Limits, threads int) {
+func (c *guestChild) presetLimits(l core.Limits, threads int) {
 	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
-	c.group.Limit(c.footing.own+allowance(l), l, threads)
+	c.group.SetLimits(c.footing.own+memoryAllowance(l), l, threads)
 }
 
-// limit sets the limits of one program. They are a backstop: the guest's runtime and the watcher act first.
-func (c *child) limit(l core.Limits, threads int) {
+// setLimits sets the limits of one program. They are a backstop: the guest's runtime and the watcher act first.
+func (c *guestChild) setLimits(l core.Limits, threads int) {
 	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
-		c.foresee(l, threads)
+		c.presetLimits(l, threads)
 	}
 	pid := c.cmd.Process.Pid
-	setLimit(pid, unix.RLIMIT_DATA, uint64(c.footing.data+allowance(l)+spare))
+	setLimit(pid, unix.RLIMIT_DATA, uint64(c.footing.data+memoryAllowance(l)+spareMapping))
 	setLimit(pid, unix.RLIMIT_CPU, uint64(processorTime(l)/time.Second))
 }
 
-// before returns the resident memory of the child before its program arrived.
-func (c *child) before() int64 { return c.footing.resident }
+// residentBefore returns the resident memory of the child before its program arrived.
+func (c *guestChild) residentBefore() int64 { return c.footing.resident }
 
 // limitHelper bounds the memory of a process that is not a guest.
 func limitHelper(pid int, most int64) {
@@ -70,17 +70,17 @@ func setLimit(pid, resource int, most uint64) {
 	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
 }
 
-// allowance returns the resident memory that a child may use in addition to its baseline.
-func allowance(l core.Limits) int64 { return l.Memory + beside }
+// memoryAllowance returns the resident memory that a child may use in addition to its baseline.
+func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead }
 
-// watch cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
+// watchLimits cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
 // runtime's own limits and those of the control group act first. stop ends the watch and waits for its end.
-func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
+func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		var full time.Duration // time in which nothing could be mapped
-		wait := untilLook(allowance(l))
+		wait := untilLook(memoryAllowance(l))
 		next := time.NewTimer(wait)
 		defer next.Stop()
 		unmeasured, computed := time.Duration(0), processorTimeOf(c.cmd.Process.Pid)
@@ -91,14 +91,14 @@ func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc
 			case <-next.C:
 			}
 			now := footingOf(c.cmd.Process.Pid)
-			c.peak.note(now.own)
+			c.peak.noteUsage(now.own)
 			if full += wait; !atCeiling(c.cmd.Process.Pid, now.data) {
 				full = 0
 			}
-			left := c.footing.own + allowance(l) - now.own
-			reason := exceeded(left, full, now.threads, threads, l)
-			if unmeasured += wait; reason == nil && unmeasured >= computedEvery {
-				unmeasured, reason = 0, overcomputed(processorTimeOf(c.cmd.Process.Pid)-computed, l)
+			left := c.footing.own + memoryAllowance(l) - now.own
+			reason := checkLimits(left, full, now.threads, threads, l)
+			if unmeasured += wait; reason == nil && unmeasured >= cpuSampleInterval {
+				unmeasured, reason = 0, checkComputeTime(processorTimeOf(c.cmd.Process.Pid)-computed, l)
 			}
 			if reason != nil {
 				cancel(reason)
@@ -114,11 +114,11 @@ func (c *child) watch(l core.Limits, threads int, cancel context.CancelCauseFunc
 	}
 }
 
-// exceeded returns the reason to kill a child, or nil. left is the number of bytes below its memory limit, and full
+// checkLimits returns the reason to kill a child, or nil. left is the number of bytes below its memory limit, and full
 // the time for which it could not map memory.
-func exceeded(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
+func checkLimits(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
 	switch {
-	case left < 0 || full > stuck:
+	case left < 0 || full > ceilingGrace:
 		return wire.MemoryStop(l.Memory)
 	case threads > mostThreads:
 		return wire.ThreadStop(mostThreads)
@@ -126,8 +126,8 @@ func exceeded(left int64, full time.Duration, threads, mostThreads int, l core.L
 	return nil
 }
 
-// overcomputed returns the reason to end a child that has used too much processor time, or nil.
-func overcomputed(computed time.Duration, l core.Limits) error {
+// checkComputeTime returns the reason to end a child that has used too much processor time, or nil.
+func checkComputeTime(computed time.Duration, l core.Limits) error {
 	if computed > l.Computing {
 		return wire.ComputingStop(l.Computing)
 	}
@@ -136,7 +136,7 @@ func overcomputed(computed time.Duration, l core.Limits) error {
 
 // untilLook returns the time until the next measurement of a child that is left bytes below its limit.
 func untilLook(left int64) time.Duration {
-	return min(max(time.Duration(left/fastest), lookLeast), lookMost)
+	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
 
 // measures reports that watch ends programs that use too much processor time.
@@ -167,18 +167,18 @@ func atCeiling(pid int, data int64) bool {
 	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
 }
 
-// outgrew reports whether a child that has ended had exceeded its program's memory limit. If so, that is why it
+// exceededMemory reports whether a child that has ended had exceeded its program's memory limit. If so, that is why it
 // crashed, whatever the exit status says.
-func (c *child) outgrew(l core.Limits) bool {
+func (c *guestChild) exceededMemory(l core.Limits) bool {
 	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
 }
 
 // footingOf measures a process; the result is zero if it is gone. Pages shared with other files or processes, such as
 // those of this program, are not its own. Memory that it could share with children is.
-func footingOf(pid int) footing {
+func footingOf(pid int) baselineMemory {
 	m := statusOf(pid)
-	return footing{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}
+	return baselineMemory{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}
 }
 
 // statusOf reads the numbers in proc_pid_status(5): sizes in bytes, and counts.

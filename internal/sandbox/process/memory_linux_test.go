@@ -26,7 +26,7 @@ func TestMemoryInGroup(t *testing.T) {
 	}
 	g.Close()
 	for _, runtime := range everywhere {
-		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, true, baseline+beside) })
+		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, true, baseline+guestOverhead) })
 	}
 }
 
@@ -35,7 +35,7 @@ func TestMemoryInGroup(t *testing.T) {
 // time, on a busy machine.
 func TestMemoryWithoutGroups(t *testing.T) {
 	for _, runtime := range everywhere {
-		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+beside+spare) })
+		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+guestOverhead+spareMapping) })
 	}
 }
 
@@ -45,10 +45,10 @@ func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	bounds := "rlimits, watcher"
 	o := optionsFor(t, runtime)
 	o.Warm = -1
-	var g *procgroup.Groups
+	var g *procgroup.GroupSet
 	if groups {
 		g = procgroup.OpenGroups()
-		bounds = (&procgroup.Group{Groups: g}).Words()
+		bounds = (&procgroup.ChildGroup{GroupSet: g}).DescribeLimits()
 	}
 	b := newBackend(o, g)
 	defer b.Close()
@@ -93,7 +93,7 @@ func TestGarbage(t *testing.T) {
 			}
 			o := Options{Warm: -1, Limits: core.Limits{Memory: memory}}
 			if runtime != quickjs {
-				o.Interpreters = []Interpreter{interpreterHere(t, runtime, memory)}
+				o.Interpreters = []RuntimeInterpreter{interpreterHere(t, runtime, memory)}
 			}
 			b := New(o)
 			defer b.Close()
@@ -134,7 +134,7 @@ func wasteful(runtime string, megabytes int) map[string]string {
 
 // TestUntilLook checks that a child near its limit is looked at soon.
 func TestUntilLook(t *testing.T) {
-	for left, want := range map[int64]time.Duration{-1: lookLeast, 0: lookLeast, 4 << 20: 1048576, 40 << 20: 10485760, 1 << 40: lookMost, math.MaxInt64: lookMost} {
+	for left, want := range map[int64]time.Duration{-1: minSampleInterval, 0: minSampleInterval, 4 << 20: 1048576, 40 << 20: 10485760, 1 << 40: maxSampleInterval, math.MaxInt64: maxSampleInterval} {
 		if got := untilLook(left); got != want {
 			t.Errorf("%d bytes: %v, want %v", left, got, want)
 		}

@@ -17,7 +17,7 @@ import (
 type ending struct {
 	js, py string
 	limits core.Limits
-	status core.Status
+	status core.OutcomeStatus
 	during func(s sandbox.Sandbox, cancel func()) // what the test does once the program has made a call
 }
 
@@ -81,8 +81,8 @@ func TestMixed(t *testing.T) {
 }
 
 func endOne(t *testing.T, b *Backend, runtime string, e ending) {
-	l := e.limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: l})
+	l := e.limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Error(err)
 		return
@@ -94,13 +94,13 @@ func endOne(t *testing.T, b *Backend, runtime string, e ending) {
 	if runtime == "python" {
 		code = e.py
 	}
-	host := sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+	host := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 		if e.during != nil {
 			go e.during(s, cancel)
 		}
-		return core.Result{Value: c.Arguments}, nil
+		return core.CallResult{Value: c.Arguments}, nil
 	})
-	r, err := s.Run(ctx, core.Program{Code: code, Limits: l}, host)
+	r, err := s.Run(ctx, core.CheckedProgram{Code: code, Limits: l}, host)
 	if err != nil || r.Status != e.status {
 		t.Errorf("%s: %q: %v, %s %v, want %s", runtime, code, err, r.Status, r.Error, e.status)
 	}

@@ -17,18 +17,18 @@ import (
 // maxConnections bounds the concurrent connections of a program.
 const maxConnections = 128
 
-// join adds a network to a plan.
-func join(n *interpreter.Network, p *confine.Plan) {
-	env, authorities := n.Join(p.Env, confine.ProxyPort)
+// addNetwork adds a network to a plan.
+func addNetwork(n *interpreter.ProxyNetwork, p *confine.SandboxPlan) {
+	env, authorities := n.ProxyEnvironment(p.Env, confine.ProxyPort)
 	p.Network, p.Env = confine.Handed, env
 	if authorities != "" {
-		p.Mounts = append(p.Mounts, confine.Mount{Source: authorities, Target: interpreter.CertificatesPath})
+		p.Mounts = append(p.Mounts, confine.PlanMount{Source: authorities, Target: interpreter.CertificatesPath})
 	}
 }
 
-// networked gives a child the capability to bring up the loopback device of its own namespace. The child keeps no
+// allowLoopback gives a child the capability to bring up the loopback device of its own namespace. The child keeps no
 // other capability over exec.
-func networked(a *syscall.SysProcAttr) {
+func allowLoopback(a *syscall.SysProcAttr) {
 	if len(a.AmbientCaps) > 0 {
 		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
 	}
@@ -49,8 +49,8 @@ func closeFile(f *os.File) {
 	}
 }
 
-// received returns the listener that a child sent before it was ready, or nil.
-func (c *child) received() net.Listener {
+// receivedListener returns the listener that a child sent before it was ready, or nil.
+func (c *guestChild) receivedListener() net.Listener {
 	if c.listener == nil {
 		return nil
 	}
@@ -90,10 +90,10 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// lead passes the connections that the program opens to its proxy to h, if h is a Proxy. shut stops this and returns
+// forwardConnections passes the connections that the program opens to its proxy to h, if h is a Proxy. shut stops this and returns
 // when no connection is left.
-func (c *child) lead(h sandbox.Host) (shut func()) {
-	l := c.received()
+func (c *guestChild) forwardConnections(h sandbox.Host) (shut func()) {
+	l := c.receivedListener()
 	if l == nil {
 		return func() {}
 	}

@@ -12,12 +12,12 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-func join(*interpreter.Network, *confine.Plan) {}
+func addNetwork(*interpreter.ProxyNetwork, *confine.SandboxPlan) {}
 
-func networked(*syscall.SysProcAttr) {}
+func allowLoopback(*syscall.SysProcAttr) {}
 
 func descriptorPair() (near, far *os.File, err error) { return nil, nil, errors.ErrUnsupported }
 
 func closeFile(*os.File) {}
 
-func (c *child) lead(sandbox.Host) (shut func()) { return func() {} }
+func (c *guestChild) forwardConnections(sandbox.Host) (shut func()) { return func() {} }

@@ -13,7 +13,7 @@ import (
 // A child that has parsed a program runs that one and no other.
 func TestParsedChild(t *testing.T) {
 	testenv.Need(t, "python")
-	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
+	b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	defer b.Close()
 	b.parsed.within = testenv.Patience
 	const code = "result = 6 * 7"
@@ -26,7 +26,7 @@ func TestParsedChild(t *testing.T) {
 	}
 	waiting := b.parsed.list[0].child
 	prepare := func(code string) *childSandbox {
-		s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "python", Limits: core.DefaultLimits(), Code: code})
+		s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "python", Limits: core.DefaultLimits(), Code: code})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestParsedChild(t *testing.T) {
 	if s.child != waiting {
 		t.Error("the program did not get the child that has parsed it")
 	}
-	r, err := s.Run(context.Background(), core.Program{Language: core.Python, Code: code, Limits: core.DefaultLimits()}, echo)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Language: core.Python, Code: code, Limits: core.DefaultLimits()}, echo)
 	if err != nil || string(r.Value) != "42" {
 		t.Errorf("%v, %s %v %s", err, r.Status, r.Error, r.Value)
 	}
@@ -62,7 +62,7 @@ func parse(t *testing.T, b *Backend, code string) {
 
 func TestParsedChildrenDoNotStay(t *testing.T) {
 	testenv.Need(t, "python")
-	b := New(Options{Interpreters: []Interpreter{interpreterHere(t, "python", 0)}, Warm: -1})
+	b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	b.parsed.within = testenv.Patience
 	parse(t, b, "1")
 	waiting := b.parsed.list[0]

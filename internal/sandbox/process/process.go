@@ -26,15 +26,15 @@ const (
 	weakly  = name + " (weak)"
 )
 
-// Fallback says what may run if the system refuses full confinement. The child is then restricted by Landlock, the
+// FallbackMode says what may run if the system refuses full confinement. The child is then restricted by Landlock, the
 // allow list of system calls, and limits.
-type Fallback string
+type FallbackMode string
 
 // The fallbacks.
 const (
-	FallbackNone    Fallback = ""        // nothing runs
-	FallbackQuickJS Fallback = "quickjs" // programs for the built-in runtime
-	FallbackAll     Fallback = "all"     // programs for every runtime
+	FallbackNone    FallbackMode = ""        // nothing runs
+	FallbackQuickJS FallbackMode = "quickjs" // programs for the built-in runtime
+	FallbackAll     FallbackMode = "all"     // programs for every runtime
 )
 
 // Options configure a Backend. The zero value is a good default.
@@ -56,43 +56,43 @@ type Options struct {
 	// defaults.
 	Limits core.Limits
 	// Fallback says what may run without full confinement.
-	Fallback Fallback
+	Fallback FallbackMode
 	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Nil means no
 	// connections.
-	Network *interpreter.Network
+	Network *interpreter.ProxyNetwork
 	// Interpreters lists the runtimes that the machine may have. Their children are started on first use.
-	Interpreters []Interpreter
+	Interpreters []RuntimeInterpreter
 	// Commands lists the host commands that programs can start. Each runs in a sandbox of its own.
-	Commands hostcmd.Set
+	Commands hostcmd.CommandSet
 }
 
 // Backend is a sandbox.Backend of child processes. It is safe for concurrent use.
 type Backend struct {
-	kinds    map[string]*kind
-	fallback Fallback
+	kinds    map[string]*childKind
+	fallback FallbackMode
 	proxies  bool
 	limits   core.Limits // limits for which a child is prepared
-	commands hostcmd.Set
-	spawner  *procgroup.Spawner
-	check    func() state // what probe found, once it is known
-	first    chan *child  // the one that probe started
+	commands hostcmd.CommandSet
+	spawner  *procgroup.ChildSpawner
+	check    func() machineState // what probe found, once it is known
+	first    chan *guestChild    // the one that probe started
 	greeting time.Duration
 	have     func() sandbox.Capabilities
 	looked   chan struct{} // closed when have returns at once
 
-	scratch scratch // for harnesses; not used with full confinement
+	scratch scratchDir // for harnesses; not used with full confinement
 	made    sync.Once
 
 	mu       sync.Mutex
-	parsed   parsed
+	parsed   parsedChildren
 	running  map[*childSandbox]struct{}
-	expected map[*child]struct{} // children that are not ready yet
+	expected map[*guestChild]struct{} // children that are not ready yet
 	closed   bool
 	children sync.WaitGroup // children that have been started and not yet waited for
 }
 
-// state is what the machine allows.
-type state struct {
+// machineState is what the machine allows.
+type machineState struct {
 	weak    bool        // there are no namespaces, and the fallback allows that
 	refusal *core.Error // nothing can run
 	why     string      // the machine refuses namespaces
@@ -103,37 +103,37 @@ var _ sandbox.Backend = (*Backend)(nil)
 // New makes a Backend and starts children in the background. The caller must close it.
 func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 
-func newBackend(o Options, g *procgroup.Groups) *Backend {
-	b := &Backend{spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*child]struct{}{}, looked: make(chan struct{}), kinds: map[string]*kind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.Or(core.DefaultLimits()), commands: o.Commands, first: make(chan *child, 1), greeting: greeting, parsed: parsed{within: parsedFor}}
-	b.check = sync.OnceValue(b.probe)
+func newBackend(o Options, g *procgroup.GroupSet) *Backend {
+	b := &Backend{spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{}, looked: make(chan struct{}), kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1), greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime}}
+	b.check = sync.OnceValue(b.probeMachine)
 	command := o.Command
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
 			refusal := core.Errorf(core.KindSandboxUnavailable, "process", "the path of this program is not known: %w", err)
-			b.check = func() state { return state{refusal: refusal} }
+			b.check = func() machineState { return machineState{refusal: refusal} }
 			o.Warm = -1
 		}
 		command, o.Compiles = []string{self, "guest"}, true
 	}
-	b.kinds[quickjs] = builtin(command)
+	b.kinds[quickjs] = builtinKind(command)
 	if o.Compiles {
 		b.kinds[quickjs].harness = &compiledHarness{}
 	}
 	if hasWalls {
 		for _, i := range o.Interpreters {
-			b.kinds[i.Runtime] = interpreted(i, command, b.harnesses, o.Network)
+			b.kinds[i.Runtime] = interpreterKind(i, command, b.harnessDir, o.Network)
 		}
 	}
-	b.have = sync.OnceValue(func() sandbox.Capabilities { return b.look(o.Interpreters) })
+	b.have = sync.OnceValue(func() sandbox.Capabilities { return b.findCapabilities(o.Interpreters) })
 	for _, k := range b.kinds {
-		b.open(k, o)
+		b.openPool(k, o)
 	}
 	return b
 }
 
-// open creates the pool of a kind.
-func (b *Backend) open(k *kind, o Options) {
+// openPool creates the pool of a kind.
+func (b *Backend) openPool(k *childKind, o Options) {
 	warm, most := o.Warm, o.MaxWarm
 	if warm == 0 {
 		warm = 2
@@ -145,35 +145,35 @@ func (b *Backend) open(k *kind, o Options) {
 		warm, most = min(warm, 1), 1
 	}
 	warm = max(warm, 0)
-	k.pool = warmpool.NewPool(warmpool.PoolOptions[*child]{Start: func() (*child, error) { return b.spawn(k) }, Least: warm, Most: max(warm, most), Lazy: k.native || o.Lazy, Once: o.Once})
+	k.pool = warmpool.NewPool(warmpool.PoolOptions[*guestChild]{Start: func() (*guestChild, error) { return b.spawnChild(k) }, Least: warm, Most: max(warm, most), Lazy: k.native || o.Lazy, Once: o.Once})
 }
 
-// probe tries what the machine allows.
-func (b *Backend) probe() state {
+// probeMachine tries what the machine allows.
+func (b *Backend) probeMachine() machineState {
 	k := b.kinds[quickjs]
-	c, err := b.greeted(k, false)
+	c, err := b.startGreeted(k, false)
 	if err == nil {
 		b.first <- c
-		return state{}
+		return machineState{}
 	}
 	if !hasWalls || !refusedWalls(err) {
-		return state{} // each start reports what is wrong
+		return machineState{} // each start reports what is wrong
 	}
-	cause, hint := remedy(err.Error())
+	cause, hint := findRemedy(err.Error())
 	if b.fallback == FallbackNone {
-		return state{refusal: core.Errorf(core.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err).WithHint("%s", hint)}
+		return machineState{refusal: core.Errorf(core.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err).WithHint("%s", hint)}
 	}
-	if c, err := b.greeted(k, true); err == nil {
+	if c, err := b.startGreeted(k, true); err == nil {
 		b.first <- c
 	}
-	return state{weak: true, why: cause + "; " + hint}
+	return machineState{weak: true, why: cause + "; " + hint}
 }
 
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 
-// look finds the capabilities of the backend. It does not notice what is installed later.
-func (b *Backend) look(interpreters []Interpreter) sandbox.Capabilities {
+// findCapabilities finds the capabilities of the backend. It does not notice what is installed later.
+func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Capabilities {
 	defer close(b.looked)
 	found := b.check()
 	have := sandbox.Capabilities{Name: name, Strength: strength, Walls: walledBy(found.weak), Unavailable: found.refusal}
@@ -185,23 +185,23 @@ func (b *Backend) look(interpreters []Interpreter) sandbox.Capabilities {
 	have.Runtimes = []string{quickjs}
 	for _, i := range interpreters {
 		if !hasWalls {
-			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are built for Linux only")})
-		} else if _, err := i.Look(); err != nil {
-			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: core.AsError(err)})
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are built for Linux only")})
+		} else if _, err := i.FindProgram(); err != nil {
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: core.AsError(err)})
 		} else if found.weak && b.fallback != FallbackAll {
-			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: tooWeak(i.Runtime, found.why)})
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: tooWeak(i.Runtime, found.why)})
 		} else {
 			have.Runtimes = append(have.Runtimes, i.Runtime)
 		}
 	}
 	slices.Sort(have.Runtimes)
-	b.commands.Note(&have)
+	b.commands.AddToCapabilities(&have)
 	return have
 }
 
-// harnesses returns the directory for harnesses of interpreters without a file system of their own, or "" if they
+// harnessDir returns the directory for harnesses of interpreters without a file system of their own, or "" if they
 // have one. Close removes it.
-func (b *Backend) harnesses() (string, error) {
+func (b *Backend) harnessDir() (string, error) {
 	if !b.check().weak {
 		return "", nil
 	}
@@ -217,10 +217,10 @@ func tooWeak(runtime, why string) *core.Error {
 
 // Prepare implements sandbox.Backend. It takes a child that is ready, or waits
 // for one to be started.
-func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
 	have, err := b.haveSoon(ctx)
 	if err != nil {
-		return nil, unavailable(ctx, err)
+		return nil, unavailableError(ctx, err)
 	}
 	if have.Unavailable != nil {
 		return nil, have.Unavailable
@@ -230,13 +230,13 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox,
 			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
 	k := b.kinds[s.Runtime]
-	if err := k.found(); err != nil {
+	if err := k.checkFound(); err != nil {
 		return nil, err
 	}
-	c := b.parsed.take(s)
+	c := b.parsed.takeChild(s)
 	if c == nil {
 		if c, err = k.pool.Take(ctx); err != nil {
-			return nil, unavailable(ctx, err)
+			return nil, unavailableError(ctx, err)
 		}
 	}
 	sandbox := &childSandbox{backend: b, kind: k, child: c, limits: s.Limits}
@@ -244,7 +244,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox,
 	defer b.mu.Unlock()
 	if b.closed {
 		c.Kill()
-		return nil, unavailable(ctx, warmpool.ErrClosed)
+		return nil, unavailableError(ctx, warmpool.ErrClosed)
 	}
 	b.running[sandbox] = struct{}{}
 	return sandbox, nil
@@ -267,8 +267,8 @@ func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	}
 }
 
-// expect registers a child that is not ready yet, so that Close ends it.
-func (b *Backend) expect(c *child) (done func()) {
+// trackStarting registers a child that is not ready yet, so that Close ends it.
+func (b *Backend) trackStarting(c *guestChild) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -282,7 +282,7 @@ func (b *Backend) expect(c *child) (done func()) {
 	}
 }
 
-func unavailable(ctx context.Context, err error) *core.Error {
+func unavailableError(ctx context.Context, err error) *core.Error {
 	if ctx.Err() != nil {
 		return core.Errorf(core.KindCancelled, "process.prepare", "the execution was cancelled")
 	}
@@ -320,7 +320,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-func (b *Backend) forget(s *childSandbox) {
+func (b *Backend) forgetSandbox(s *childSandbox) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.running, s)

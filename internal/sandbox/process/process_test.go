@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case "rogue":
 		rogue(os.Args[2])
 	case "probe":
-		sandboxtest.Probe(os.Args[2], os.Stdin, os.Stdout)
+		sandboxtest.RunProbe(os.Args[2], os.Stdin, os.Stdout)
 	case "devour":
 		devour()
 	case "command":
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 func beGuest(arguments []string) error {
 	switch strings.Join(arguments, " ") {
 	case CompileArgument:
-		return guest.Compile(os.Stdout)
+		return guest.CompilePrelude(os.Stdout)
 	case CompiledArgument:
 		return guest.MainCompiled(os.Stdin, os.Stdout)
 	}
@@ -86,7 +86,9 @@ func optionsFor(t *testing.T, runtime string) Options {
 	if runtime == quickjs {
 		return Options{}
 	}
-	return Options{Interpreters: []Interpreter{interpreterHere(t, runtime, core.DefaultLimits().Memory)}}
+	return Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, runtime, core.DefaultLimits().Memory)}}
 }
 
-var echo = sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Value: c.Arguments}, nil })
+var echo = sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
+	return core.CallResult{Value: c.Arguments}, nil
+})

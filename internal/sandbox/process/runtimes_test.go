@@ -18,7 +18,7 @@ var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
 
 // interpreterHere describes a runtime of this machine as the engine does, or
 // skips the test. memory is the limit that settings would give.
-func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
+func interpreterHere(t testing.TB, runtime string, memory int64) RuntimeInterpreter {
 	t.Helper()
 	command := testenv.Need(t, runtime)
 	if runtime == "python" {
@@ -35,16 +35,16 @@ func interpreterHere(t testing.TB, runtime string, memory int64) Interpreter {
 }
 
 // described is a runtime at a path.
-func described(runtime, command string, memory int64) Interpreter {
+func described(runtime, command string, memory int64) RuntimeInterpreter {
 	if runtime == "python" {
-		return Interpreter{
-			Runtime: runtime, Command: command, Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.Files, Compiles: true, Threads: 64,
-			Exhausted: func(string) bool { return false }, Crashed: python.Crash,
+		return RuntimeInterpreter{
+			Runtime: runtime, Command: command, Flags: []string{"-I", "-S", "-B"}, Main: python.Main, Harness: python.GuestFiles, Compiles: true, Threads: 64,
+			Exhausted: func(string) bool { return false }, Crashed: python.ParseCrash,
 		}
 	}
 	for _, r := range nodejs.Runtimes() {
 		if r.Name == runtime {
-			return Interpreter{
+			return RuntimeInterpreter{
 				Runtime: runtime, Command: command, Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: nodejs.FileName, Harness: scriptFiles, Threads: 64,
 				Exhausted: nodejs.OutOfMemory,
 			}
@@ -54,7 +54,7 @@ func described(runtime, command string, memory int64) Interpreter {
 }
 
 func scriptFiles() map[string][]byte {
-	source, err := nodejs.Source()
+	source, err := nodejs.ScriptSource()
 	if err != nil {
 		panic(err)
 	}
@@ -64,7 +64,7 @@ func scriptFiles() map[string][]byte {
 // harness is what the test binary gives confine.Enter.
 func harness(profile string) map[string][]byte {
 	if profile == "python" {
-		return python.Files()
+		return python.GuestFiles()
 	}
 	return scriptFiles()
 }

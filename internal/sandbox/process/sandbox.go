@@ -14,8 +14,8 @@ import (
 // childSandbox is one child with its limits. It runs one program.
 type childSandbox struct {
 	backend *Backend
-	kind    *kind
-	child   *child
+	kind    *childKind
+	child   *guestChild
 	limits  core.Limits
 
 	mu     sync.Mutex
@@ -26,19 +26,19 @@ type childSandbox struct {
 }
 
 // Run implements sandbox.Sandbox.
-func (s *childSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host) (sandbox.Report, error) {
+func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox.Host) (sandbox.RunReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := s.begin(cancel); err != nil {
-		return sandbox.Report{}, err
+	if err := s.beginRun(cancel); err != nil {
+		return sandbox.RunReport{}, err
 	}
-	defer s.backend.forget(s)
-	p.Limits = p.Limits.Or(s.limits).Or(core.DefaultLimits())
-	s.child.limit(p.Limits, s.kind.plan.Processes)
+	defer s.backend.forgetSandbox(s)
+	p.Limits = p.Limits.WithDefaults(s.limits).WithDefaults(core.DefaultLimits())
+	s.child.setLimits(p.Limits, s.kind.plan.Processes)
 	s.child.began = time.Now()
-	s.child.peak.note(s.child.before())
-	stop := s.child.watch(p.Limits, s.kind.plan.Processes, cancel)
-	shut := s.child.lead(h)
+	s.child.peak.noteUsage(s.child.residentBefore())
+	stop := s.child.watchLimits(p.Limits, s.kind.plan.Processes, cancel)
+	shut := s.child.forwardConnections(h)
 	served := p
 	if measures {
 		served.Limits.Computing = 0
@@ -46,13 +46,13 @@ func (s *childSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host) 
 	end, err := wire.Serve(ctx, s.child.conn, served, h)
 	shut()
 	stop()
-	s.part()
+	s.releaseChild()
 	if errors.Is(err, wire.ErrGone) {
-		s.explain(&end, p)
+		s.explainExit(&end, p)
 	}
-	report := sandbox.Report{
+	report := sandbox.RunReport{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
-		MemoryBytes: s.child.peak.value(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.Words(),
+		MemoryBytes: s.child.peak.peakBytes(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.DescribeLimits(),
 	}
 	if s.backend.check().weak {
 		report.Backend = weakly
@@ -61,7 +61,7 @@ func (s *childSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host) 
 	return report, nil
 }
 
-func (s *childSandbox) begin(cancel context.CancelCauseFunc) error {
+func (s *childSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used {
@@ -74,17 +74,17 @@ func (s *childSandbox) begin(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// lull sets how long an idle child stays before it exits. Tearing it down takes a processor that the reader of the
+// idleExitDelay sets how long an idle child stays before it exits. Tearing it down takes a processor that the reader of the
 // answer needs. It is shorter than the pool's pause, so that the child is gone before the next one is started.
-const lull = 5 * time.Millisecond
+const idleExitDelay = 5 * time.Millisecond
 
-// part lets the child exit. It is idempotent.
-func (s *childSandbox) part() {
-	s.child.measure()
+// releaseChild lets the child exit. It is idempotent.
+func (s *childSandbox) releaseChild() {
+	s.child.measureMemory()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	time.AfterFunc(lull, s.child.Kill)
+	time.AfterFunc(idleExitDelay, s.child.Kill)
 }
 
 // Close implements sandbox.Sandbox. When it returns, a busy child is dead, and an idle one soon exits. Close of the
@@ -100,6 +100,6 @@ func (s *childSandbox) Close() error {
 	if !over {
 		s.child.Kill()
 	}
-	s.backend.forget(s)
+	s.backend.forgetSandbox(s)
 	return nil
 }

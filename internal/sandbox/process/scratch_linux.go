@@ -14,19 +14,19 @@ const (
 	scratchLock = "lock" // within; whoever holds it uses the directory
 )
 
-// scratch is a directory of this engine that children can read. An engine that is killed leaves its directory behind,
+// scratchDir is a directory of this engine that children can read. An engine that is killed leaves its directory behind,
 // and the next one removes it.
-type scratch struct {
+type scratchDir struct {
 	dir  string
 	lock *os.File // held as long as the engine lives, in whatever way it ends
 }
 
 // newScratch creates a directory. The directory gets its name after it is locked.
-func newScratch() (s scratch, err error) {
-	sweep()
+func newScratch() (s scratchDir, err error) {
+	sweepDeadEngines()
 	made, err := os.MkdirTemp("", "retort-new-")
 	if err != nil {
-		return scratch{}, err
+		return scratchDir{}, err
 	}
 	if s.lock, err = os.OpenFile(filepath.Join(made, scratchLock), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600); err == nil {
 		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -41,21 +41,21 @@ func newScratch() (s scratch, err error) {
 	if err != nil {
 		s.dir = made
 		s.remove()
-		return scratch{}, err
+		return scratchDir{}, err
 	}
 	return s, nil
 }
 
-func (s scratch) remove() {
+func (s scratchDir) remove() {
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
 	}
 	_ = s.lock.Close()
 }
 
-// sweep removes the directories of this user's dead engines. It does not rely on process ids, because they are
+// sweepDeadEngines removes the directories of this user's dead engines. It does not rely on process ids, because they are
 // reused, and containers that share a directory have ids of their own.
-func sweep() {
+func sweepDeadEngines() {
 	stale, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchName+"*"))
 	for _, dir := range stale {
 		info, err := os.Lstat(dir)
@@ -69,7 +69,7 @@ func sweep() {
 		if err != nil {
 			continue
 		}
-		if procgroup.Abandoned(lock) {
+		if procgroup.IsAbandoned(lock) {
 			_ = os.RemoveAll(dir)
 		}
 		_ = lock.Close()

@@ -2,9 +2,9 @@
 
 package process
 
-// scratch does nothing on this system: interpreters without full confinement exist only on Linux.
-type scratch struct{ dir string }
+// scratchDir does nothing on this system: interpreters without full confinement exist only on Linux.
+type scratchDir struct{ dir string }
 
-func newScratch() (scratch, error) { return scratch{}, nil }
+func newScratch() (scratchDir, error) { return scratchDir{}, nil }
 
-func (scratch) remove() {}
+func (scratchDir) remove() {}

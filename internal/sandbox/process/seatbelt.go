@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// seatbelt returns the profile for macOS's sandbox-exec with the built-in guest. What it does not allow is denied.
+// seatbeltProfile returns the profile for macOS's sandbox-exec with the built-in guest. What it does not allow is denied.
 // The guest can read its own files and use the descriptors that it was given. It has no network, no file to write, no
 // access to other processes or signals to them, and no services.
-func seatbelt(program string) string {
+func seatbeltProfile(program string) string {
 	literal := func(path string) string { return fmt.Sprintf("(literal %s)", schemeString(path)) }
 	subpath := func(path string) string { return fmt.Sprintf("(subpath %s)", schemeString(path)) }
 	readable := []string{

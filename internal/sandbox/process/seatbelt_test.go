@@ -6,7 +6,7 @@ import (
 )
 
 func TestSeatbelt(t *testing.T) {
-	text := seatbelt(`/Applications/My "Tools"/re\tort`)
+	text := seatbeltProfile(`/Applications/My "Tools"/re\tort`)
 	for _, want := range []string{"(version 1)\n(deny default)\n", `(allow process-exec (literal "/Applications/My \"Tools\"/re\\tort"))`, "(deny network*)", "(deny process-fork)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the profile lacks %s:\n%s", want, text)

@@ -19,7 +19,7 @@ func TestWaitingWakesNobody(t *testing.T) {
 			b := newBackend(o, nil)
 			defer b.Close()
 			l := core.DefaultLimits()
-			s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: l})
+			s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,14 +31,14 @@ func TestWaitingWakesNobody(t *testing.T) {
 				code = "call_mcp_tool('x'); call_mcp_tool('x')"
 			}
 			var calls int
-			r, err := s.Run(t.Context(), core.Program{Code: code, Limits: l}, sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+			r, err := s.Run(t.Context(), core.CheckedProgram{Code: code, Limits: l}, sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 				if calls++; calls == 1 {
-					return core.Result{Value: []byte("1")}, nil
+					return core.CallResult{Value: []byte("1")}, nil
 				}
 				if !testenv.FallsAsleep(pid) {
 					t.Error("the process does not fall asleep while its program waits")
 				}
-				return core.Result{Value: []byte("1")}, nil
+				return core.CallResult{Value: []byte("1")}, nil
 			}))
 			if err != nil || r.Status != core.StatusOK {
 				t.Fatalf("%v, %s %v", err, r.Status, r.Error)

@@ -19,11 +19,11 @@ import (
 	"retort/internal/core"
 )
 
-// Groups holds the engine's own control groups. Each child gets a group below them. On a machine that delegates no
+// GroupSet holds the engine's own control groups. Each child gets a group below them. On a machine that delegates no
 // groups, the limits of the process and a watcher are used instead. A child is created in its group: moving an
 // existing process makes the kernel wait until every processor was idle once, which takes longer than the rest of the
 // confinement.
-type Groups struct {
+type GroupSet struct {
 	version int
 	dirs    map[string]string // controller → the engine's directory
 	homes   map[string]string // controller → the directory that the engine's threads are in; of version 1
@@ -31,7 +31,7 @@ type Groups struct {
 }
 
 // OpenGroups creates the engine's control groups below its own group. It returns nil if that is not permitted.
-func OpenGroups() *Groups {
+func OpenGroups() *GroupSet {
 	own, err := home()
 	if err != nil {
 		return nil
@@ -54,23 +54,23 @@ var home = sync.OnceValues(func() (string, error) {
 	return string(own), err
 })
 
-// lingering bounds the wait for processes of killed engines. The kernel may have signalled them already, but they
+// killedEngineGrace bounds the wait for processes of killed engines. The kernel may have signalled them already, but they
 // take a while to end.
-const lingering = 3 * time.Second
+const killedEngineGrace = 3 * time.Second
 
 // prefix begins the names of the engine's directories; its process id follows.
 const prefix = "retort-"
 
-func openV1(own, mounts string) *Groups {
-	g := &Groups{version: 1, dirs: map[string]string{}, homes: map[string]string{}}
+func openV1(own, mounts string) *GroupSet {
+	g := &GroupSet{version: 1, dirs: map[string]string{}, homes: map[string]string{}}
 	for _, controller := range []string{"memory", "pids", "cpu"} {
 		at := mountOf(mounts, "cgroup", controller)
 		place, ok := placeOf(own, controller)
 		if at.dir == "" || !ok {
 			continue
 		}
-		if dir, err := claim(at.join(place), lingering); err == nil {
-			g.dirs[controller], g.homes[controller] = dir, at.join(place)
+		if dir, err := claimDir(at.groupDir(place), killedEngineGrace); err == nil {
+			g.dirs[controller], g.homes[controller] = dir, at.groupDir(place)
 		}
 	}
 	if g.dirs["memory"] == "" {
@@ -80,32 +80,32 @@ func openV1(own, mounts string) *Groups {
 	return g
 }
 
-func openV2(own, mounts string) *Groups {
+func openV2(own, mounts string) *GroupSet {
 	at := mountOf(mounts, "cgroup2", "")
 	place, ok := placeOf(own, "")
 	if at.dir == "" || !ok {
 		return nil
 	}
-	parent := at.join(place)
-	if !delegates(parent) {
+	parent := at.groupDir(place)
+	if !delegatesMemory(parent) {
 		return nil
 	}
-	dir, err := claim(parent, lingering)
+	dir, err := claimDir(parent, killedEngineGrace)
 	if err != nil {
 		return nil
 	}
-	if err := write(dir, "cgroup.subtree_control", "+memory +pids +cpu"); err != nil {
-		if err := write(dir, "cgroup.subtree_control", "+memory"); err != nil {
+	if err := writeControl(dir, "cgroup.subtree_control", "+memory +pids +cpu"); err != nil {
+		if err := writeControl(dir, "cgroup.subtree_control", "+memory"); err != nil {
 			_ = os.Remove(dir)
 			return nil
 		}
 	}
-	return &Groups{version: 2, dirs: map[string]string{"memory": dir}}
+	return &GroupSet{version: 2, dirs: map[string]string{"memory": dir}}
 }
 
-// delegates reports whether a group has its memory controller enabled for its children. If it is not enabled,
+// delegatesMemory reports whether a group has its memory controller enabled for its children. If it is not enabled,
 // delegates tries to enable it. That requires a group without processes of its own: only the engine may be in it.
-func delegates(dir string) bool {
+func delegatesMemory(dir string) bool {
 	passed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
 		return false
@@ -121,14 +121,14 @@ func delegates(dir string) bool {
 	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return false
 	}
-	if write(leaf, "cgroup.procs", strconv.Itoa(os.Getpid())) != nil {
+	if writeControl(leaf, "cgroup.procs", strconv.Itoa(os.Getpid())) != nil {
 		return false
 	}
-	return write(dir, "cgroup.subtree_control", "+memory +pids +cpu") == nil || write(dir, "cgroup.subtree_control", "+memory") == nil
+	return writeControl(dir, "cgroup.subtree_control", "+memory +pids +cpu") == nil || writeControl(dir, "cgroup.subtree_control", "+memory") == nil
 }
 
-// claim creates the engine's directory below parent and removes those of killed engines.
-func claim(parent string, within time.Duration) (string, error) {
+// claimDir creates the engine's directory below parent and removes those of killed engines.
+func claimDir(parent string, within time.Duration) (string, error) {
 	late := time.Now().Add(within)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
 	for _, dir := range stale {
@@ -161,7 +161,7 @@ func removeGroup(dir string) (gone bool) {
 }
 
 // Close removes the engine's groups. They must not have any processes.
-func (g *Groups) Close() {
+func (g *GroupSet) Close() {
 	if g == nil {
 		return
 	}
@@ -170,18 +170,18 @@ func (g *Groups) Close() {
 	}
 }
 
-// Group is the control group of one child. A nil Group does nothing.
-type Group struct {
-	*Groups
+// ChildGroup is the control group of one child. A nil Group does nothing.
+type ChildGroup struct {
+	*GroupSet
 	dirs map[string]string // controller → the child's directory
 }
 
-// Add makes a group for a child that will be started later.
-func (g *Groups) Add() *Group {
+// AddGroup makes a group for a child that will be started later.
+func (g *GroupSet) AddGroup() *ChildGroup {
 	if g == nil {
 		return nil
 	}
-	one := &Group{Groups: g, dirs: map[string]string{}}
+	one := &ChildGroup{GroupSet: g, dirs: map[string]string{}}
 	name := strconv.FormatInt(g.next.Add(1), 10)
 	for controller, dir := range g.dirs {
 		dir = filepath.Join(dir, name)
@@ -196,15 +196,15 @@ func (g *Groups) Add() *Group {
 	return one
 }
 
-// bear calls start, which forks, so that the child is created in the group. The caller must have locked its goroutine
+// startInside calls start, which forks, so that the child is created in the group. The caller must have locked its goroutine
 // to the thread. inside reports whether the child is in the group.
-func (o *Group) bear(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
+func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
 	switch {
 	case o == nil:
 		return false, start()
 	case o.version == 1:
-		inside = o.enter()
-		defer o.leave()
+		inside = o.enterGroup()
+		defer o.leaveGroup()
 		return inside, start()
 	}
 	fd, err := os.Open(o.dirs["memory"])
@@ -216,10 +216,10 @@ func (o *Group) bear(attributes *syscall.SysProcAttr, start func() error) (insid
 	return true, start()
 }
 
-// enter moves the calling thread into the group, as far as possible.
-func (o *Group) enter() (inside bool) {
+// enterGroup moves the calling thread into the group, as far as possible.
+func (o *ChildGroup) enterGroup() (inside bool) {
 	for controller, dir := range o.dirs {
-		if write(dir, "tasks", "0") != nil {
+		if writeControl(dir, "tasks", "0") != nil {
 			_ = os.Remove(dir)
 			delete(o.dirs, controller)
 		}
@@ -227,24 +227,24 @@ func (o *Group) enter() (inside bool) {
 	return o.dirs["memory"] != ""
 }
 
-// leave moves the calling thread back to the engine's group.
-func (o *Group) leave() {
+// leaveGroup moves the calling thread back to the engine's group.
+func (o *ChildGroup) leaveGroup() {
 	for controller := range o.dirs {
-		_ = write(o.homes[controller], "tasks", "0")
+		_ = writeControl(o.homes[controller], "tasks", "0")
 	}
 }
 
-// Words describes what limits a child.
-func (o *Group) Words() string {
+// DescribeLimits describes what limits a child.
+func (o *ChildGroup) DescribeLimits() string {
 	if o == nil {
 		return "rlimits, watcher"
 	}
 	return fmt.Sprintf("cgroup v%d", o.version)
 }
 
-// Limit sets the group's limits for one program. If one cannot be set, the process's own limits and the watcher still
+// SetLimits sets the group's limits for one program. If one cannot be set, the process's own limits and the watcher still
 // apply.
-func (o *Group) Limit(memory int64, l core.Limits, threads int) {
+func (o *ChildGroup) SetLimits(memory int64, l core.Limits, threads int) {
 	if o == nil {
 		return
 	}
@@ -252,24 +252,24 @@ func (o *Group) Limit(memory int64, l core.Limits, threads int) {
 	quota := strconv.Itoa(max(int(l.CPU*period), 1000))
 	if o.version == 2 {
 		dir := o.dirs["memory"]
-		_ = write(dir, "memory.max", strconv.FormatInt(memory, 10))
-		_ = write(dir, "memory.swap.max", "0")
-		_ = write(dir, "pids.max", strconv.Itoa(threads))
-		_ = write(dir, "cpu.max", quota+" "+strconv.Itoa(period))
+		_ = writeControl(dir, "memory.max", strconv.FormatInt(memory, 10))
+		_ = writeControl(dir, "memory.swap.max", "0")
+		_ = writeControl(dir, "pids.max", strconv.Itoa(threads))
+		_ = writeControl(dir, "cpu.max", quota+" "+strconv.Itoa(period))
 		return
 	}
-	_ = write(o.dirs["memory"], "memory.limit_in_bytes", strconv.FormatInt(memory, 10))
+	_ = writeControl(o.dirs["memory"], "memory.limit_in_bytes", strconv.FormatInt(memory, 10))
 	if dir := o.dirs["pids"]; dir != "" {
-		_ = write(dir, "pids.max", strconv.Itoa(threads))
+		_ = writeControl(dir, "pids.max", strconv.Itoa(threads))
 	}
 	if dir := o.dirs["cpu"]; dir != "" {
-		_ = write(dir, "cpu.cfs_period_us", strconv.Itoa(period))
-		_ = write(dir, "cpu.cfs_quota_us", quota)
+		_ = writeControl(dir, "cpu.cfs_period_us", strconv.Itoa(period))
+		_ = writeControl(dir, "cpu.cfs_quota_us", quota)
 	}
 }
 
-// Exhausted reports whether the kernel killed a process in the group because it ran out of memory.
-func (o *Group) Exhausted() bool {
+// IsOutOfMemory reports whether the kernel killed a process in the group because it ran out of memory.
+func (o *ChildGroup) IsOutOfMemory() bool {
 	if o == nil {
 		return false
 	}
@@ -287,14 +287,16 @@ func (o *Group) Exhausted() bool {
 	return false
 }
 
-// Used returns the memory of the group in bytes, or 0 if unknown.
-func (o *Group) Used() int64 { return o.bytes("memory.current", "memory.usage_in_bytes") }
+// UsedBytes returns the memory of the group in bytes, or 0 if unknown.
+func (o *ChildGroup) UsedBytes() int64 { return o.readBytes("memory.current", "memory.usage_in_bytes") }
 
-// Peak returns the peak memory of the group in bytes, or 0 if unknown.
-func (o *Group) Peak() int64 { return o.bytes("memory.peak", "memory.max_usage_in_bytes") }
+// PeakBytes returns the peak memory of the group in bytes, or 0 if unknown.
+func (o *ChildGroup) PeakBytes() int64 {
+	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
+}
 
-// bytes reads a number from the file of control groups version 2 or, if there is none, version 1.
-func (o *Group) bytes(two, one string) int64 {
+// readBytes reads a number from the file of control groups version 2 or, if there is none, version 1.
+func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0
 	}
@@ -307,8 +309,8 @@ func (o *Group) bytes(two, one string) int64 {
 	return n
 }
 
-// End kills all processes in the group. It returns when they are gone, or after the time within.
-func (o *Group) End(within time.Duration) {
+// KillAll kills all processes in the group. It returns when they are gone, or after the time within.
+func (o *ChildGroup) KillAll(within time.Duration) {
 	if o == nil {
 		return
 	}
@@ -327,7 +329,7 @@ func (o *Group) End(within time.Duration) {
 }
 
 // Remove removes the group, which must not have any processes.
-func (o *Group) Remove() {
+func (o *ChildGroup) Remove() {
 	if o == nil {
 		return
 	}
@@ -336,7 +338,7 @@ func (o *Group) Remove() {
 	}
 }
 
-func write(dir, file, value string) error {
+func writeControl(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -348,8 +350,8 @@ func write(dir, file, value string) error {
 // mountPoint is the place where a part of a control group hierarchy is mounted.
 type mountPoint struct{ dir, root string }
 
-// join returns the directory of a group, or "" if the group is outside the mounted part.
-func (m mountPoint) join(place string) string {
+// groupDir returns the directory of a group, or "" if the group is outside the mounted part.
+func (m mountPoint) groupDir(place string) string {
 	rel, err := filepath.Rel(m.root, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		rel = "."
@@ -366,7 +368,7 @@ func mountOf(mounts, kind, controller string) mountPoint {
 			continue
 		}
 		if controller == "" || containsWord(right[2], controller) {
-			return mountPoint{dir: unescape(left[4]), root: unescape(left[3])}
+			return mountPoint{dir: unescapeMount(left[4]), root: unescapeMount(left[3])}
 		}
 	}
 	return mountPoint{}
@@ -381,7 +383,7 @@ func containsWord(list, word string) bool {
 	return false
 }
 
-func unescape(s string) string {
+func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 

@@ -39,7 +39,7 @@ func TestBornInGroup(t *testing.T) {
 			t.Skip(err)
 		}
 		defer os.Remove(dir)
-		bornIn(t, &Groups{version: 2, dirs: map[string]string{"memory": dir}})
+		bornIn(t, &GroupSet{version: 2, dirs: map[string]string{"memory": dir}})
 	})
 }
 
@@ -52,14 +52,14 @@ func TestOpenedWhileStarting(t *testing.T) {
 		t.Skip("threads enter groups of version 1 only")
 	}
 	defer first.Close()
-	child := first.Add()
+	child := first.AddGroup()
 	defer child.Remove()
 	for controller, dir := range child.dirs {
-		if err := write(dir, "tasks", strconv.Itoa(os.Getpid())); err != nil {
+		if err := writeControl(dir, "tasks", strconv.Itoa(os.Getpid())); err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
-			if err := write(first.homes[controller], "tasks", strconv.Itoa(os.Getpid())); err != nil {
+			if err := writeControl(first.homes[controller], "tasks", strconv.Itoa(os.Getpid())); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -71,7 +71,7 @@ func TestOpenedWhileStarting(t *testing.T) {
 			t.Errorf("%s: groups are made in %s, and left for %s", controller, dir, second.homes[controller])
 		}
 	}
-	child.End(10 * time.Millisecond) // which ends children, and not this process
+	child.KillAll(10 * time.Millisecond) // which ends children, and not this process
 }
 
 // TestClaimWaits has groups of an engine that has died, with one below that nobody knows of, and
@@ -96,7 +96,7 @@ func TestClaimWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := write(filepath.Join(left, "1", "more"), "cgroup.procs", strconv.Itoa(late.Process.Pid)); err != nil {
+	if err := writeControl(filepath.Join(left, "1", "more"), "cgroup.procs", strconv.Itoa(late.Process.Pid)); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -105,7 +105,7 @@ func TestClaimWaits(t *testing.T) {
 		_ = hold.Close()
 		ended <- late.Wait()
 	}()
-	dir, err := claim(parent, testenv.Patience)
+	dir, err := claimDir(parent, testenv.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func deadProcess(t *testing.T) int {
 }
 
 // bornIn checks that a child is in its group and that the engine is not.
-func bornIn(t *testing.T, g *Groups) {
+func bornIn(t *testing.T, g *GroupSet) {
 	s := New(g)
 	defer s.Close()
 	child := exec.Command("/bin/sleep", "1000")
@@ -144,7 +144,7 @@ func bornIn(t *testing.T, g *Groups) {
 	if in == nil {
 		t.Fatal("the child has no group")
 	}
-	if words := in.Words(); words != fmt.Sprintf("cgroup v%d", g.version) {
+	if words := in.DescribeLimits(); words != fmt.Sprintf("cgroup v%d", g.version) {
 		t.Error(words)
 	}
 	name := filepath.Join(filepath.Base(g.dirs["memory"]), filepath.Base(in.dirs["memory"]))

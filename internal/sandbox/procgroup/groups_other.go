@@ -10,35 +10,35 @@ import (
 
 // There are no control groups here.
 type (
-	// Groups does nothing on this system: control groups exist only on Linux.
-	Groups struct{}
-	// Group does nothing on this system: control groups exist only on Linux.
-	Group struct{}
+	// GroupSet does nothing on this system: control groups exist only on Linux.
+	GroupSet struct{}
+	// ChildGroup does nothing on this system: control groups exist only on Linux.
+	ChildGroup struct{}
 )
 
 // OpenGroups returns nil.
-func OpenGroups() *Groups { return nil }
+func OpenGroups() *GroupSet { return nil }
 
 // Close does nothing.
-func (*Groups) Close() {}
+func (*GroupSet) Close() {}
 
-// Words returns "".
-func (*Group) Words() string { return "" }
+// DescribeLimits returns "".
+func (*ChildGroup) DescribeLimits() string { return "" }
 
-// Limit does nothing.
-func (*Group) Limit(int64, core.Limits, int) {}
+// SetLimits does nothing.
+func (*ChildGroup) SetLimits(int64, core.Limits, int) {}
 
-// Exhausted returns false.
-func (*Group) Exhausted() bool { return false }
+// IsOutOfMemory returns false.
+func (*ChildGroup) IsOutOfMemory() bool { return false }
 
-// Used returns 0.
-func (*Group) Used() int64 { return 0 }
+// UsedBytes returns 0.
+func (*ChildGroup) UsedBytes() int64 { return 0 }
 
-// Peak returns 0.
-func (*Group) Peak() int64 { return 0 }
+// PeakBytes returns 0.
+func (*ChildGroup) PeakBytes() int64 { return 0 }
 
-// End does nothing.
-func (*Group) End(time.Duration) {}
+// KillAll does nothing.
+func (*ChildGroup) KillAll(time.Duration) {}
 
 // Remove does nothing.
-func (*Group) Remove() {}
+func (*ChildGroup) Remove() {}

@@ -8,15 +8,15 @@ import (
 // maxHead sets the number of bytes that a Head keeps.
 const maxHead = 8 << 10
 
-// Head is a writer that keeps the first bytes of a guest's standard error: the message of a crash precedes its stack
+// StderrHead is a writer that keeps the first bytes of a guest's standard error: the message of a crash precedes its stack
 // traces. It discards the rest. It is safe for concurrent use.
-type Head struct {
+type StderrHead struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 // Write implements io.Writer. It never fails.
-func (h *Head) Write(b []byte) (int, error) {
+func (h *StderrHead) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.text = append(h.text, b[:min(len(b), maxHead-len(h.text))]...)
@@ -24,7 +24,7 @@ func (h *Head) Write(b []byte) (int, error) {
 }
 
 // String returns the bytes that were kept.
-func (h *Head) String() string {
+func (h *StderrHead) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.ToValidUTF8(string(h.text), "�")

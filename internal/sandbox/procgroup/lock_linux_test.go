@@ -59,7 +59,7 @@ func TestAbandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if !lockerLives(f) || Abandoned(f) {
+	if !lockerLives(f) || IsAbandoned(f) {
 		t.Error("the lock of an engine that lives is taken")
 	}
 	_ = cmd.Process.Signal(syscall.SIGKILL)
@@ -71,7 +71,7 @@ func TestAbandoned(t *testing.T) {
 		t.Error("an engine that has died is taken for one that lives")
 	}
 	go hold.Close()
-	if !abandoned(f, testenv.Patience) {
+	if !tryLock(f, testenv.Patience) {
 		t.Error("the lock of an engine that has died is not taken")
 	}
 }
@@ -82,7 +82,7 @@ func TestAbandonedByNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if !Abandoned(f) {
+	if !IsAbandoned(f) {
 		t.Error("a file that nobody has locked is not abandoned")
 	}
 }

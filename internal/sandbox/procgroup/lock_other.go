@@ -4,5 +4,5 @@ package procgroup
 
 import "os"
 
-// Abandoned returns false: on this system no engine is taken to be dead.
-func Abandoned(*os.File) bool { return false }
+// IsAbandoned returns false: on this system no engine is taken to be dead.
+func IsAbandoned(*os.File) bool { return false }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// inherited sets how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
-const inherited = 2 * time.Second
+// inheritedLockGrace sets how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
+const inheritedLockGrace = 2 * time.Second
 
-// Abandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
+// IsAbandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
 // process that locked the file is alive. If that process was killed while it was starting a child, the child also has
 // the lock until it executes its program or dies. Abandoned waits for that.
-func Abandoned(f *os.File) bool { return abandoned(f, inherited) }
+func IsAbandoned(f *os.File) bool { return tryLock(f, inheritedLockGrace) }
 
-func abandoned(f *os.File, within time.Duration) bool {
+func tryLock(f *os.File, within time.Duration) bool {
 	for end := time.Now().Add(within); ; time.Sleep(5 * time.Millisecond) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(end) || lockerLives(f) {

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// Spawner starts children from one thread that lives as long as they do. The kernel sends a child its death signal
+// ChildSpawner starts children from one thread that lives as long as they do. The kernel sends a child its death signal
 // when the thread that forked it ends, and Go may end other threads at any time.
-type Spawner struct {
-	groups *Groups
+type ChildSpawner struct {
+	groups *GroupSet
 	tasks  chan func()
 	done   sync.Once
 }
 
 // New makes a Spawner that puts each child into a group of its own below groups, unless groups is nil. The caller
 // must close it.
-func New(groups *Groups) *Spawner {
-	s := &Spawner{groups: groups, tasks: make(chan func())}
+func New(groups *GroupSet) *ChildSpawner {
+	s := &ChildSpawner{groups: groups, tasks: make(chan func())}
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 		for task := range s.tasks {
@@ -29,13 +29,13 @@ func New(groups *Groups) *Spawner {
 
 // Start starts cmd and returns its group, which is nil if it has none. The caller must remove the group after it has
 // waited for the process.
-func (s *Spawner) Start(cmd *exec.Cmd) (*Group, error) {
-	in := s.groups.Add()
+func (s *ChildSpawner) Start(cmd *exec.Cmd) (*ChildGroup, error) {
+	in := s.groups.AddGroup()
 	var inside bool
 	var err error
 	done := make(chan struct{})
 	s.tasks <- func() {
-		inside, err = in.bear(cmd.SysProcAttr, cmd.Start)
+		inside, err = in.startInside(cmd.SysProcAttr, cmd.Start)
 		close(done)
 	}
 	<-done
@@ -47,7 +47,7 @@ func (s *Spawner) Start(cmd *exec.Cmd) (*Group, error) {
 }
 
 // Close ends the thread and removes the groups. All children must have ended.
-func (s *Spawner) Close() {
+func (s *ChildSpawner) Close() {
 	s.done.Do(func() {
 		close(s.tasks)
 		s.groups.Close()

@@ -4,15 +4,15 @@ package procgroup
 
 import "os/exec"
 
-// Spawner starts children. They end with the engine because their standard
+// ChildSpawner starts children. They end with the engine because their standard
 // input does.
-type Spawner struct{}
+type ChildSpawner struct{}
 
 // New makes a Spawner.
-func New(*Groups) *Spawner { return &Spawner{} }
+func New(*GroupSet) *ChildSpawner { return &ChildSpawner{} }
 
 // Start starts cmd without a group.
-func (*Spawner) Start(cmd *exec.Cmd) (*Group, error) { return nil, cmd.Start() }
+func (*ChildSpawner) Start(cmd *exec.Cmd) (*ChildGroup, error) { return nil, cmd.Start() }
 
 // Close does nothing.
-func (*Spawner) Close() {}
+func (*ChildSpawner) Close() {}

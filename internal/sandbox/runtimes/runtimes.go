@@ -10,36 +10,36 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// threads bounds the threads of a runtime of the machine.
-const threads = 64
+// maxThreads bounds the threads of a runtime of the machine.
+const maxThreads = 64
 
-// All returns the runtimes, for programs with at most memory bytes. commands maps runtimes to paths or names of
+// SupportedRuntimes returns the runtimes, for programs with at most memory bytes. commands maps runtimes to paths or names of
 // programs; without an entry, the usual name is looked up.
-func All(commands map[string]string, memory int64) []interpreter.Interpreter {
+func SupportedRuntimes(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
-		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.Files, Compiles: true,
-		Exhausted: func(string) bool { return false }, Crashed: python.Crash, Threads: threads, Proxied: true,
+		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.GuestFiles, Compiles: true,
+		Exhausted: func(string) bool { return false }, Crashed: python.ParseCrash, Threads: maxThreads, Proxied: true,
 	}}
 	for _, r := range nodejs.Runtimes() {
 		all = append(all, interpreter.Interpreter{
 			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: nodejs.FileName, Harness: scriptFiles,
-			Exhausted: nodejs.OutOfMemory, Threads: threads,
+			Exhausted: nodejs.OutOfMemory, Threads: maxThreads,
 		})
 	}
 	return all
 }
 
 func scriptFiles() map[string][]byte {
-	source, err := nodejs.Source()
+	source, err := nodejs.ScriptSource()
 	if err != nil {
 		panic("runtimes: " + err.Error()) // it is part of this program
 	}
 	return map[string][]byte{nodejs.FileName: source}
 }
 
-// Harness returns the files of a runtime's harness for confine.Enter.
-func Harness(runtime string) map[string][]byte {
-	for _, i := range All(nil, 0) {
+// HarnessFiles returns the files of a runtime's harness for confine.Enter.
+func HarnessFiles(runtime string) map[string][]byte {
+	for _, i := range SupportedRuntimes(nil, 0) {
 		if i.Runtime == runtime {
 			return i.Harness()
 		}

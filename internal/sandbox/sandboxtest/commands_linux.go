@@ -20,10 +20,10 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Commands checks that a backend fulfills the contract of sandbox.Commander. Its programs must be able to start the
+// CheckCommands checks that a backend fulfills the contract of sandbox.Commander. Its programs must be able to start the
 // file path as the command "tool". The main program of that file must call BeCommand if its first argument is
 // "command".
-func Commands(t *testing.T, b sandbox.Backend, path string) {
+func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("results", func(t *testing.T) { commandResults(t, b, path) })
 	t.Run("starts nothing", func(t *testing.T) { commandStartsNothing(t, b) })
 	t.Run("bounds", func(t *testing.T) { commandBounds(t, b) })
@@ -79,38 +79,38 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// Started runs a program on b that starts a command, and returns the command's result.
-func Started(t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command) (sandbox.Ended, *core.Error, sandbox.Report) {
+// StartCommand runs a program on b that starts a command, and returns the command's result.
+func StartCommand(t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
 	t.Helper()
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
 // startedWith works like Started, but runs the program with ctx and calls starting just before it starts the command.
-func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.Command, starting func()) (sandbox.Ended, *core.Error, sandbox.Report) {
+func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand, starting func()) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
 	t.Helper()
-	l = l.Or(core.Limits{Timeout: hang}).Or(core.DefaultLimits())
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: l})
+	l = l.WithDefaults(core.Limits{Timeout: hangTimeout}).WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	var ended sandbox.Ended
+	var ended sandbox.CommandResult
 	var failed error
-	h := sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+	h := sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 		starting()
 		ended, failed = s.(sandbox.Commander).Start(ctx, c)
-		return core.Result{Value: json.RawMessage("1")}, nil
+		return core.CallResult{Value: json.RawMessage("1")}, nil
 	})
-	report, err := s.Run(ctx, core.Program{Code: "await searchTools('x')", Name: "try", Limits: l}, h)
+	report, err := s.Run(ctx, core.CheckedProgram{Code: "await searchTools('x')", Name: "try", Limits: l}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return ended, core.AsError(failed), report
 }
 
-// Tool returns the command of Commands, which does what its arguments say.
-func Tool(args ...string) sandbox.Command {
-	return sandbox.Command{Name: "tool", Args: append([]string{"command"}, args...)}
+// ToolCommand returns the command of Commands, which does what its arguments say.
+func ToolCommand(args ...string) sandbox.HostCommand {
+	return sandbox.HostCommand{Name: "tool", Args: append([]string{"command"}, args...)}
 }
 
 func commandResults(t *testing.T, b sandbox.Backend, path string) {
@@ -122,76 +122,76 @@ func commandResults(t *testing.T, b sandbox.Backend, path string) {
 	want, _ := json.Marshal(append([]string{"/usr/bin/tool", "command"}, hostile...))
 	for _, c := range []struct {
 		name    string
-		command sandbox.Command
+		command sandbox.HostCommand
 		code    int
 		out     string
 	}{
-		{"arguments stay what they are", Tool(hostile...), 0, string(want) + "\n"},
-		{"no environment, and no other process", Tool("env"), 0, "0 1"},
-		{"no input", Tool("echo"), 0, ""},
-		{"input", sandbox.Command{Name: "tool", Args: []string{"command", "echo"}, Stdin: []byte(strings.Repeat("ä", 1<<18))}, 0, strings.Repeat("ä", 1<<18)},
-		{"files", Tool("read", secret, "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/usr/bin/tool"), 0,
+		{"arguments stay what they are", ToolCommand(hostile...), 0, string(want) + "\n"},
+		{"no environment, and no other process", ToolCommand("env"), 0, "0 1"},
+		{"no input", ToolCommand("echo"), 0, ""},
+		{"input", sandbox.HostCommand{Name: "tool", Args: []string{"command", "echo"}, Stdin: []byte(strings.Repeat("ä", 1<<18))}, 0, strings.Repeat("ä", 1<<18)},
+		{"files", ToolCommand("read", secret, "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/usr/bin/tool"), 0,
 			secret + " false\n/etc/passwd false\n/etc/shadow false\n/proc/self/environ false\n/usr/bin/tool true\n"},
 	} {
-		ended, failed, report := Started(t, b, core.Limits{}, c.command)
+		ended, failed, report := StartCommand(t, b, core.Limits{}, c.command)
 		if failed != nil || ended.Code != c.code || string(ended.Stdout) != c.out || ended.Truncated || report.Status != core.StatusOK {
 			t.Errorf("%s: %d %.200q %.200q %v %v", c.name, ended.Code, ended.Stdout, ended.Stderr, failed, report.Status)
 		}
 	}
-	ended, failed, _ := Started(t, b, core.Limits{}, Tool("exit"))
+	ended, failed, _ := StartCommand(t, b, core.Limits{}, ToolCommand("exit"))
 	if failed != nil || ended.Code != 7 || string(ended.Stderr) != "bad" {
 		t.Error(ended, failed)
 	}
 }
 
 func commandStartsNothing(t *testing.T, b sandbox.Backend) {
-	ended, failed, _ := Started(t, b, core.Limits{}, Tool("fork"))
+	ended, failed, _ := StartCommand(t, b, core.Limits{}, ToolCommand("fork"))
 	if out := string(ended.Stdout); failed != nil || strings.Count(out, "operation not permitted") != 3 {
 		t.Errorf("%d %q %q %v", ended.Code, out, ended.Stderr, failed)
 	}
 }
 
 func commandBounds(t *testing.T, b sandbox.Backend) {
-	ended, failed, _ := Started(t, b, core.Limits{}, Tool("spill"))
+	ended, failed, _ := StartCommand(t, b, core.Limits{}, ToolCommand("spill"))
 	if failed != nil || !ended.Truncated || len(ended.Stdout) != sandbox.MaxStdout || ended.Code != 137 {
 		t.Error(ended.Code, ended.Truncated, len(ended.Stdout), failed)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
-	late := func() { time.AfterFunc(busyFor, func() { stop(wire.TimeoutStop(hang)) }) }
-	_, failed, report := startedWith(ctx, t, b, core.Limits{}, Tool("sleep"), late)
+	late := func() { time.AfterFunc(busyFor, func() { stop(wire.TimeoutStop(hangTimeout)) }) }
+	_, failed, report := startedWith(ctx, t, b, core.Limits{}, ToolCommand("sleep"), late)
 	if failed == nil || failed.Kind != core.KindCancelled || report.Status != core.StatusTimeout {
 		t.Error(failed, report.Status)
 	}
-	ended, failed, _ = Started(t, b, core.Limits{Memory: 32 << 20}, Tool("devour"))
+	ended, failed, _ = StartCommand(t, b, core.Limits{Memory: 32 << 20}, ToolCommand("devour"))
 	if (failed == nil || failed.Kind != core.KindLimit) && ended.Code == 0 {
 		t.Error(ended.Code, failed)
 	}
 }
 
 func commandEndsWithItsProgram(t *testing.T, b sandbox.Backend) {
-	l := core.Limits{Timeout: hang}.Or(core.DefaultLimits())
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: l})
+	l := core.Limits{Timeout: hangTimeout}.WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.(sandbox.Commander).Start(t.Context(), Tool("env")); core.AsError(err).Kind != core.KindCancelled {
+	if _, err := s.(sandbox.Commander).Start(t.Context(), ToolCommand("env")); core.AsError(err).Kind != core.KindCancelled {
 		t.Error("a command starts before its program:", err)
 	}
 	ended := make(chan error, 1)
-	h := sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+	h := sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 		time.AfterFunc(busyFor, func() { _ = s.Close() })
-		_, err := s.(sandbox.Commander).Start(ctx, Tool("sleep"))
+		_, err := s.(sandbox.Commander).Start(ctx, ToolCommand("sleep"))
 		ended <- err
-		return core.Result{}, core.AsError(err)
+		return core.CallResult{}, core.AsError(err)
 	})
-	if _, err := s.Run(t.Context(), core.Program{Code: "await searchTools('x')", Name: "try", Limits: l}, h); err != nil {
+	if _, err := s.Run(t.Context(), core.CheckedProgram{Code: "await searchTools('x')", Name: "try", Limits: l}, h); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; core.AsError(err) == nil || core.AsError(err).Kind != core.KindCancelled {
 		t.Error(err)
 	}
-	if _, err := s.(sandbox.Commander).Start(t.Context(), Tool("env")); core.AsError(err).Kind != core.KindCancelled {
+	if _, err := s.(sandbox.Commander).Start(t.Context(), ToolCommand("env")); core.AsError(err).Kind != core.KindCancelled {
 		t.Error("a command starts after its program:", err)
 	}
 }

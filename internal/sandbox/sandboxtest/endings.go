@@ -15,18 +15,18 @@ import (
 	"retort/internal/sandbox"
 )
 
-// cancel cancels programs at several moments.
-func (s *suite) cancel(t *testing.T) {
-	b := s.backend(t)
+// testCancel cancels programs at several moments.
+func (s *backendSuite) testCancel(t *testing.T) {
+	b := s.sharedBackend(t)
 	for name, m := range map[string]struct {
-		code   text
-		moment moment
+		code   programText
+		moment endMoment
 	}{
 		"before":    {one, beforeRun},
-		"busy":      {text{"console.log('before'); await box.put(0); for (;;);", "print('before')\nbox.put(0)\nwhile True: pass"}, afterCall},
-		"asleep":    {text{"console.log('before'); await box.put(0); await sleep(1e6)", "print('before')\nbox.put(0)\nsleep(1e6)"}, afterCall},
-		"in a call": {text{"console.log('before'); await box.put(1)", "print('before')\nbox.put(1)"}, duringCall},
-		"after calls": {text{"console.log('before'); box.put(1).catch(() => {}); return 1",
+		"busy":      {programText{"console.log('before'); await box.put(0); for (;;);", "print('before')\nbox.put(0)\nwhile True: pass"}, afterCall},
+		"asleep":    {programText{"console.log('before'); await box.put(0); await sleep(1e6)", "print('before')\nbox.put(0)\nsleep(1e6)"}, afterCall},
+		"in a call": {programText{"console.log('before'); await box.put(1)", "print('before')\nbox.put(1)"}, duringCall},
+		"after calls": {programText{"console.log('before'); box.put(1).catch(() => {}); return 1",
 			"import asyncio\nprint('before')\nasyncio.create_task(box.put(1))\nawait asyncio.sleep(0)\nreturn 1"}, duringCall},
 	} {
 		t.Run(name, func(t *testing.T) { s.cancelAt(t, b, m.code, m.moment) })
@@ -34,35 +34,35 @@ func (s *suite) cancel(t *testing.T) {
 	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
 }
 
-// moment is the time at which a test ends a program from outside.
-type moment int
+// endMoment is the time at which a test ends a program from outside.
+type endMoment int
 
 const (
-	beforeRun  moment = iota
-	duringCall        // while its call is under way
-	afterCall         // while it runs on after its call was answered
+	beforeRun  endMoment = iota
+	duringCall           // while its call is under way
+	afterCall            // while it runs on after its call was answered
 )
 
 // busyFor sets how long a program runs on after its call before a test ends it. The outcome does not depend on the
 // value.
 const busyFor = 30 * time.Millisecond
 
-// ending returns a Host that calls do when the program has made a call: while the call is under way,
+// endingHost returns a Host that calls do when the program has made a call: while the call is under way,
 // or busyFor later if m is afterCall.
-func ending(m moment, do func()) sandbox.HostFunc {
-	return func(ctx context.Context, c core.Call) (core.Result, error) {
+func endingHost(m endMoment, do func()) sandbox.HostFunc {
+	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if m == afterCall {
 			time.AfterFunc(busyFor, do)
-			return core.Result{Value: c.Arguments}, nil
+			return core.CallResult{Value: c.Arguments}, nil
 		}
 		do()
 		<-ctx.Done()
-		return core.Result{}, ctx.Err()
+		return core.CallResult{}, ctx.Err()
 	}
 }
 
-func (s *suite) cancelAt(t *testing.T, b sandbox.Backend, code text, m moment) {
-	box := s.prepare(t, b, core.Limits{})
+func (s *backendSuite) cancelAt(t *testing.T, b sandbox.Backend, code programText, m endMoment) {
+	box := s.prepareSandbox(t, b, core.Limits{})
 	defer box.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -70,8 +70,8 @@ func (s *suite) cancelAt(t *testing.T, b sandbox.Backend, code text, m moment) {
 		cancel()
 	}
 	var underWay atomic.Int32
-	h := ending(m, cancel)
-	r, err := box.Run(ctx, s.program(code, core.Limits{}), sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+	h := endingHost(m, cancel)
+	r, err := box.Run(ctx, s.makeProgram(code, core.Limits{}), sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		underWay.Add(1)
 		defer underWay.Add(-1)
 		return h(ctx, c)
@@ -79,8 +79,8 @@ func (s *suite) cancelAt(t *testing.T, b sandbox.Backend, code text, m moment) {
 	if err != nil || r.Status != core.StatusCancelled || r.Error == nil || r.Error.Kind != core.KindCancelled {
 		t.Errorf("%v, %s %v", err, r.Status, r.Error)
 	}
-	if m != beforeRun && string(r.Output) != before {
-		t.Errorf("output %q, want %q", r.Output, before)
+	if m != beforeRun && string(r.Output) != firstOutput {
+		t.Errorf("output %q, want %q", r.Output, firstOutput)
 	}
 	if n := underWay.Load(); n > 0 {
 		t.Errorf("Run returned while %d calls were under way", n)
@@ -88,23 +88,23 @@ func (s *suite) cancelAt(t *testing.T, b sandbox.Backend, code text, m moment) {
 }
 
 // cancelAtTheEnd cancels a program about when it ends by itself. It must end either by itself or as cancelled.
-func (s *suite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
-	code := text{"await box.put(0); return 1", "box.put(0)\n1"}
+func (s *backendSuite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
+	code := programText{"await box.put(0); return 1", "box.put(0)\n1"}
 	step := 1
-	if slow(b) || s.runtime != "quickjs" && !testenv.Full() {
+	if isSlow(b) || s.runtime != "quickjs" && !testenv.Full() {
 		step = 3
 	}
 	for i := 0; i < 10; i += step {
-		box := s.prepare(t, b, core.Limits{})
+		box := s.prepareSandbox(t, b, core.Limits{})
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := box.Run(ctx, s.program(code, core.Limits{}), sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+		r, err := box.Run(ctx, s.makeProgram(code, core.Limits{}), sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 			go func() {
 				for range 200 * i {
 					runtime.Gosched()
 				}
 				cancel()
 			}()
-			return core.Result{Value: c.Arguments}, nil
+			return core.CallResult{Value: c.Arguments}, nil
 		}))
 		ok := r.Status == core.StatusOK && string(r.Value) == "1" || r.Status == core.StatusCancelled && r.Value == nil
 		if err != nil || !ok {
@@ -115,34 +115,34 @@ func (s *suite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
 	}
 }
 
-func (s *suite) close(t *testing.T) {
-	b := s.backend(t)
-	busy := text{"await box.put(0); for (;;);", "box.put(0)\nwhile True: pass"}
+func (s *backendSuite) testClose(t *testing.T) {
+	b := s.sharedBackend(t)
+	busy := programText{"await box.put(0); for (;;);", "box.put(0)\nwhile True: pass"}
 	t.Run("sandbox during Run", func(t *testing.T) {
-		sandbox := s.prepare(t, b, core.Limits{})
-		r, err := sandbox.Run(t.Context(), s.program(busy, core.Limits{}), ending(afterCall, func() { _ = sandbox.Close() }))
+		sandbox := s.prepareSandbox(t, b, core.Limits{})
+		r, err := sandbox.Run(t.Context(), s.makeProgram(busy, core.Limits{}), endingHost(afterCall, func() { _ = sandbox.Close() }))
 		if err != nil || r.Status != core.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 		closeTwice(t, sandbox.Close)
 	})
 	t.Run("sandbox before Run", func(t *testing.T) {
-		sandbox := s.prepare(t, b, core.Limits{})
+		sandbox := s.prepareSandbox(t, b, core.Limits{})
 		closeTwice(t, sandbox.Close)
-		r, err := sandbox.Run(t.Context(), s.program(one, core.Limits{}), echo)
+		r, err := sandbox.Run(t.Context(), s.makeProgram(one, core.Limits{}), echo)
 		if err != nil || r.Status != core.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 	})
 	t.Run("backend during Run", func(t *testing.T) {
 		own := s.newBackend(t)
-		box := s.prepare(t, own, core.Limits{})
-		r, err := box.Run(t.Context(), s.program(busy, core.Limits{}), ending(afterCall, func() { _ = own.Close() }))
+		box := s.prepareSandbox(t, own, core.Limits{})
+		r, err := box.Run(t.Context(), s.makeProgram(busy, core.Limits{}), endingHost(afterCall, func() { _ = own.Close() }))
 		if err != nil || r.Status != core.StatusCancelled {
 			t.Errorf("%v, %s %v", err, r.Status, r.Error)
 		}
 		closeTwice(t, own.Close)
-		_, err = own.Prepare(t.Context(), sandbox.Spec{Runtime: s.runtime, Limits: s.complete(core.Limits{})})
+		_, err = own.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: s.runtime, Limits: s.completeLimits(core.Limits{})})
 		if err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
 			t.Errorf("Prepare after Close: %v", err)
 		}
@@ -158,24 +158,24 @@ func closeTwice(t *testing.T, closer func() error) {
 	}
 }
 
-func (s *suite) refusals(t *testing.T) {
-	b := s.backend(t)
-	if _, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "cobol", Limits: s.complete(core.Limits{})}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
+func (s *backendSuite) testRefusals(t *testing.T) {
+	b := s.sharedBackend(t)
+	if _, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "cobol", Limits: s.completeLimits(core.Limits{})}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
 		t.Errorf("an unknown runtime: %v", err)
 	}
-	sandbox := s.prepare(t, b, core.Limits{})
+	sandbox := s.prepareSandbox(t, b, core.Limits{})
 	defer sandbox.Close()
-	if r, err := sandbox.Run(context.Background(), s.program(one, core.Limits{}), echo); err != nil || r.Status != core.StatusOK {
+	if r, err := sandbox.Run(context.Background(), s.makeProgram(one, core.Limits{}), echo); err != nil || r.Status != core.StatusOK {
 		t.Fatalf("%v, %s %v", err, r.Status, r.Error)
 	}
-	if r, err := sandbox.Run(context.Background(), s.program(one, core.Limits{}), echo); err == nil {
+	if r, err := sandbox.Run(context.Background(), s.makeProgram(one, core.Limits{}), echo); err == nil {
 		t.Errorf("a second program ran: %s %s", r.Status, r.Value)
 	}
 }
 
 // nothingIsLeft runs programs that end in different ways, closes the backend, and checks that nothing
 // has leaked.
-func (s *suite) nothingIsLeft(t *testing.T) {
+func (s *backendSuite) nothingIsLeft(t *testing.T) {
 	s.closeShared(t) // it may start sandboxes at any time
 	ownTemporaryFolder(t)
 	resources := testenv.TakeResources()
@@ -193,8 +193,8 @@ func (s *suite) nothingIsLeft(t *testing.T) {
 		wg.Go(func() {
 			for i := worker; i < programs; i += 8 {
 				end := ends[i%len(ends)]
-				if r := s.execute(t, b, end.code, end.limits, leftWithTwo); r.Status != end.status {
-					t.Errorf("%s: %s %v, want %s", s.in(end.code), r.Status, r.Error, end.status)
+				if r := s.executeProgram(t, b, end.code, end.limits, leftWithTwo); r.Status != end.status {
+					t.Errorf("%s: %s %v, want %s", s.textFor(end.code), r.Status, r.Error, end.status)
 				}
 			}
 		})
@@ -206,33 +206,33 @@ func (s *suite) nothingIsLeft(t *testing.T) {
 	resources.Check(t)
 }
 
-// slow reports whether programs take so long on b that tests run fewer of them. It is false if
+// isSlow reports whether programs take so long on b that tests run fewer of them. It is false if
 // RETORT_FULL is set.
-func slow(b sandbox.Backend) bool {
+func isSlow(b sandbox.Backend) bool {
 	return b.Capabilities().Strength > sandbox.Process && !testenv.Full()
 }
 
 // everyEnd returns programs that end in different ways.
-func (s *suite) everyEnd() []limited {
-	return []limited{
-		{code: text{"return (await box.put(1)).value", "box.put(1)['value']"}, status: core.StatusOK},
-		{code: text{"console.log('x'); return 1", "print('x')"}, status: core.StatusOK},
-		{code: text{"null.x", "None.x"}, status: core.StatusError},
-		{code: text{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"}, limits: core.Limits{Output: 5000}, status: core.StatusOutputLimit},
-		{code: text{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])"}, limits: core.Limits{ToolCalls: 20}, status: core.StatusCallLimit},
-		{code: text{"box.put(1); box.put(2); throw new Error('left')", "import asyncio\nasyncio.create_task(box.put(2))\nawait asyncio.sleep(0)\nraise ValueError('left')"}, status: core.StatusError},
+func (s *backendSuite) everyEnd() []limitedProgram {
+	return []limitedProgram{
+		{code: programText{"return (await box.put(1)).value", "box.put(1)['value']"}, status: core.StatusOK},
+		{code: programText{"console.log('x'); return 1", "print('x')"}, status: core.StatusOK},
+		{code: programText{"null.x", "None.x"}, status: core.StatusError},
+		{code: programText{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"}, limits: core.Limits{Output: 5000}, status: core.StatusOutputLimit},
+		{code: programText{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])"}, limits: core.Limits{ToolCalls: 20}, status: core.StatusCallLimit},
+		{code: programText{"box.put(1); box.put(2); throw new Error('left')", "import asyncio\nasyncio.create_task(box.put(2))\nawait asyncio.sleep(0)\nraise ValueError('left')"}, status: core.StatusError},
 		{code: forth, limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
 		{code: asleep, limits: core.Limits{Timeout: 20 * time.Millisecond}, status: core.StatusTimeout},
 	}
 }
 
 // leftWithTwo is a Host. A call whose arguments contain a 2 does not return before its program ends.
-var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()
-		return core.Result{}, ctx.Err()
+		return core.CallResult{}, ctx.Err()
 	}
-	return core.Result{Value: c.Arguments}, nil
+	return core.CallResult{Value: c.Arguments}, nil
 })
 
 // ownTemporaryFolder sets TMPDIR to a new directory for the test, since other processes use the
@@ -247,15 +247,15 @@ func ownTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 }
 
-// preparing is locked while Prepared prepares a sandbox.
-var preparing sync.Mutex
+// prepareLock is locked while Prepared prepares a sandbox.
+var prepareLock sync.Mutex
 
-// Prepared returns a sandbox for an engine process, which needs many of them and has no test to fail.
+// PrepareSandbox returns a sandbox for an engine process, which needs many of them and has no test to fail.
 // It prepares one sandbox at a time: a backend has a timeout for each, and fifty that start at the
 // same time on a few processors would exceed it. Prepared panics on an error.
-func Prepared(b sandbox.Backend, spec sandbox.Spec) sandbox.Sandbox {
-	preparing.Lock()
-	defer preparing.Unlock()
+func PrepareSandbox(b sandbox.Backend, spec sandbox.SandboxSpec) sandbox.Sandbox {
+	prepareLock.Lock()
+	defer prepareLock.Unlock()
 	s, err := b.Prepare(context.Background(), spec)
 	if err != nil {
 		panic(err)

@@ -22,8 +22,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// attempt tries one way out of the sandbox. The way is open if do returns nil.
-type attempt struct {
+// escapeAttempt tries one way out of the sandbox. The way is open if do returns nil.
+type escapeAttempt struct {
 	name string
 	do   func() error
 }
@@ -31,10 +31,10 @@ type attempt struct {
 //go:embed escape.py
 var escapePython string
 
-// Escapes runs Probe as a guest of b. Probe tries every way out that a sandbox must close. b must use it as the guest
+// CheckEscapes runs Probe as a guest of b. Probe tries every way out that a sandbox must close. b must use it as the guest
 // for runtime. leftOut names the resource floods that end the whole sandbox on b, which are skipped.
-func Escapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
-	Judge(t, tried(t, b, runtime, strings.Join(append([]string{secret(t)}, leftOut...), "\n")), 100)
+func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
+	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }
 
 // PythonEscapes tries the same with a Python program, which has ctypes. without lists lines of the program that do
@@ -47,11 +47,11 @@ func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 		}
 		code = strings.Replace(code, line, "", 1)
 	}
-	Judge(t, tried(t, b, "python", fmt.Sprintf("SECRET, PARENT = %q, %d\n%s", secret(t), os.Getpid(), code)), 60)
+	CheckProbe(t, probeOutput(t, b, "python", fmt.Sprintf("SECRET, PARENT = %q, %d\n%s", makeSecret(t), os.Getpid(), code)), 60)
 }
 
-// secret creates a file on the machine that anybody may read.
-func secret(t *testing.T) string {
+// makeSecret creates a file on the machine that anybody may read.
+func makeSecret(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte("swordfish"), 0o644); err != nil {
@@ -60,30 +60,30 @@ func secret(t *testing.T) string {
 	return file
 }
 
-// tried runs a program and returns its output.
-func tried(t *testing.T, b sandbox.Backend, runtime, code string) string {
+// probeOutput runs a program and returns its output.
+func probeOutput(t *testing.T, b sandbox.Backend, runtime, code string) string {
 	t.Helper()
 	return triedWith(t, b, runtime, code, echo)
 }
 
 func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.Host) string {
 	t.Helper()
-	l := core.Limits{Timeout: hang}.Or(core.DefaultLimits())
-	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: runtime, Limits: l})
+	l := core.Limits{Timeout: hangTimeout}.WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(context.Background(), core.Program{Code: code, Name: "program", Limits: l}, h)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Code: code, Name: "program", Limits: l}, h)
 	if err != nil || r.Status != core.StatusOK {
 		t.Fatalf("%v, %s: %v\n%s", err, r.Status, r.Error, r.Output)
 	}
 	return string(r.Output)
 }
 
-// Judge checks the lines of a probe: "closed NAME: why" or "OPEN NAME". It fails the test for an open way, or for
+// CheckProbe checks the lines of a probe: "closed NAME: why" or "OPEN NAME". It fails the test for an open way, or for
 // fewer than least lines.
-func Judge(t *testing.T, output string, least int) {
+func CheckProbe(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0
 	for line := range strings.Lines(output) {
@@ -100,11 +100,11 @@ func Judge(t *testing.T, output string, least int) {
 	t.Logf("%d ways out are closed", closed)
 }
 
-// Probe is the main program of a guest that tries every way out. It reports itself as a guest for runtime. Its
+// RunProbe is the main program of a guest that tries every way out. It reports itself as a guest for runtime. Its
 // program's code is the path of a file on the machine, followed by lines with the names of the ways that it must not
 // try.
-func Probe(runtime string, in io.Reader, out io.Writer) {
-	conn := wire.NewConn(stdio{in, out})
+func RunProbe(runtime string, in io.Reader, out io.Writer) {
+	conn := wire.NewConn(stdioStream{in, out})
 	conn.Accept(wire.GuestSizes())
 	_ = conn.Send(wire.ReadyFrame(runtime))
 	f, err := conn.Read()
@@ -112,7 +112,7 @@ func Probe(runtime string, in io.Reader, out io.Writer) {
 		return
 	}
 	told := strings.Split(string(f.Body), "\n")
-	for _, a := range attempts(told[0]) {
+	for _, a := range escapeAttempts(told[0]) {
 		if slices.Contains(told[1:], a.name) {
 			continue
 		}
@@ -122,17 +122,17 @@ func Probe(runtime string, in io.Reader, out io.Writer) {
 		}
 		_ = conn.Send(wire.OutputFrame([]byte(verdict + "\n")))
 	}
-	_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusOK}, nil))
+	_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK}, nil))
 	testenv.Hang()
 }
 
-func attempts(secret string) []attempt {
+func escapeAttempts(secret string) []escapeAttempt {
 	list := append(fileAttempts(secret), callAttempts()...)
 	return append(append(list, networkAttempts()...), floodAttempts()...)
 }
 
-func reading(path string) attempt {
-	return attempt{"read " + path, func() error {
+func readAttempt(path string) escapeAttempt {
+	return escapeAttempt{"read " + path, func() error {
 		data, err := os.ReadFile(path)
 		if err == nil && len(data) == 0 {
 			return errors.New("it is empty")
@@ -141,22 +141,22 @@ func reading(path string) attempt {
 	}}
 }
 
-func writing(path string) attempt {
-	return attempt{"write " + path, func() error { return os.WriteFile(path, []byte("x"), 0o644) }}
+func writeAttempt(path string) escapeAttempt {
+	return escapeAttempt{"write " + path, func() error { return os.WriteFile(path, []byte("x"), 0o644) }}
 }
 
-func fileAttempts(secret string) []attempt {
-	var list []attempt
+func fileAttempts(secret string) []escapeAttempt {
+	var list []escapeAttempt
 	for _, path := range []string{secret, "/etc/passwd", "/etc/shadow", "/etc/hostname", "/etc/resolv.conf", "/proc/version", "/proc/cpuinfo", "/proc/meminfo", "/proc/mounts", "/proc/kallsyms", "/proc/2/environ", "/proc/1/environ",
 		"/proc/self/environ", "/proc/self/root" + secret, "/proc/1/root" + secret, "/proc/self/cwd" + secret, "/proc/self/fd/3", "/proc/sys/kernel/hostname", "/sys/class/net/lo/address", "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/run/dbus/system_bus_socket",
 		"../../../../../../../.." + secret, "/tmp/../.." + secret, "/usr/../.." + secret, "/sys/fs/cgroup/cgroup.procs"} {
-		list = append(list, reading(path))
+		list = append(list, readAttempt(path))
 	}
 	for _, path := range []string{"/x", "/usr/x", "/usr/bin/probe", "/usr/lib/retort/main.py", "/etc/x", "/dev/x", "/proc/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/self/oom_score_adj", "/proc/self/uid_map", filepath.Dir(secret) + "/x"} {
-		list = append(list, writing(path))
+		list = append(list, writeAttempt(path))
 	}
 	for _, path := range []string{"/root", "/home", "/var", "/sys", "/boot", filepath.Dir(secret)} {
-		list = append(list, attempt{"list " + path, func() error {
+		list = append(list, escapeAttempt{"list " + path, func() error {
 			entries, err := os.ReadDir(path)
 			if err == nil && len(entries) == 0 {
 				return errors.New("it is empty")
@@ -164,11 +164,11 @@ func fileAttempts(secret string) []attempt {
 			return err
 		}})
 	}
-	return append(append(list, linkAttempts(secret)...), executions(secret)...)
+	return append(append(list, linkAttempts(secret)...), execAttempts(secret)...)
 }
 
-func linkAttempts(secret string) []attempt {
-	return []attempt{
+func linkAttempts(secret string) []escapeAttempt {
+	return []escapeAttempt{
 		{"follow a symbolic link", func() error {
 			if err := os.Symlink(secret, "/tmp/link"); err != nil {
 				return err
@@ -201,9 +201,9 @@ func linkAttempts(secret string) []attempt {
 	}
 }
 
-// executions returns attempts to execute another program and to leave the root.
-func executions(secret string) []attempt {
-	return []attempt{
+// execAttempts returns attempts to execute another program and to leave the root.
+func execAttempts(secret string) []escapeAttempt {
+	return []escapeAttempt{
 		{"make a device", func() error { return unix.Mknod("/tmp/mem", unix.S_IFCHR|0o666, 1<<8|1) }},
 		{"make a fifo", func() error { return unix.Mkfifo("/tmp/fifo", 0o666) }},
 		{"leave the root by a descriptor", func() error {
@@ -232,9 +232,9 @@ func executions(secret string) []attempt {
 	}
 }
 
-// calling makes a system call that must not succeed.
-func calling(name string, trap uintptr, arguments ...uintptr) attempt {
-	return attempt{name, func() error {
+// syscallAttempt makes a system call that must not succeed.
+func syscallAttempt(name string, trap uintptr, arguments ...uintptr) escapeAttempt {
+	return escapeAttempt{name, func() error {
 		var a [6]uintptr
 		copy(a[:], arguments)
 		if _, _, errno := unix.RawSyscall6(trap, a[0], a[1], a[2], a[3], a[4], a[5]); errno != 0 {
@@ -250,52 +250,52 @@ var (
 	tmpfs = []byte("tmpfs\x00")
 )
 
-func at(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 
-func callAttempts() []attempt {
+func callAttempts() []escapeAttempt {
 	const one = 1
 	rlimit := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 	clone3 := make([]byte, 88)
-	list := []attempt{
-		calling("ptrace a process", unix.SYS_PTRACE, unix.PTRACE_ATTACH, one, 0, 0), calling("be traced", unix.SYS_PTRACE, unix.PTRACE_TRACEME),
-		calling("read the memory of a process", unix.SYS_PROCESS_VM_READV, one, at(zeros), one, at(zeros), one, 0),
-		calling("write the memory of a process", unix.SYS_PROCESS_VM_WRITEV, one, at(zeros), one, at(zeros), one, 0),
-		calling("signal everybody", unix.SYS_KILL, ^uintptr(0), 0), calling("signal the parent", unix.SYS_KILL, uintptr(os.Getppid()), 0), calling("signal init", unix.SYS_KILL, one, 0),
-		calling("signal the group", unix.SYS_KILL, 0, 0), calling("signal a thread", unix.SYS_TKILL, 2, 0),
-		calling("open a process", unix.SYS_PIDFD_OPEN, one, 0), calling("take a descriptor of a process", unix.SYS_PIDFD_GETFD, 0, 0, 0), calling("compare processes", unix.SYS_KCMP, one, one, 0, 0, 0),
-		calling("fork", unix.SYS_CLONE, uintptr(unix.SIGCHLD)), calling("fork with a number of another call", unix.SYS_CLONE, 72), calling("clone3", unix.SYS_CLONE3, at(clone3), 88),
-		calling("clone a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)), calling("clone a thread in a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_VM|unix.CLONE_SIGHAND|unix.CLONE_NEWNET),
-		calling("enter a namespace", unix.SYS_SETNS, 0, 0),
-		calling("mount", unix.SYS_MOUNT, at(tmpfs), at(here), at(tmpfs), 0, 0), calling("mount again to write", unix.SYS_MOUNT, 0, at(here), 0, unix.MS_REMOUNT|unix.MS_BIND, 0), calling("unmount", unix.SYS_UMOUNT2, at(here), unix.MNT_DETACH),
-		calling("pivot_root", unix.SYS_PIVOT_ROOT, at(here), at(here)), calling("chroot", unix.SYS_CHROOT, at(here)), calling("open a file system", unix.SYS_FSOPEN, at(tmpfs), 0), calling("open a mount", unix.SYS_OPEN_TREE, 0, at(here), one),
-		calling("move a mount", unix.SYS_MOVE_MOUNT, 0, at(here), 0, at(here), 0), calling("change a mount", unix.SYS_MOUNT_SETATTR, 0, at(here), 0, at(zeros), 32),
-		calling("name a file by handle", unix.SYS_NAME_TO_HANDLE_AT, uintptr(^uint32(99)), at(here), at(zeros), at(zeros), 0), calling("open a file by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, at(zeros), 0),
-		calling("load a program into the kernel", unix.SYS_BPF, 0, at(zeros), 128), calling("count events", unix.SYS_PERF_EVENT_OPEN, at(zeros), 0, 0, 0, 0), calling("io_uring", unix.SYS_IO_URING_SETUP, 1, at(zeros)), calling("asynchronous I/O", unix.SYS_IO_SETUP, 1, at(zeros)),
-		calling("keys", unix.SYS_KEYCTL, 0, 0, 0), calling("add a key", unix.SYS_ADD_KEY, at(tmpfs), at(tmpfs), at(zeros), one, 0), calling("userfaultfd", unix.SYS_USERFAULTFD, 1),
-		calling("load a module", unix.SYS_INIT_MODULE, at(zeros), 0, at(zeros)), calling("load a module file", unix.SYS_FINIT_MODULE, 0, at(zeros), 0), calling("load a kernel", unix.SYS_KEXEC_LOAD, 0, 0, 0, 0), calling("reboot", unix.SYS_REBOOT, 0xfee1dead, 672274793, 0),
-		calling("swap", unix.SYS_SWAPON, at(here), 0), calling("accounting", unix.SYS_ACCT, 0), calling("the kernel's log", unix.SYS_SYSLOG, 10, 0, 0), calling("quotas", unix.SYS_QUOTACTL, 0, 0, 0, 0), calling("set the clock", unix.SYS_CLOCK_SETTIME, 0, at(zeros)), calling("adjust the clock", unix.SYS_ADJTIMEX, at(zeros)),
-		calling("set the host name", unix.SYS_SETHOSTNAME, at(here), one), calling("set the domain name", unix.SYS_SETDOMAINNAME, at(here), one), calling("another personality", unix.SYS_PERSONALITY, 0x0400000),
-		calling("become root", unix.SYS_SETRESUID, 0, 0, 0), calling("become root's group", unix.SYS_SETRESGID, 0, 0, 0), calling("join groups", unix.SYS_SETGROUPS, one, at(zeros)), calling("take capabilities", unix.SYS_CAPSET, at(zeros), at(zeros)),
-		calling("keep capabilities", unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, one), calling("become undumpable", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0), calling("another filter", unix.SYS_SECCOMP, 1, 0, at(zeros)), calling("take over orphans", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, one),
-		calling("raise a limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0), calling("raise a limit of another", unix.SYS_PRLIMIT64, one, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0),
-		calling("watch files", unix.SYS_FANOTIFY_INIT, 0, 0), calling("watch a directory", unix.SYS_INOTIFY_INIT1, 0), calling("shared memory", unix.SYS_SHMGET, 0, 4096, 0o1666), calling("message queues", unix.SYS_MSGGET, 0, 0o1666), calling("POSIX message queues", unix.SYS_MQ_OPEN, at(tmpfs), unix.O_CREAT, 0o666, 0),
-		calling("semaphores", unix.SYS_SEMGET, 0, 1, 0o1666), calling("secret memory", unix.SYS_MEMFD_SECRET, 0), calling("a file in memory", unix.SYS_MEMFD_CREATE, at(here), 0), calling("memory to share", unix.SYS_MMAP, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS, ^uintptr(0), 0), calling("splice", unix.SYS_VMSPLICE, 0, at(zeros), 0, 0), calling("wait for a process", unix.SYS_WAITID, 0, 0, 0, unix.WNOHANG|unix.WEXITED, 0),
-		calling("type on the terminal", unix.SYS_IOCTL, 0, unix.TIOCSTI, at(here)), calling("connect", unix.SYS_CONNECT, 0, at(zeros), 16), calling("bind", unix.SYS_BIND, 0, at(zeros), 16), calling("listen", unix.SYS_LISTEN, 0, 1), calling("accept", unix.SYS_ACCEPT4, 0, 0, 0, 0),
-		calling("a call of the x32 kind", 0x40000000|unix.SYS_GETPID), calling("a call that does not exist", 1<<20), calling("signal with a value", unix.SYS_RT_SIGQUEUEINFO, one, 0, at(zeros)), calling("set its group", unix.SYS_SETPGID, 0, 0), calling("begin a session", unix.SYS_SETSID),
+	list := []escapeAttempt{
+		syscallAttempt("ptrace a process", unix.SYS_PTRACE, unix.PTRACE_ATTACH, one, 0, 0), syscallAttempt("be traced", unix.SYS_PTRACE, unix.PTRACE_TRACEME),
+		syscallAttempt("read the memory of a process", unix.SYS_PROCESS_VM_READV, one, addressOf(zeros), one, addressOf(zeros), one, 0),
+		syscallAttempt("write the memory of a process", unix.SYS_PROCESS_VM_WRITEV, one, addressOf(zeros), one, addressOf(zeros), one, 0),
+		syscallAttempt("signal everybody", unix.SYS_KILL, ^uintptr(0), 0), syscallAttempt("signal the parent", unix.SYS_KILL, uintptr(os.Getppid()), 0), syscallAttempt("signal init", unix.SYS_KILL, one, 0),
+		syscallAttempt("signal the group", unix.SYS_KILL, 0, 0), syscallAttempt("signal a thread", unix.SYS_TKILL, 2, 0),
+		syscallAttempt("open a process", unix.SYS_PIDFD_OPEN, one, 0), syscallAttempt("take a descriptor of a process", unix.SYS_PIDFD_GETFD, 0, 0, 0), syscallAttempt("compare processes", unix.SYS_KCMP, one, one, 0, 0, 0),
+		syscallAttempt("fork", unix.SYS_CLONE, uintptr(unix.SIGCHLD)), syscallAttempt("fork with a number of another call", unix.SYS_CLONE, 72), syscallAttempt("clone3", unix.SYS_CLONE3, addressOf(clone3), 88),
+		syscallAttempt("clone a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)), syscallAttempt("clone a thread in a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_VM|unix.CLONE_SIGHAND|unix.CLONE_NEWNET),
+		syscallAttempt("enter a namespace", unix.SYS_SETNS, 0, 0),
+		syscallAttempt("mount", unix.SYS_MOUNT, addressOf(tmpfs), addressOf(here), addressOf(tmpfs), 0, 0), syscallAttempt("mount again to write", unix.SYS_MOUNT, 0, addressOf(here), 0, unix.MS_REMOUNT|unix.MS_BIND, 0), syscallAttempt("unmount", unix.SYS_UMOUNT2, addressOf(here), unix.MNT_DETACH),
+		syscallAttempt("pivot_root", unix.SYS_PIVOT_ROOT, addressOf(here), addressOf(here)), syscallAttempt("chroot", unix.SYS_CHROOT, addressOf(here)), syscallAttempt("open a file system", unix.SYS_FSOPEN, addressOf(tmpfs), 0), syscallAttempt("open a mount", unix.SYS_OPEN_TREE, 0, addressOf(here), one),
+		syscallAttempt("move a mount", unix.SYS_MOVE_MOUNT, 0, addressOf(here), 0, addressOf(here), 0), syscallAttempt("change a mount", unix.SYS_MOUNT_SETATTR, 0, addressOf(here), 0, addressOf(zeros), 32),
+		syscallAttempt("name a file by handle", unix.SYS_NAME_TO_HANDLE_AT, uintptr(^uint32(99)), addressOf(here), addressOf(zeros), addressOf(zeros), 0), syscallAttempt("open a file by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, addressOf(zeros), 0),
+		syscallAttempt("load a program into the kernel", unix.SYS_BPF, 0, addressOf(zeros), 128), syscallAttempt("count events", unix.SYS_PERF_EVENT_OPEN, addressOf(zeros), 0, 0, 0, 0), syscallAttempt("io_uring", unix.SYS_IO_URING_SETUP, 1, addressOf(zeros)), syscallAttempt("asynchronous I/O", unix.SYS_IO_SETUP, 1, addressOf(zeros)),
+		syscallAttempt("keys", unix.SYS_KEYCTL, 0, 0, 0), syscallAttempt("add a key", unix.SYS_ADD_KEY, addressOf(tmpfs), addressOf(tmpfs), addressOf(zeros), one, 0), syscallAttempt("userfaultfd", unix.SYS_USERFAULTFD, 1),
+		syscallAttempt("load a module", unix.SYS_INIT_MODULE, addressOf(zeros), 0, addressOf(zeros)), syscallAttempt("load a module file", unix.SYS_FINIT_MODULE, 0, addressOf(zeros), 0), syscallAttempt("load a kernel", unix.SYS_KEXEC_LOAD, 0, 0, 0, 0), syscallAttempt("reboot", unix.SYS_REBOOT, 0xfee1dead, 672274793, 0),
+		syscallAttempt("swap", unix.SYS_SWAPON, addressOf(here), 0), syscallAttempt("accounting", unix.SYS_ACCT, 0), syscallAttempt("the kernel's log", unix.SYS_SYSLOG, 10, 0, 0), syscallAttempt("quotas", unix.SYS_QUOTACTL, 0, 0, 0, 0), syscallAttempt("set the clock", unix.SYS_CLOCK_SETTIME, 0, addressOf(zeros)), syscallAttempt("adjust the clock", unix.SYS_ADJTIMEX, addressOf(zeros)),
+		syscallAttempt("set the host name", unix.SYS_SETHOSTNAME, addressOf(here), one), syscallAttempt("set the domain name", unix.SYS_SETDOMAINNAME, addressOf(here), one), syscallAttempt("another personality", unix.SYS_PERSONALITY, 0x0400000),
+		syscallAttempt("become root", unix.SYS_SETRESUID, 0, 0, 0), syscallAttempt("become root's group", unix.SYS_SETRESGID, 0, 0, 0), syscallAttempt("join groups", unix.SYS_SETGROUPS, one, addressOf(zeros)), syscallAttempt("take capabilities", unix.SYS_CAPSET, addressOf(zeros), addressOf(zeros)),
+		syscallAttempt("keep capabilities", unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, one), syscallAttempt("become undumpable", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0), syscallAttempt("another filter", unix.SYS_SECCOMP, 1, 0, addressOf(zeros)), syscallAttempt("take over orphans", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, one),
+		syscallAttempt("raise a limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0), syscallAttempt("raise a limit of another", unix.SYS_PRLIMIT64, one, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&rlimit)), 0),
+		syscallAttempt("watch files", unix.SYS_FANOTIFY_INIT, 0, 0), syscallAttempt("watch a directory", unix.SYS_INOTIFY_INIT1, 0), syscallAttempt("shared memory", unix.SYS_SHMGET, 0, 4096, 0o1666), syscallAttempt("message queues", unix.SYS_MSGGET, 0, 0o1666), syscallAttempt("POSIX message queues", unix.SYS_MQ_OPEN, addressOf(tmpfs), unix.O_CREAT, 0o666, 0),
+		syscallAttempt("semaphores", unix.SYS_SEMGET, 0, 1, 0o1666), syscallAttempt("secret memory", unix.SYS_MEMFD_SECRET, 0), syscallAttempt("a file in memory", unix.SYS_MEMFD_CREATE, addressOf(here), 0), syscallAttempt("memory to share", unix.SYS_MMAP, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS, ^uintptr(0), 0), syscallAttempt("splice", unix.SYS_VMSPLICE, 0, addressOf(zeros), 0, 0), syscallAttempt("wait for a process", unix.SYS_WAITID, 0, 0, 0, unix.WNOHANG|unix.WEXITED, 0),
+		syscallAttempt("type on the terminal", unix.SYS_IOCTL, 0, unix.TIOCSTI, addressOf(here)), syscallAttempt("connect", unix.SYS_CONNECT, 0, addressOf(zeros), 16), syscallAttempt("bind", unix.SYS_BIND, 0, addressOf(zeros), 16), syscallAttempt("listen", unix.SYS_LISTEN, 0, 1), syscallAttempt("accept", unix.SYS_ACCEPT4, 0, 0, 0, 0),
+		syscallAttempt("a call of the x32 kind", 0x40000000|unix.SYS_GETPID), syscallAttempt("a call that does not exist", 1<<20), syscallAttempt("signal with a value", unix.SYS_RT_SIGQUEUEINFO, one, 0, addressOf(zeros)), syscallAttempt("set its group", unix.SYS_SETPGID, 0, 0), syscallAttempt("begin a session", unix.SYS_SETSID),
 	}
 	for name, flag := range map[string]uintptr{"user": unix.CLONE_NEWUSER, "mount": unix.CLONE_NEWNS, "network": unix.CLONE_NEWNET, "process": unix.CLONE_NEWPID, "time": unix.CLONE_NEWTIME} {
-		list = append(list, calling("unshare a "+name+" namespace", unix.SYS_UNSHARE, flag))
+		list = append(list, syscallAttempt("unshare a "+name+" namespace", unix.SYS_UNSHARE, flag))
 	}
 	for name, family := range map[string]uintptr{"unix": unix.AF_UNIX, "IPv4": unix.AF_INET, "IPv6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK, "crypto": unix.AF_ALG, "bluetooth": unix.AF_BLUETOOTH, "key": unix.AF_KEY, "xdp": unix.AF_XDP} {
-		list = append(list, calling("a socket: "+name, unix.SYS_SOCKET, family, unix.SOCK_STREAM, 0), calling("a datagram socket: "+name, unix.SYS_SOCKET, family, unix.SOCK_DGRAM, 0))
+		list = append(list, syscallAttempt("a socket: "+name, unix.SYS_SOCKET, family, unix.SOCK_STREAM, 0), syscallAttempt("a datagram socket: "+name, unix.SYS_SOCKET, family, unix.SOCK_DGRAM, 0))
 	}
-	return append(list, calling("a pair of sockets: IPv4", unix.SYS_SOCKETPAIR, unix.AF_INET, unix.SOCK_STREAM, 0, at(zeros)))
+	return append(list, syscallAttempt("a pair of sockets: IPv4", unix.SYS_SOCKETPAIR, unix.AF_INET, unix.SOCK_STREAM, 0, addressOf(zeros)))
 }
 
 // floodAttempts returns attempts that use up a resource. Each must end.
-func floodAttempts() []attempt {
-	return []attempt{
-		{"a sparse file of 1 TB", func() error { return os.Truncate(create("/tmp/sparse"), 1<<40) }},
+func floodAttempts() []escapeAttempt {
+	return []escapeAttempt{
+		{"a sparse file of 1 TB", func() error { return os.Truncate(createFile("/tmp/sparse"), 1<<40) }},
 		{"fill /tmp", func() error {
 			f, err := os.Create("/tmp/full")
 			for n := 0; err == nil && n < 1<<30; n += len(zeros) {
@@ -341,16 +341,16 @@ func floodAttempts() []attempt {
 	}
 }
 
-func create(path string) string {
+func createFile(path string) string {
 	_ = os.WriteFile(path, nil, 0o644)
 	return path
 }
 
-// stdio joins the standard input and output of a guest.
-type stdio struct {
+// stdioStream joins the standard input and output of a guest.
+type stdioStream struct {
 	io.Reader
 	io.Writer
 }
 
 // Close does nothing, because the process exits instead.
-func (stdio) Close() error { return nil }
+func (stdioStream) Close() error { return nil }

@@ -20,17 +20,17 @@ import (
 // proxyPort gives the port on the loopback device where programs with a network find the proxy.
 const proxyPort = 3128
 
-// connecting tries to connect to an IPv4 address. A successful connection is held until the other side sends
+// connectAttempt tries to connect to an IPv4 address. A successful connection is held until the other side sends
 // something or closes it, which proves that it arrived.
-func connecting(name string, port int, address ...byte) attempt {
-	return attempt{name, func() error {
+func connectAttempt(name string, port int, address ...byte) escapeAttempt {
+	return escapeAttempt{name, func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
 		if err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte(address)}); errors.Is(err, unix.EINPROGRESS) {
-			err = connected(fd)
+			err = waitConnected(fd)
 		}
 		if err == nil {
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
@@ -39,8 +39,8 @@ func connecting(name string, port int, address ...byte) attempt {
 	}}
 }
 
-// connected waits until a connection is established or has failed.
-func connected(fd int) error {
+// waitConnected waits until a connection is established or has failed.
+func waitConnected(fd int) error {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 2000); n == 0 || err != nil {
 		return errors.New("nobody answers")
 	}
@@ -52,20 +52,20 @@ func connected(fd int) error {
 }
 
 // networkAttempts returns attempts to reach a network. Only the proxy may be reachable, and only if there is one.
-func networkAttempts() []attempt {
-	list := []attempt{
-		connecting("the proxy", proxyPort, 127, 0, 0, 1), connecting("another port", 22, 127, 0, 0, 1), connecting("another loopback address", proxyPort, 127, 0, 0, 2), connecting("an address elsewhere", 443, 198, 51, 100, 1), connecting("the engine's port", 7337, 127, 0, 0, 1),
-		calling("a socket: IPv4 raw", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), calling("a socket: MPTCP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 262), calling("a socket: SCTP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 132),
-		calling("a socket: ping", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), calling("a socket: SEQPACKET", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_SEQPACKET, 0),
+func networkAttempts() []escapeAttempt {
+	list := []escapeAttempt{
+		connectAttempt("the proxy", proxyPort, 127, 0, 0, 1), connectAttempt("another port", 22, 127, 0, 0, 1), connectAttempt("another loopback address", proxyPort, 127, 0, 0, 2), connectAttempt("an address elsewhere", 443, 198, 51, 100, 1), connectAttempt("the engine's port", 7337, 127, 0, 0, 1),
+		syscallAttempt("a socket: IPv4 raw", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), syscallAttempt("a socket: MPTCP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 262), syscallAttempt("a socket: SCTP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 132),
+		syscallAttempt("a socket: ping", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), syscallAttempt("a socket: SEQPACKET", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_SEQPACKET, 0),
 	}
-	list = append(list, attempt{"open the memory of the first process", func() error {
+	list = append(list, escapeAttempt{"open the memory of the first process", func() error {
 		fd, err := unix.Open("/proc/1/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		return unix.Close(fd)
 	}})
-	return append(list, attempt{"listen", func() error {
+	return append(list, escapeAttempt{"listen", func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
 			return err
@@ -74,13 +74,13 @@ func networkAttempts() []attempt {
 	}})
 }
 
-// proxying is a Host that sends a greeting and then echoes what it receives.
-type proxying struct {
+// echoProxy is a Host that sends a greeting and then echoes what it receives.
+type echoProxy struct {
 	sandbox.HostFunc
 	served atomic.Int64
 }
 
-func (p *proxying) ServeConn(ctx context.Context, conn net.Conn) {
+func (p *echoProxy) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	p.served.Add(1)
@@ -92,8 +92,8 @@ func (p *proxying) ServeConn(ctx context.Context, conn net.Conn) {
 // to the Host, or to nothing if the Host is not a Proxy. leftOut is as for Escapes.
 func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	t.Helper()
-	h := &proxying{HostFunc: echo}
-	code := strings.Join(append([]string{secret(t)}, leftOut...), "\n")
+	h := &echoProxy{HostFunc: echo}
+	code := strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")
 	open := []string{"OPEN a socket: IPv4", "OPEN the proxy"}
 	var rest []string
 	for line := range strings.Lines(triedWith(t, b, runtime, code, h)) {
@@ -103,7 +103,7 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 		}
 		rest = append(rest, line)
 	}
-	Judge(t, strings.Join(rest, ""), 100)
+	CheckProbe(t, strings.Join(rest, ""), 100)
 	if len(open) > 0 || h.served.Load() != 1 {
 		t.Errorf("closed: %v; %d connections arrived", open, h.served.Load())
 	}
@@ -170,21 +170,21 @@ for n in range(200):
 result = [len(done), all(done), sum(lengths)]
 `
 
-// Connections checks the network of a Python program: connections carry data unchanged and block neither each other
+// CheckConnections checks the network of a Python program: connections carry data unchanged and block neither each other
 // nor concurrent calls.
-func Connections(t *testing.T, b sandbox.Backend) {
+func CheckConnections(t *testing.T, b sandbox.Backend) {
 	t.Helper()
-	large := sandbox.HostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
-		return core.Result{Value: bytes.Clone(c.Arguments)}, nil
+	large := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
+		return core.CallResult{Value: bytes.Clone(c.Arguments)}, nil
 	})
-	h := &proxying{HostFunc: large}
-	l := core.Limits{Timeout: hang, Memory: 256 << 20}.Or(core.DefaultLimits())
-	s, err := b.Prepare(context.Background(), sandbox.Spec{Runtime: "python", Limits: l, Proxied: true})
+	h := &echoProxy{HostFunc: large}
+	l := core.Limits{Timeout: hangTimeout, Memory: 256 << 20}.WithDefaults(core.DefaultLimits())
+	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "python", Limits: l, Proxied: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(context.Background(), core.Program{Code: networkCode, Name: "program", Limits: l}, h)
+	r, err := s.Run(context.Background(), core.CheckedProgram{Code: networkCode, Name: "program", Limits: l}, h)
 	if err != nil || r.Status != core.StatusOK || string(r.Value) != "[8,true,500000]" {
 		t.Errorf("%v %s %s %v\n%s", err, r.Status, r.Value, r.Error, r.Output)
 	}

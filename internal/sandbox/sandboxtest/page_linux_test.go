@@ -61,7 +61,7 @@ func table() string {
 	line(head)
 	line(rule)
 	var names []string
-	for _, a := range attempts("/srv/secret") {
+	for _, a := range escapeAttempts("/srv/secret") {
 		names = append(names, a.name)
 	}
 	files := len(fileAttempts("/srv/secret"))

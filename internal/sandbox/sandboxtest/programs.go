@@ -27,7 +27,7 @@ func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t,
 
 // ProgramsSlow works like Programs for an emulated processor: see RunSlow.
 func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
-	s := &suite{runtime: runtime, slower: factor}
+	s := &backendSuite{runtime: runtime, slower: factor}
 	of, part := 4, 0
 	if runtime == "python" {
 		of = 2
@@ -41,26 +41,26 @@ func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	if factor > 1 {
 		of *= 4
 	}
-	programs := guesttest.Suite{Runtime: runtime, AtOnce: programsAtOnce, Of: of, Part: part, Run: func(t testing.TB, p core.Program, h wire.Host) wire.End {
+	programs := guesttest.ProgramSuite{Runtime: runtime, AtOnce: programsAtOnce, Of: of, Part: part, Run: func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 		t.Helper()
-		return s.end(t, b, p, h)
+		return s.runToEnd(t, b, p, h)
 	}}
 	if runtime == "python" {
 		const version = "import platform\nplatform.python_version()"
-		end := s.end(t, b, core.Program{Code: version}, echo)
+		end := s.runToEnd(t, b, core.CheckedProgram{Code: version}, echo)
 		if err := json.Unmarshal(end.Value, &programs.Version); err != nil {
 			t.Fatalf("%s %v: %v", end.Status, end.Error, err)
 		}
 	}
-	programs.Test(t)
+	programs.RunPrograms(t)
 }
 
-// end runs a program in a sandbox of its own and returns how it ended, without the warnings that the backend adds to
+// runToEnd runs a program in a sandbox of its own and returns how it ended, without the warnings that the backend adds to
 // every program.
-func (s *suite) end(t testing.TB, b sandbox.Backend, p core.Program, h wire.Host) wire.End {
+func (s *backendSuite) runToEnd(t testing.TB, b sandbox.Backend, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
-	sandbox := s.prepare(t, b, p.Limits)
-	p.ID, p.Language, p.Limits = "test", s.program(text{}, p.Limits).Language, s.complete(p.Limits)
+	sandbox := s.prepareSandbox(t, b, p.Limits)
+	p.ID, p.Language, p.Limits = "test", s.makeProgram(programText{}, p.Limits).Language, s.completeLimits(p.Limits)
 	defer sandbox.Close()
 	r, err := sandbox.Run(t.Context(), p, h)
 	if err != nil {
@@ -68,5 +68,5 @@ func (s *suite) end(t testing.TB, b sandbox.Backend, p core.Program, h wire.Host
 	}
 	about := b.Capabilities().Warning
 	warnings := slices.DeleteFunc(r.Warnings, func(w string) bool { return about != "" && w == about })
-	return wire.End{Status: r.Status, Value: r.Value, Error: r.Error, Output: r.Output, Warnings: warnings}
+	return wire.ProgramEnd{Status: r.Status, Value: r.Value, Error: r.Error, Output: r.Output, Warnings: warnings}
 }

@@ -31,12 +31,12 @@ def opened():
 		{"lie", "import gc, mmap, random\nfor m in [o for o in gc.get_objects() if type(o) is mmap.mmap]:\n    for i in range(0, len(m), 4096):\n        m[i : i + 4096] = random.randbytes(4096)\nfor i in range(200):\n    call_mcp_tool('x')\nreturn 1", ""},
 		{"nothing", "return call_mcp_tool('x')", ""},
 	} {
-		l := core.Limits{Timeout: hang}.Or(core.DefaultLimits())
-		s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "python", Limits: l})
+		l := core.Limits{Timeout: hangTimeout}.WithDefaults(core.DefaultLimits())
+		s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "python", Limits: l})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Run(t.Context(), core.Program{Code: open + p.code, Name: "program", Limits: l}, sharing)
+		r, err := s.Run(t.Context(), core.CheckedProgram{Code: open + p.code, Name: "program", Limits: l}, sharing)
 		_ = s.Close()
 		switch {
 		case err != nil:
@@ -52,10 +52,12 @@ def opened():
 	}
 }
 
-var sharing = sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) { return core.Result{Value: []byte("1")}, nil })
+var sharing = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
+	return core.CallResult{Value: []byte("1")}, nil
+})
 
-// Converse runs a program that makes some calls on the guest behind g.
-func Converse(t *testing.T, g io.ReadWriteCloser, runtime string) {
+// CheckConversation runs a program that makes some calls on the guest behind g.
+func CheckConversation(t *testing.T, g io.ReadWriteCloser, runtime string) {
 	t.Helper()
 	code := map[string]string{
 		"quickjs": "for (let i = 0; i < 50; i++) await callMCPTool('x'); return 50",
@@ -63,10 +65,10 @@ func Converse(t *testing.T, g io.ReadWriteCloser, runtime string) {
 	}[runtime]
 	conn := wire.NewConn(g)
 	defer conn.Close()
-	if _, err := wire.Greet(conn); err != nil {
+	if _, err := wire.ReadGreeting(conn); err != nil {
 		t.Fatal(err)
 	}
-	end, err := wire.Serve(t.Context(), conn, core.Program{Code: code, Name: "program", Limits: core.DefaultLimits()}, sharing)
+	end, err := wire.Serve(t.Context(), conn, core.CheckedProgram{Code: code, Name: "program", Limits: core.DefaultLimits()}, sharing)
 	if err != nil || string(end.Value) != "50" {
 		t.Fatalf("%s %s %v, %v", end.Status, end.Value, end.Error, err)
 	}

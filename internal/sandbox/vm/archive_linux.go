@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// archive writes the cpio archive (format "newc") that a kernel unpacks into its memory.
-type archive struct {
+// cpioArchive writes the cpio archive (format "newc") that a kernel unpacks into its memory.
+type cpioArchive struct {
 	w    *bufio.Writer
 	n    int64 // bytes so far
 	node int
 	made map[string]bool
 }
 
-func newArchive(w io.Writer) *archive {
-	return &archive{w: bufio.NewWriterSize(w, 1<<20), made: map[string]bool{}}
+func newArchive(w io.Writer) *cpioArchive {
+	return &cpioArchive{w: bufio.NewWriterSize(w, 1<<20), made: map[string]bool{}}
 }
 
-// entry writes the header of a file and size bytes of content.
-func (a *archive) entry(name string, mode uint32, size int64, content io.Reader) error {
+// writeEntry writes the header of a file and size bytes of content.
+func (a *cpioArchive) writeEntry(name string, mode uint32, size int64, content io.Reader) error {
 	a.node++
 	name = strings.TrimPrefix(name, "/")
 	n, err := fmt.Fprintf(a.w, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%s\x00", a.node, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, len(name)+1, 0, name)
@@ -32,7 +32,7 @@ func (a *archive) entry(name string, mode uint32, size int64, content io.Reader)
 		return err
 	}
 	a.n += int64(n)
-	if err := a.pad(); err != nil {
+	if err := a.writePadding(); err != nil {
 		return err
 	}
 	if size > 0 {
@@ -41,10 +41,10 @@ func (a *archive) entry(name string, mode uint32, size int64, content io.Reader)
 		}
 		a.n += size
 	}
-	return a.pad()
+	return a.writePadding()
 }
 
-func (a *archive) pad() error {
+func (a *cpioArchive) writePadding() error {
 	for a.n%4 != 0 {
 		if err := a.w.WriteByte(0); err != nil {
 			return err
@@ -58,30 +58,30 @@ const (
 	typeDir, typeFile, typeLink = 0o040000, 0o100000, 0o120000
 )
 
-// dir adds a directory and those above it.
-func (a *archive) dir(name string) error {
+// writeDir adds a directory and those above it.
+func (a *cpioArchive) writeDir(name string) error {
 	name = path.Clean("/" + name)
 	if name == "/" || a.made[name] {
 		return nil
 	}
-	if err := a.dir(path.Dir(name)); err != nil {
+	if err := a.writeDir(path.Dir(name)); err != nil {
 		return err
 	}
 	a.made[name] = true
-	return a.entry(name, typeDir|0o755, 0, nil)
+	return a.writeEntry(name, typeDir|0o755, 0, nil)
 }
 
-// data adds a file with the given content.
-func (a *archive) data(name string, data []byte) error {
-	if err := a.dir(path.Dir(name)); err != nil {
+// writeData adds a file with the given content.
+func (a *cpioArchive) writeData(name string, data []byte) error {
+	if err := a.writeDir(path.Dir(name)); err != nil {
 		return err
 	}
-	return a.entry(name, typeFile|0o644, int64(len(data)), strings.NewReader(string(data)))
+	return a.writeEntry(name, typeFile|0o644, int64(len(data)), strings.NewReader(string(data)))
 }
 
-// file adds a file of the host.
-func (a *archive) file(name, source string) error {
-	if err := a.dir(path.Dir(name)); err != nil {
+// writeFile adds a file of the host.
+func (a *cpioArchive) writeFile(name, source string) error {
+	if err := a.writeDir(path.Dir(name)); err != nil {
 		return err
 	}
 	f, err := os.Open(source)
@@ -93,12 +93,12 @@ func (a *archive) file(name, source string) error {
 	if err != nil {
 		return err
 	}
-	return a.entry(name, typeFile|uint32(info.Mode().Perm()&0o755|0o444), info.Size(), f)
+	return a.writeEntry(name, typeFile|uint32(info.Mode().Perm()&0o755|0o444), info.Size(), f)
 }
 
-// tree adds the content of a host directory. It leaves out the directories whose paths in the archive are in skip,
+// writeTree adds the content of a host directory. It leaves out the directories whose paths in the archive are in skip,
 // and everything that is neither a file nor a directory nor a link.
-func (a *archive) tree(name, source string, skip map[string]bool) error {
+func (a *cpioArchive) writeTree(name, source string, skip map[string]bool) error {
 	return filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -112,23 +112,23 @@ func (a *archive) tree(name, source string, skip map[string]bool) error {
 		case d.IsDir() && skip[inside]:
 			return filepath.SkipDir
 		case d.IsDir():
-			return a.dir(inside)
+			return a.writeDir(inside)
 		case d.Type().IsRegular():
-			return a.file(inside, file)
+			return a.writeFile(inside, file)
 		case d.Type()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(file)
 			if err != nil {
 				return err
 			}
-			return a.entry(inside, typeLink|0o777, int64(len(target)), strings.NewReader(target))
+			return a.writeEntry(inside, typeLink|0o777, int64(len(target)), strings.NewReader(target))
 		}
 		return nil
 	})
 }
 
-// close writes the end of the archive.
-func (a *archive) close() error {
-	if err := a.entry("TRAILER!!!", 0, 0, nil); err != nil {
+// writeTrailer writes the end of the archive.
+func (a *cpioArchive) writeTrailer() error {
+	if err := a.writeEntry("TRAILER!!!", 0, 0, nil); err != nil {
 		return err
 	}
 	return a.w.Flush()

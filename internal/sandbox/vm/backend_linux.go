@@ -19,46 +19,46 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// backend holds what the virtual machines of one engine share.
-type backend struct {
+// vmBackend holds what the virtual machines of one engine share.
+type vmBackend struct {
 	Options
 	find   func() error // controls the virtual machine monitor
-	driver driver
-	found  *firecracker // nil if it cannot be used
-	qemu   bool         // it is installed, too
-	kernel func() (*kernel, error)
-	images map[string]func() (*kept, error) // by runtime
-	life   context.Context                  // of machines that are made; ends with the backend
+	driver machineDriver
+	found  *firecrackerDriver // nil if it cannot be used
+	qemu   bool               // it is installed, too
+	kernel func() (*guestKernel, error)
+	images map[string]func() (*savedImage, error) // by runtime
+	life   context.Context                        // of machines that are made; ends with the backend
 	over   context.CancelFunc
 	named  string // the path of the guest, as it was given
 
 	mu      sync.Mutex
-	spawner *procgroup.Spawner
+	spawner *procgroup.ChildSpawner
 }
 
-// kept represents an image with the folder of its saved machine.
-type kept struct {
-	*image
+// savedImage represents an image with the folder of its saved machine.
+type savedImage struct {
+	*machineImage
 	dir string
 }
 
-// running gives the path of the program that this process runs, even after an upgrade has replaced the file.
-const running = "/proc/self/exe"
+// runningProgram gives the path of the program that this process runs, even after an upgrade has replaced the file.
+const runningProgram = "/proc/self/exe"
 
 // New makes a backend, which the caller must close. It starts and writes nothing before the first request.
-func New(o Options) *warmpool.Backend { return newBackend(o).open() }
+func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
-func newBackend(o Options) *backend {
-	b := &backend{Options: o, images: map[string]func() (*kept, error){}}
+func newBackend(o Options) *vmBackend {
+	b := &vmBackend{Options: o, images: map[string]func() (*savedImage, error){}}
 	b.life, b.over = context.WithCancel(context.Background())
-	b.Limits = b.Limits.Or(core.DefaultLimits())
+	b.Limits = b.Limits.WithDefaults(core.DefaultLimits())
 	self, _ := os.Executable()
 	if len(b.Guest) == 0 {
 		b.Guest = []string{self, "guest", vminit.RestoredArgument}
 	}
 	b.named = b.Guest[0]
 	if b.named == self { // also where the processor is unknown
-		b.Guest = append([]string{running}, b.Guest[1:]...)
+		b.Guest = append([]string{runningProgram}, b.Guest[1:]...)
 	}
 	if b.MaxWarm == 0 {
 		b.MaxWarm = 2 // resuming one takes as much processor time as a small program
@@ -66,22 +66,22 @@ func newBackend(o Options) *backend {
 	if b.Dir == "" {
 		b.Dir = filepath.Join(os.TempDir(), "retort-vm-"+strconv.Itoa(os.Geteuid()))
 	}
-	b.kernel = once(func(*kernel) bool { return true }, b.findKernel)
+	b.kernel = retryableOnce(func(*guestKernel) bool { return true }, b.findKernel)
 	b.find = sync.OnceValue(b.findProgram)
 	return b
 }
 
-func (b *backend) open() *warmpool.Backend {
-	kinds := []warmpool.Kind{b.kind(quickjs, nil)}
+func (b *vmBackend) openPool() *warmpool.Backend {
+	kinds := []warmpool.GuestKind{b.poolKind(quickjs, nil)}
 	for _, i := range b.Interpreters {
-		kinds = append(kinds, b.kind(i.Runtime, &i))
+		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
-	b.keep(forCommands, nil)
-	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.look), Command: b.command, Closed: b.close})
+	b.saveOnUse(forCommands, nil)
+	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand, Closed: b.close})
 }
 
-// spawn returns the spawner of machines. It creates the spawner on first use.
-func (b *backend) spawn() *procgroup.Spawner {
+// ensureSpawner returns the spawner of machines. It creates the spawner on first use.
+func (b *vmBackend) ensureSpawner() *procgroup.ChildSpawner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.spawner == nil {
@@ -90,7 +90,7 @@ func (b *backend) spawn() *procgroup.Spawner {
 	return b.spawner
 }
 
-func (b *backend) close() error {
+func (b *vmBackend) close() error {
 	b.over()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,72 +100,72 @@ func (b *backend) close() error {
 	return nil
 }
 
-// kind returns how machines of a runtime are started; i is nil for the built-in runtime.
-func (b *backend) kind(runtime string, i *interpreter.Interpreter) warmpool.Kind {
-	b.keep(runtime, i)
+// poolKind returns how machines of a runtime are started; i is nil for the built-in runtime.
+func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
+	b.saveOnUse(runtime, i)
 	start := func(ctx context.Context) (warmpool.Guest, error) {
-		m, err := b.another(ctx, runtime)
+		m, err := b.startCopy(ctx, runtime)
 		if err != nil {
 			return nil, err // not a *vm that is nil
 		}
 		return m, nil
 	}
-	return warmpool.Kind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
+	return warmpool.GuestKind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
 }
 
-// there reports whether the saved machine still exists. An engine of another version may remove it.
-func (k *kept) there() bool {
+// isKept reports whether the saved machine still exists. An engine of another version may remove it.
+func (k *savedImage) isKept() bool {
 	_, err := os.Stat(filepath.Join(k.dir, readyFile))
 	return err == nil
 }
 
-// keep arranges that the machine of a runtime is made and saved on first use.
-func (b *backend) keep(runtime string, i *interpreter.Interpreter) {
-	b.images[runtime] = once((*kept).there, func() (*kept, error) {
-		described, err := b.describe(runtime, i)
+// saveOnUse arranges that the machine of a runtime is made and saved on first use.
+func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
+	b.images[runtime] = retryableOnce((*savedImage).isKept, func() (*savedImage, error) {
+		described, err := b.describeImage(runtime, i)
 		if err != nil {
 			return nil, err
 		}
-		dir, err := b.made(described)
-		return &kept{described, dir}, err
+		dir, err := b.ensureMachine(described)
+		return &savedImage{described, dir}, err
 	})
 }
 
-// another starts a copy of the machine of a runtime.
-func (b *backend) another(ctx context.Context, runtime string) (*vm, error) {
+// startCopy starts a copy of the machine of a runtime.
+func (b *vmBackend) startCopy(ctx context.Context, runtime string) (*machine, error) {
 	for again := false; ; again = true {
 		k, err := b.images[runtime]()
 		if err != nil {
-			return nil, unusable(err)
+			return nil, unusableError(err)
 		}
-		m, err := b.restore(ctx, k.image, k.dir)
+		m, err := b.restoreMachine(ctx, k.machineImage, k.dir)
 		switch {
 		case err == nil:
 			return m, nil
-		case again || k.there():
-			return nil, unusable(err)
+		case again || k.isKept():
+			return nil, unusableError(err)
 		} // another engine has just removed it
 	}
 }
 
 // findKernel looks for the kernel that the settings name, or else that Setup has chosen.
-func (b *backend) findKernel() (*kernel, error) {
+func (b *vmBackend) findKernel() (*guestKernel, error) {
 	dir := b.Kernel
 	if dir == "" {
 		var err error
-		if dir, err = Kernel(b.Dir); err != nil {
+		if dir, err = KernelDir(b.Dir); err != nil {
 			return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine was prepared on this machine yet").WithHint("retort vm setup")
 		}
 	}
-	k, err := findKernel(absolute(dir))
+	k, err := findKernel(absolutePath(dir))
 	if err != nil {
 		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")
 	}
 	return k, nil
 }
 
-// absolute returns an absolute path, for a program with another working directory.
-func absolute(dir string) string {
+// absolutePath returns an absolute path, for a program with another working directory.
+func absolutePath(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole
 	}
@@ -173,20 +173,20 @@ func absolute(dir string) string {
 }
 
 // findProgram looks for the virtual machine monitor: the one that Setup has chosen, if it still exists.
-func (b *backend) findProgram() error {
+func (b *vmBackend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
 		return core.Errorf(core.KindSandboxUnavailable, Name, "virtual machines need an x86-64 processor in this version").WithHint("use another sandbox: sandboxMode: auto")
 	}
-	settled, _ := choice(b.Dir) // Setup has not run where the settings name a kernel
+	settled, _ := readChoice(b.Dir) // Setup has not run where the settings name a kernel
 	b.found = nil
-	quick, missing := located(b.Firecracker, "firecracker")
+	quick, missing := findProgram(b.Firecracker, "firecracker")
 	if missing != nil && b.Firecracker != "" {
 		return core.Errorf(core.KindSandboxUnavailable, Name, "Firecracker is not where the settings say: %w", missing).WithHint("correct vm.firecracker, or leave it out: QEMU makes machines too")
 	}
-	if missing == nil && opens(kvm) {
-		b.found = &firecracker{quick}
+	if missing == nil && canOpen(kvm) {
+		b.found = &firecrackerDriver{quick}
 	}
-	program, err := located(b.QEMU, "qemu-system-x86_64")
+	program, err := findProgram(b.QEMU, "qemu-system-x86_64")
 	b.qemu = err == nil
 	switch {
 	case b.found != nil && (settled.Firecracker || err != nil):
@@ -196,13 +196,13 @@ func (b *backend) findProgram() error {
 	case err != nil:
 		return core.Errorf(core.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
 	default:
-		b.driver = newQEMU(program, settled.KVM && !settled.Firecracker && opens(kvm))
+		b.driver = newQEMU(program, settled.KVM && !settled.Firecracker && canOpen(kvm))
 	}
 	return nil
 }
 
-// located returns the file of a program, given its path or its name.
-func located(name, usual string) (string, error) {
+// findProgram returns the file of a program, given its path or its name.
+func findProgram(name, usual string) (string, error) {
 	if name == "" {
 		name = usual
 	}
@@ -216,22 +216,22 @@ func located(name, usual string) (string, error) {
 	return found, err
 }
 
-// look finds the capabilities by running a machine. It does not notice what is installed later.
-func (b *backend) look() sandbox.Capabilities {
+// findCapabilities finds the capabilities by running a machine. It does not notice what is installed later.
+func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
-	err := b.try()
+	err := b.tryMachine()
 	if b.driver == nil { // no virtual machine monitor is installed
 		b.driver = newQEMU(b.QEMU, false)
 	}
-	have.Walls = b.driver.walls()
-	b.Commands.Note(&have)
+	have.Walls = b.driver.confinement()
+	b.Commands.AddToCapabilities(&have)
 	if err != nil {
 		have.Unavailable = core.AsError(err)
 		return have
 	}
 	for _, i := range b.Interpreters {
-		if _, err := i.Look(); err != nil {
-			have.Missing = append(have.Missing, sandbox.Missing{Runtime: i.Runtime, Why: core.AsError(err)})
+		if _, err := i.FindProgram(); err != nil {
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: core.AsError(err)})
 			continue
 		}
 		have.Runtimes = append(have.Runtimes, i.Runtime)
@@ -244,26 +244,26 @@ func (b *backend) look() sandbox.Capabilities {
 // so it is much longer than that takes.
 const trialTime = 2 * time.Minute
 
-// try starts a copy of a machine and ends it again.
-func (b *backend) try() error {
+// tryMachine starts a copy of a machine and ends it again.
+func (b *vmBackend) tryMachine() error {
 	if err := b.find(); err != nil {
 		return err
 	}
 	k, err := b.images[quickjs]()
 	if err == nil {
-		err = b.wakes(k)
+		err = b.tryWake(k)
 	}
 	if err != nil {
-		return unusable(err)
+		return unusableError(err)
 	}
 	return nil
 }
 
-// wakes resumes a copy of a saved machine and ends it again.
-func (b *backend) wakes(k *kept) error {
+// tryWake resumes a copy of a saved machine and ends it again.
+func (b *vmBackend) tryWake(k *savedImage) error {
 	ctx, cancel := context.WithTimeout(b.life, trialTime)
 	defer cancel()
-	m, err := b.restore(ctx, k.image, k.dir)
+	m, err := b.restoreMachine(ctx, k.machineImage, k.dir)
 	if err != nil {
 		return err
 	}

@@ -25,89 +25,89 @@ const (
 	// forCommands takes the place of a runtime in the name of the machine that is copied for each command. The copy
 	// is told which command to run.
 	forCommands = "commands"
-	// spare sets the number of bytes that a command may map beyond the memory that it may use.
-	spare = 1 << 30
+	// spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
+	spareMapping = 1 << 30
 )
 
-// order represents the order that a machine receives, with the sources of its files.
-type order struct {
-	vminit.Order
-	command *hostcmd.Command
-	image   *interpreter.Image
+// commandOrder represents the order that a machine receives, with the sources of its files.
+type commandOrder struct {
+	vminit.CommandOrder
+	command *hostcmd.HostCommand
+	image   *interpreter.FileImage
 	file    *os.File // the command's own
 }
 
 // newOrder returns the order for a command: its own file, if it is unchanged since it was found, and the libraries
 // that it is linked with. The caller must close it.
-func newOrder(found *hostcmd.Command, c sandbox.Command, l core.Limits) (*order, error) {
-	if refused := found.Alone(); refused != nil {
+func newOrder(found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits) (*commandOrder, error) {
+	if refused := found.CheckStandalone(); refused != nil {
 		return nil, refused
 	}
 	file, err := found.Open()
 	if err != nil {
 		return nil, err
 	}
-	o := &order{command: found, file: file}
-	if err := o.describe(c, l); err != nil {
+	o := &commandOrder{command: found, file: file}
+	if err := o.describeCommand(c, l); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return o, nil
 }
 
-func (o *order) describe(c sandbox.Command, l core.Limits) (err error) {
+func (o *commandOrder) describeCommand(c sandbox.HostCommand, l core.Limits) (err error) {
 	if o.image, err = o.command.Image(); err != nil {
 		return err
 	}
-	o.Stdin, o.Plan = int64(len(c.Stdin)), o.command.Plan(c.Args)
-	o.Plan.Data, o.Plan.Seconds = l.Memory+spare, int64(l.Computing/time.Second)*2+5
+	o.Stdin, o.Plan = int64(len(c.Stdin)), o.command.SandboxPlan(c.Args)
+	o.Plan.Data, o.Plan.Seconds = l.Memory+spareMapping, int64(l.Computing/time.Second)*2+5
 	for _, target := range slices.Sorted(maps.Keys(o.image.Sources)) {
 		info, err := os.Stat(o.image.Sources[target])
 		if err != nil {
 			return err
 		}
-		o.Files = append(o.Files, vminit.File{Path: target, Size: info.Size()})
-		o.Plan.Mounts = append(o.Plan.Mounts, confine.Mount{Source: path.Join(vminit.CommandRoot, target), Target: target})
+		o.Files = append(o.Files, vminit.OrderFile{Path: target, Size: info.Size()})
+		o.Plan.Mounts = append(o.Plan.Mounts, confine.PlanMount{Source: path.Join(vminit.CommandRoot, target), Target: target})
 	}
 	return nil
 }
 
-// weight returns how much of the machine's memory an order takes, in bytes.
-func (o *order) weight() (sum int64) {
+// memoryUse returns how much of the machine's memory an order takes, in bytes.
+func (o *commandOrder) memoryUse() (sum int64) {
 	for _, f := range o.Files {
 		sum += f.Size
 	}
 	return sum + 2*o.Stdin
 }
 
-// open opens a file of an order.
-func (o *order) open(f vminit.File) (io.ReadCloser, error) {
+// openFile opens a file of an order.
+func (o *commandOrder) openFile(f vminit.OrderFile) (io.ReadCloser, error) {
 	if f.Path == o.command.Inside {
 		return io.NopCloser(o.file), nil
 	}
 	return os.Open(o.image.Sources[f.Path])
 }
 
-// stands returns an error if the command's file changed before it was read.
-func (o *order) stands() error { return o.command.Check(o.file) }
+// checkUnchanged returns an error if the command's file changed before it was read.
+func (o *commandOrder) checkUnchanged() error { return o.command.CheckFile(o.file) }
 
-// command runs a command in a machine of its own.
-func (b *backend) command(ctx context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
-	found, absent := b.Commands.Find(c.Name)
+// runCommand runs a command in a machine of its own.
+func (b *vmBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
+	found, absent := b.Commands.FindCommand(c.Name)
 	if absent != nil {
-		return sandbox.Ended{}, absent
+		return sandbox.CommandResult{}, absent
 	}
 	o, err := newOrder(found, c, l)
 	if errors.Is(err, confine.ErrOther) {
-		return sandbox.Ended{}, hostcmd.Other(c.Name)
+		return sandbox.CommandResult{}, hostcmd.ChangedError(c.Name)
 	}
 	if err != nil {
-		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+		return sandbox.CommandResult{}, hostcmd.UnstartableError(c.Name, err)
 	}
 	defer o.file.Close()
-	err = b.prepared(ctx, forCommands)
-	var m *vm
+	err = b.waitPrepared(ctx, forCommands)
+	var m *machine
 	if err == nil {
-		m, err = b.another(ctx, forCommands)
+		m, err = b.startCopy(ctx, forCommands)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -115,16 +115,16 @@ func (b *backend) command(ctx context.Context, c sandbox.Command, l core.Limits)
 			_ = m.Close()
 			<-m.gone
 		}
-		return sandbox.Ended{}, hostcmd.Cancelled(c.Name)
+		return sandbox.CommandResult{}, hostcmd.CancelledError(c.Name)
 	case err != nil:
-		return sandbox.Ended{}, err
+		return sandbox.CommandResult{}, err
 	}
-	return m.become(ctx, o, c, l)
+	return m.runOrder(ctx, o, c, l)
 }
 
-// prepared waits until there is a machine to copy or ctx ends. Making the first one takes longer than many programs
+// waitPrepared waits until there is a machine to copy or ctx ends. Making the first one takes longer than many programs
 // may run; it continues without them.
-func (b *backend) prepared(ctx context.Context, runtime string) error {
+func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 	made := make(chan error, 1)
 	go func() {
 		_, err := b.images[runtime]()
@@ -133,50 +133,50 @@ func (b *backend) prepared(ctx context.Context, runtime string) error {
 	select {
 	case err := <-made:
 		if err != nil {
-			return unusable(err)
+			return unusableError(err)
 		}
 	case <-ctx.Done():
 	}
 	return ctx.Err()
 }
 
-// become runs a command in the machine and waits for the end of both.
-func (m *vm) become(whole context.Context, o *order, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
+// runOrder runs a command in the machine and waits for the end of both.
+func (m *machine) runOrder(whole context.Context, o *commandOrder, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	stop := context.AfterFunc(ctx, m.Kill)
 	defer stop()
-	l.Memory += o.weight()
+	l.Memory += o.memoryUse()
 	m.Limit(l)
 	stdout, stderr := hostcmd.NewOutput(sandbox.MaxStdout, cancel), hostcmd.NewOutput(sandbox.MaxStderr, cancel)
-	err := o.Send(m.wire, o.open, c.Stdin, o.stands)
-	end := vminit.End{Signal: int(syscall.SIGKILL)} // for a command that writes nothing more
+	err := o.SendTo(m.wire, o.openFile, c.Stdin, o.checkUnchanged)
+	end := vminit.GuestEnd{Signal: int(syscall.SIGKILL)} // for a command that writes nothing more
 	if err == nil {
-		err = hear(m.wire, stdout, stderr, &end)
+		err = readParts(m.wire, stdout, stderr, &end)
 	}
 	if err != nil && !errors.Is(err, confine.ErrOther) {
 		err = m.whyNot(err)
 	}
 	_ = m.Close()
 	<-m.gone
-	ended := hostcmd.Ended(codeOf(end), stdout, stderr)
+	ended := hostcmd.NewResult(codeOf(end), stdout, stderr)
 	switch {
 	case m.outgrown.Load():
-		return ended, hostcmd.Starved(c.Name)
+		return ended, hostcmd.MemoryError(c.Name)
 	case whole.Err() != nil:
-		return ended, hostcmd.Cancelled(c.Name)
+		return ended, hostcmd.CancelledError(c.Name)
 	case errors.Is(err, confine.ErrOther):
-		return sandbox.Ended{}, hostcmd.Other(c.Name)
+		return sandbox.CommandResult{}, hostcmd.ChangedError(c.Name)
 	case ended.Truncated:
 		return ended, nil
 	case err != nil:
-		return sandbox.Ended{}, hostcmd.Unstartable(c.Name, err)
+		return sandbox.CommandResult{}, hostcmd.UnstartableError(c.Name, err)
 	}
-	return ended, hostcmd.Unstarted(c.Name, ended)
+	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// hear copies the output of a command until the machine reports how it ended.
-func hear(wire io.Reader, stdout, stderr io.Writer, end *vminit.End) error {
+// readParts copies the output of a command until the machine reports how it ended.
+func readParts(wire io.Reader, stdout, stderr io.Writer, end *vminit.GuestEnd) error {
 	for r := bufio.NewReader(wire); ; {
 		kind, data, err := vminit.ReadPart(r)
 		if err != nil {
@@ -193,7 +193,7 @@ func hear(wire io.Reader, stdout, stderr io.Writer, end *vminit.End) error {
 	}
 }
 
-func codeOf(end vminit.End) int {
+func codeOf(end vminit.GuestEnd) int {
 	if end.Signal != 0 {
 		return 128 + end.Signal
 	}

@@ -7,25 +7,25 @@ import (
 	"retort/internal/sandbox/guest/vminit"
 )
 
-// driver controls a virtual machine monitor: QEMU or Firecracker.
-type driver interface {
-	// version identifies what a saved machine depends on.
-	version() (string, error)
-	// walls describes what separates a program from the host.
-	walls() []string
-	// fit adapts the machine's configuration to the driver and returns the kernel modules that it needs.
-	fit(k *kernel, c *vminit.Config) (modules []string, err error)
-	// shares reports whether its machines can share memory with the engine.
-	shares() bool
-	// ports makes those connections with a machine that must exist before it is started.
-	ports() (*ports, error)
-	// boot returns the confinement and the command line that start a machine from a kernel. started completes its
+// machineDriver controls a virtual machine monitor: QEMU or Firecracker.
+type machineDriver interface {
+	// driverVersion identifies what a saved machine depends on.
+	driverVersion() (string, error)
+	// confinement describes what separates a program from the host.
+	confinement() []string
+	// kernelModules adapts the machine's configuration to the driver and returns the kernel modules that it needs.
+	kernelModules(k *guestKernel, c *vminit.MachineConfig) (modules []string, err error)
+	// supportsSharedMemory reports whether its machines can share memory with the engine.
+	supportsSharedMemory() bool
+	// makePorts makes those connections with a machine that must exist before it is started.
+	makePorts() (*machinePorts, error)
+	// bootPlan returns the confinement and the command line that start a machine from a kernel. started completes its
 	// start, if the command line does not. keep saves the idle machine into the folder.
-	boot(i *image, dir string, p *ports) (*confine.Plan, error)
-	started(ctx context.Context, i *image, p *ports) error
-	keep(ctx context.Context, p *ports, dir string) error
-	// restore returns the confinement and the command line that start a copy of the machine in a folder. resume lets
+	bootPlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error)
+	configureMachine(ctx context.Context, i *machineImage, p *machinePorts) error
+	saveMachine(ctx context.Context, p *machinePorts, dir string) error
+	// restorePlan returns the confinement and the command line that start a copy of the machine in a folder. resume lets
 	// the copy run.
-	restore(i *image, dir string, p *ports) (*confine.Plan, error)
-	resume(ctx context.Context, p *ports) error
+	restorePlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error)
+	resumeMachine(ctx context.Context, p *machinePorts) error
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // Explain implements warmpool.Guest.
-func (m *vm) Explain(end *wire.End, p core.Program) {
+func (m *machine) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	select {
 	case <-m.said:
 	case <-m.over:
 		<-m.said
-	case <-time.After(lastWords):
+	case <-time.After(lastMessageTimeout):
 	}
 	m.Kill()
 	<-m.gone
@@ -32,16 +32,16 @@ func (m *vm) Explain(end *wire.End, p core.Program) {
 	}
 	// Inside a machine only the kernel kills a guest, and only when memory runs out.
 	starved := stderr == "" && m.end != nil && m.end.Signal == int(syscall.SIGKILL)
-	if starved || m.outgrown.Load() || m.image.exhausted(stderr) {
+	if starved || m.outgrown.Load() || m.image.isOutOfMemory(stderr) {
 		stop := wire.MemoryStop(p.Limits.Memory)
 		end.Status, end.Error = stop.Status, stop.Reason
 		return
 	}
-	end.Status, end.Error = core.StatusError, m.death(stderr, p.Name)
+	end.Status, end.Error = core.StatusError, m.exitError(stderr, p.Name)
 }
 
-// exhausted reports whether the runtime's standard error says that it ran out of memory.
-func (i *image) exhausted(stderr string) bool {
+// isOutOfMemory reports whether the runtime's standard error says that it ran out of memory.
+func (i *machineImage) isOutOfMemory(stderr string) bool {
 	if i.i != nil {
 		return i.i.Exhausted(stderr)
 	}
@@ -49,10 +49,10 @@ func (i *image) exhausted(stderr string) bool {
 }
 
 // whyNot completes the error of a machine that is not ready. The machine ends.
-func (m *vm) whyNot(err error) error {
+func (m *machine) whyNot(err error) error {
 	select {
 	case <-m.said:
-	case <-time.After(lastWords):
+	case <-time.After(lastMessageTimeout):
 	}
 	own := m.endsItself()
 	m.Kill()
@@ -64,22 +64,22 @@ func (m *vm) whyNot(err error) error {
 		}
 	default:
 	}
-	return fmt.Errorf("%w%s", m.cause(err, own), exitcause.Detail(m.stderr.String()))
+	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.Detail(m.stderr.String()))
 }
 
 // endsItself reports whether the machine has ended, or does so within a moment, without being killed here.
-func (m *vm) endsItself() bool {
+func (m *machine) endsItself() bool {
 	select {
 	case <-m.over:
-	case <-time.After(lastWords):
+	case <-time.After(lastMessageTimeout):
 		return false
 	}
 	return m.ended.Load() == nil
 }
 
-// cause returns the reason why a machine whose connections failed with err is not ready. own is set if it ended by
+// startError returns the reason why a machine whose connections failed with err is not ready. own is set if it ended by
 // itself. The machine must be gone.
-func (m *vm) cause(err error, own bool) error {
+func (m *machine) startError(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:
 		return *why
@@ -93,8 +93,8 @@ func (m *vm) cause(err error, own bool) error {
 	return errors.New("the machine closed its connections, and was ended")
 }
 
-// death returns the error for the end of a machine, or of its guest, that exceeded no limit.
-func (m *vm) death(stderr, file string) *core.Error {
+// exitError returns the error for the end of a machine, or of its guest, that exceeded no limit.
+func (m *machine) exitError(stderr, file string) *core.Error {
 	if m.end == nil {
 		return exitcause.Explain(exitcause.Exit{
 			Op: Name + ".run", Subject: "the machine", State: m.cmd.ProcessState.String(), Killed: true, Stderr: m.stderr.String(),

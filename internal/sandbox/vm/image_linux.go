@@ -31,81 +31,81 @@ const (
 	lockFile    = "lock"
 	prefix      = "machine-"
 	making      = "making-"
-	// temporary sets the size of /tmp for interpreters, in bytes. It counts as memory.
-	temporary = 64 << 20
+	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
+	tmpSize = 64 << 20
 	// otherMachines sets the number of saved machines of a runtime that are kept in addition to the one in use, for
 	// engines of another version or with another interpreter. forgotten is how long they are kept without being used.
-	otherMachines = 2
-	forgotten     = 7 * 24 * time.Hour
+	otherMachines  = 2
+	unusedLifetime = 7 * 24 * time.Hour
 	// bootTime sets how long a machine may take from its start until its guest is idle. Time in which it waits for a
 	// processor does not count.
 	bootTime = 4 * time.Minute
 )
 
-// image describes the machine of a runtime, from which copies are made.
-type image struct {
+// machineImage describes the machine of a runtime, from which copies are made.
+type machineImage struct {
 	runtime string
-	kernel  *kernel
+	kernel  *guestKernel
 	i       *interpreter.Interpreter // nil for the built-in one
-	image   *interpreter.Image       // nil for the built-in one
-	config  vminit.Config
+	image   *interpreter.FileImage   // nil for the built-in one
+	config  vminit.MachineConfig
 	binary  string
 	modules []string // files, in the order in which they are loaded
 	threads int
 	memory  int64 // of the machine, in bytes
 }
 
-// describe finds out what the machine of a runtime consists of.
-func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, error) {
+// describeImage finds out what the machine of a runtime consists of.
+func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*machineImage, error) {
 	k, err := b.kernel()
 	if err != nil {
 		return nil, err
 	}
-	if err := interpreter.Static(b.Guest[0], elf.EM_X86_64); err != nil {
+	if err := interpreter.CheckStatic(b.Guest[0], elf.EM_X86_64); err != nil {
 		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot run alone in a virtual machine: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
 	}
 	if err := b.find(); err != nil {
 		return nil, err
 	}
-	m := &image{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32, memory: machineMemory(b.Limits)}
+	m := &machineImage{runtime: runtime, kernel: k, i: i, binary: b.Guest[0], threads: 32, memory: machineMemory(b.Limits)}
 	m.config.Command = b.Guest[1:]
 	m.config.Commands = runtime == forCommands
-	m.config.Plan = confine.Plan{Profile: runtime, Files: 64, Processes: m.threads, Proc: confine.WantsProc}
-	if m.modules, err = b.driver.fit(k, &m.config); err != nil {
+	m.config.Plan = confine.SandboxPlan{Profile: runtime, Files: 64, Processes: m.threads, Proc: confine.WantsProc}
+	if m.modules, err = b.driver.kernelModules(k, &m.config); err != nil {
 		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%w", err).WithHint("retort vm setup")
 	}
 	for n := range m.modules {
 		m.config.Modules = append(m.config.Modules, fmt.Sprintf("/modules/%d.ko", n))
 	}
 	if i == nil {
-		b.share(m)
+		b.shareMemory(m)
 		return m, nil
 	}
-	found, err := i.Look()
+	found, err := i.FindProgram()
 	if err != nil {
 		return nil, err
 	}
-	if m.image, err = i.Image(found); err != nil {
+	if m.image, err = i.CollectImage(found); err != nil {
 		return nil, err
 	}
 	m.threads = i.Threads
-	p := confine.Plan{Profile: runtime, Argv: i.Argv(m.image), Env: i.Env, Harness: interpreter.HarnessDir, Tmp: temporary, Proc: i.Proc || confine.WantsProc, Files: 256, Processes: i.Threads}
+	p := confine.SandboxPlan{Profile: runtime, Argv: i.CommandLine(m.image), Env: i.Env, Harness: interpreter.HarnessDir, Tmp: tmpSize, Proc: i.Proc || confine.WantsProc, Files: 256, Processes: i.Threads}
 	for _, target := range slices.Sorted(maps.Keys(m.image.Sources)) {
-		p.Mounts = append(p.Mounts, confine.Mount{Source: target, Target: target})
+		p.Mounts = append(p.Mounts, confine.PlanMount{Source: target, Target: target})
 	}
 	for _, target := range m.image.Empty {
-		p.Mounts = append(p.Mounts, confine.Mount{Target: target, Empty: true})
+		p.Mounts = append(p.Mounts, confine.PlanMount{Target: target, Empty: true})
 	}
 	if i.Proxied && b.Network != nil { // as in docker and gvisor: a relay in the machine
-		env, authorities := b.Network.Join(i.Env, confine.ProxyPort)
+		env, authorities := b.Network.ProxyEnvironment(i.Env, confine.ProxyPort)
 		p.Network, p.Env = confine.Relayed, env
 		if authorities != "" {
 			m.image.Sources[interpreter.CertificatesPath] = authorities
-			p.Mounts = append(p.Mounts, confine.Mount{Source: interpreter.CertificatesPath, Target: interpreter.CertificatesPath})
+			p.Mounts = append(p.Mounts, confine.PlanMount{Source: interpreter.CertificatesPath, Target: interpreter.CertificatesPath})
 		}
 	}
 	m.config.Plan = p
-	b.share(m)
+	b.shareMemory(m)
 	return m, nil
 }
 
@@ -113,41 +113,41 @@ func (b *backend) describe(runtime string, i *interpreter.Interpreter) (*image, 
 // kernel's unit of memory.
 func machineMemory(l core.Limits) int64 {
 	const step = 128 << 20
-	return max(memory, (l.Memory+itself+step-1)/step*step)
+	return max(minMemory, (l.Memory+systemMemory+step-1)/step*step)
 }
 
-// write writes the archive.
-func (i *image) write(w io.Writer) error {
+// writeArchive writes the archive.
+func (i *machineImage) writeArchive(w io.Writer) error {
 	a := newArchive(w)
 	config, err := json.Marshal(i.config)
 	if err != nil {
 		return err
 	}
 	for _, dir := range []string{"/dev", "/proc", "/sys", "/tmp", "/run", "/mnt"} {
-		err = errors.Join(err, a.dir(dir))
+		err = errors.Join(err, a.writeDir(dir))
 	}
-	err = errors.Join(err, a.file(vminit.Program, i.binary), a.data(vminit.ConfigPath, config))
+	err = errors.Join(err, a.writeFile(vminit.Program, i.binary), a.writeData(vminit.ConfigPath, config))
 	for n, m := range i.modules {
-		code, unreadable := module(m)
-		err = errors.Join(err, unreadable, a.data(i.config.Modules[n], code))
+		code, unreadable := readModule(m)
+		err = errors.Join(err, unreadable, a.writeData(i.config.Modules[n], code))
 	}
 	if err == nil && i.image != nil {
-		err = i.sources(a)
+		err = i.writeSources(a)
 	}
-	return errors.Join(err, a.close())
+	return errors.Join(err, a.writeTrailer())
 }
 
-// archive writes the archive into a folder.
-func (i *image) archive(dir string) error {
+// writeArchiveFile writes the archive into a folder.
+func (i *machineImage) writeArchiveFile(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, archiveFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(i.write(f), f.Close())
+	return errors.Join(i.writeArchive(f), f.Close())
 }
 
-// sources writes the files of an interpreter.
-func (i *image) sources(a *archive) error {
+// writeSources writes the files of an interpreter.
+func (i *machineImage) writeSources(a *cpioArchive) error {
 	skip := map[string]bool{}
 	for _, e := range i.image.Empty {
 		skip[path.Clean(e)] = true
@@ -159,25 +159,25 @@ func (i *image) sources(a *archive) error {
 		case err != nil:
 			return err
 		case info.IsDir():
-			err = a.tree(target, source, skip)
+			err = a.writeTree(target, source, skip)
 		default:
-			err = a.file(target, source)
+			err = a.writeFile(target, source)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, target := range i.image.Empty {
-		if err := a.dir(target); err != nil {
+		if err := a.writeDir(target); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// key identifies what the machine is made of: the path, size and time of everything in its archive, the kernel, and
+// imageKey identifies what the machine is made of: the path, size and time of everything in its archive, the kernel, and
 // the driver.
-func (i *image) key(version string) (string, error) {
+func (i *machineImage) imageKey(version string) (string, error) {
 	h := sha256.New()
 	config, err := json.Marshal(i.config)
 	if err != nil {
@@ -206,51 +206,51 @@ func (i *image) key(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }
 
-// made returns the folder of the image's saved machine. If there is none, it starts and saves the machine first.
-func (b *backend) made(i *image) (string, error) {
-	version, err := b.driver.version()
+// ensureMachine returns the folder of the image's saved machine. If there is none, it starts and saves the machine first.
+func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
+	version, err := b.driver.driverVersion()
 	if err != nil {
 		return "", err
 	}
-	key, err := i.key(version)
+	key, err := i.imageKey(version)
 	if err != nil {
 		return "", err
 	}
-	unlock, err := b.lock(lockFile) // waits while another process makes one
+	unlock, err := b.lockFile(lockFile) // waits while another process makes one
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	b.sweep()
+	b.removeUnfinished()
 	dir := filepath.Join(b.Dir, prefix+i.runtime+"-"+key)
 	now := time.Now()
 	if os.Chtimes(filepath.Join(dir, readyFile), now, now) == nil { // it exists and is in use
 		return dir, nil
 	}
-	b.tidy(i.runtime)
+	b.removeUnused(i.runtime)
 	part := filepath.Join(b.Dir, making+i.runtime)
 	if err := errors.Join(os.RemoveAll(part), os.Mkdir(part, 0o700)); err != nil {
 		return "", err
 	}
-	if err := b.make(i, part); err != nil {
+	if err := b.makeMachine(i, part); err != nil {
 		return "", errors.Join(err, os.RemoveAll(part))
 	}
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// sweep removes unfinished machines of processes that died. The caller must hold the lock, which every process that
+// removeUnfinished removes unfinished machines of processes that died. The caller must hold the lock, which every process that
 // makes a machine holds.
-func (b *backend) sweep() {
+func (b *vmBackend) removeUnfinished() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
-	for _, name := range append(half, b.left()...) {
+	for _, name := range append(half, b.orphanedFiles()...) {
 		_ = os.RemoveAll(name)
 	}
 }
 
-// tidy makes room for a machine of a runtime. It removes those for other binaries, kernels or interpreters that have
+// removeUnused makes room for a machine of a runtime. It removes those for other binaries, kernels or interpreters that have
 // not been used for a while or are too many. Running copies have their memory file open and continue. The caller must
 // hold the lock.
-func (b *backend) tidy(runtime string) {
+func (b *vmBackend) removeUnused(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for incomplete machines
 	for _, dir := range others {
@@ -260,7 +260,7 @@ func (b *backend) tidy(runtime string) {
 	}
 	slices.SortFunc(others, func(a, b string) int { return used[b].Compare(used[a]) })
 	for n, dir := range others {
-		if n < otherMachines && time.Since(used[dir]) <= forgotten {
+		if n < otherMachines && time.Since(used[dir]) <= unusedLifetime {
 			continue
 		}
 		gone := filepath.Join(b.Dir, making+strconv.Itoa(n)) // atomically, so that no copy starts from half of it
@@ -271,8 +271,8 @@ func (b *backend) tidy(runtime string) {
 	}
 }
 
-// owned returns an error if other users could put files into the folder.
-func owned(dir string) error {
+// checkOwned returns an error if other users could put files into the folder.
+func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -284,46 +284,46 @@ func owned(dir string) error {
 	return nil
 }
 
-// make starts a machine in dir and saves it when its guest waits for a program.
-func (b *backend) make(i *image, dir string) error {
-	b.tell("starting a machine for " + i.runtime + ", once")
-	if err := i.archive(dir); err != nil {
+// makeMachine starts a machine in dir and saves it when its guest waits for a program.
+func (b *vmBackend) makeMachine(i *machineImage, dir string) error {
+	b.logProgress("starting a machine for " + i.runtime + ", once")
+	if err := i.writeArchiveFile(dir); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(b.life)
 	defer cancel()
-	m, err := b.boot(ctx, i, dir)
+	m, err := b.bootMachine(ctx, i, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { <-m.gone }()
 	defer m.Close()
 	defer m.endWith(ctx)()
-	defer m.within(bootTime)()
-	greeting, err := m.greeting()
+	defer m.killAfter(bootTime)()
+	greeting, err := m.readGreeting()
 	if err != nil {
 		return m.whyNot(err)
 	}
-	b.tell("the machine runs; waiting until it has come to rest")
-	m.rest(ctx)
-	if err := b.driver.keep(ctx, m.ports, dir); err != nil {
+	b.logProgress("the machine runs; waiting until it has come to rest")
+	m.waitIdle(ctx)
+	if err := b.driver.saveMachine(ctx, m.machinePorts, dir); err != nil {
 		return m.whyNot(err)
 	}
 	if err := m.shared.Save(filepath.Join(dir, ringFile)); err != nil {
 		return err
 	}
-	b.tell("the machine is kept")
+	b.logProgress("the machine is kept")
 	return errors.Join(os.Remove(filepath.Join(dir, archiveFile)), os.WriteFile(filepath.Join(dir, readyFile), greeting, 0o600))
 }
 
-func (b *backend) tell(what string) {
+func (b *vmBackend) logProgress(what string) {
 	if b.Progress != nil {
 		b.Progress(what)
 	}
 }
 
-// once works like sync.OnceValues, but calls f again after an error and when the value is no longer valid.
-func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
+// retryableOnce works like sync.OnceValues, but calls f again after an error and when the value is no longer valid.
+func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T
 	var done bool
@@ -339,8 +339,8 @@ func once[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	}
 }
 
-// unusable converts err to the error for callers that wanted a machine.
-func unusable(err error) error {
+// unusableError converts err to the error for callers that wanted a machine.
+func unusableError(err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {
 		return err

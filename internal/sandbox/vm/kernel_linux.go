@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// kernel represents a kernel for machines, with the modules that it needs.
-type kernel struct {
+// guestKernel represents a kernel for machines, with the modules that it needs.
+type guestKernel struct {
 	vmlinuz string
 	dir     string // of its modules
 	builtin string // file with the names of built-in modules
@@ -33,7 +33,7 @@ var errKernel = errors.New("there is no Linux kernel for machines")
 
 // findKernel returns the newest kernel below a folder. It looks in boot, where Debian has them, and next to the
 // modules, where Fedora does.
-func findKernel(dir string) (*kernel, error) {
+func findKernel(dir string) (*guestKernel, error) {
 	found, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	slices.Sort(found)
 	slices.Reverse(found)
@@ -56,31 +56,31 @@ func findKernel(dir string) (*kernel, error) {
 // findModules returns the folder of a kernel's modules. In some packages lib is below usr.
 func findModules(dir, version string) string {
 	below := filepath.Join("lib", "modules", version)
-	if usr := filepath.Join(dir, "usr", below); exists(usr) && !exists(filepath.Join(dir, below)) {
+	if usr := filepath.Join(dir, "usr", below); fileExists(usr) && !fileExists(filepath.Join(dir, below)) {
 		return usr
 	}
 	return filepath.Join(dir, below)
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-func newKernel(vmlinuz, modules string) (*kernel, error) {
+func newKernel(vmlinuz, modules string) (*guestKernel, error) {
 	f, err := os.Open(vmlinuz) // some systems let only root read it
 	if err != nil {
 		return nil, err
 	}
 	_ = f.Close()
-	k := &kernel{vmlinuz: vmlinuz, dir: modules, builtin: filepath.Join(modules, "modules.builtin")}
-	_, err = k.modules(serialParts) // without vsock it can be used with QEMU
+	k := &guestKernel{vmlinuz: vmlinuz, dir: modules, builtin: filepath.Join(modules, "modules.builtin")}
+	_, err = k.moduleFiles(serialParts) // without vsock it can be used with QEMU
 	return k, err
 }
 
-// modules returns the files of those parts that are not built into the kernel, in the order in which they must be
+// moduleFiles returns the files of those parts that are not built into the kernel, in the order in which they must be
 // loaded.
-func (k *kernel) modules(parts []string) (files []string, err error) {
+func (k *guestKernel) moduleFiles(parts []string) (files []string, err error) {
 	builtin, err := os.ReadFile(k.builtin)
 	if err != nil {
 		return nil, err
@@ -95,21 +95,21 @@ func (k *kernel) modules(parts []string) (files []string, err error) {
 		}
 		files = append(files, file)
 	}
-	return ordered(files)
+	return orderModules(files)
 }
 
 var dependencies = regexp.MustCompile(`\x00depends=([a-z0-9_,-]*)\x00`)
 
-// ordered sorts modules so that each follows those that it depends on. The dependencies differ between kernel
+// orderModules sorts modules so that each follows those that it depends on. The dependencies differ between kernel
 // versions.
-func ordered(files []string) (sorted []string, err error) {
+func orderModules(files []string) (sorted []string, err error) {
 	needs := map[string][]string{} // by the name of a module
 	name := func(file string) string {
 		base, _, _ := strings.Cut(filepath.Base(file), ".")
 		return strings.ReplaceAll(base, "-", "_")
 	}
 	for _, f := range files {
-		code, err := module(f)
+		code, err := readModule(f)
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +134,8 @@ func ordered(files []string) (sorted []string, err error) {
 	return sorted, nil
 }
 
-// compressed maps the file extensions of compressed modules to the programs that decompress them.
-var compressed = map[string][]string{".xz": {"xz", "-dc"}, ".zst": {"zstd", "-dcq"}, ".gz": nil}
+// decompressors maps the file extensions of compressed modules to the programs that decompress them.
+var decompressors = map[string][]string{".xz": {"xz", "-dc"}, ".zst": {"zstd", "-dcq"}, ".gz": nil}
 
 // findModule returns the file of a module, which may be compressed.
 func findModule(file string) (string, error) {
@@ -143,8 +143,8 @@ func findModule(file string) (string, error) {
 	if err == nil {
 		return file, nil
 	}
-	for end := range compressed {
-		if exists(file + end) {
+	for end := range decompressors {
+		if fileExists(file + end) {
 			return file + end, nil
 		}
 	}
@@ -154,13 +154,13 @@ func findModule(file string) (string, error) {
 // maxModule bounds the size of a module, in bytes.
 const maxModule = 64 << 20
 
-// module reads a module.
-func module(file string) ([]byte, error) {
+// readModule reads a module.
+func readModule(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	program, packed := compressed[filepath.Ext(file)]
+	program, packed := decompressors[filepath.Ext(file)]
 	var plain io.Reader = bytes.NewReader(data)
 	switch {
 	case !packed:

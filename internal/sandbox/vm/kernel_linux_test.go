@@ -56,7 +56,7 @@ func TestFindKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	files, err := k.modules(serialParts)
+	files, err := k.moduleFiles(serialParts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestFindKernel(t *testing.T) {
 	if got := strings.Join(names, " "); got != "virtio_ring.ko.gz virtio.ko virtio_console.ko" {
 		t.Errorf("loaded in the order %s", got)
 	}
-	if code, err := module(files[0]); err != nil || !strings.HasPrefix(string(code), "b") {
+	if code, err := readModule(files[0]); err != nil || !strings.HasPrefix(string(code), "b") {
 		t.Errorf("%q %v", code, err)
 	}
 	put(t, dir, "lib/modules/6.1.0-2/"+virtio+"virtio_ring.ko.gz", "rubbish")
@@ -90,7 +90,7 @@ func TestFedora(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files, err := k.modules(serialParts); err != nil || len(files) != 3 {
+	if files, err := k.moduleFiles(serialParts); err != nil || len(files) != 3 {
 		t.Errorf("%v %v", files, err)
 	}
 }
@@ -118,7 +118,7 @@ esac`)
 	put(t, bin, "apt-get", "#!/bin/sh\n"+`[ "$2" = download ] || exit 1; echo "$@" > "`+bin+`/asked"; cp "`+bin+`/image.deb" .`)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	b := newBackend(Options{Dir: t.TempDir()})
-	dir, origin, err := b.fetch(t.Context())
+	dir, origin, err := b.fetchKernel(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +128,11 @@ esac`)
 	if _, err := findKernel(dir); err != nil || origin != "the package linux-image-6.8.0-1-generic" {
 		t.Errorf("%q: %v", origin, err)
 	}
-	if exists(filepath.Join(dir, "usr")) || exists(filepath.Join(b.Dir, fetching)) {
+	if fileExists(filepath.Join(dir, "usr")) || fileExists(filepath.Join(b.Dir, fetching)) {
 		t.Error("more is kept than is needed")
 	}
 	put(t, bin, "apt-get", "#!/bin/sh\necho 'E: no network' >&2; exit 100")
-	if _, _, err := b.fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "no network") {
+	if _, _, err := b.fetchKernel(t.Context()); err == nil || !strings.Contains(err.Error(), "no network") {
 		t.Errorf("without a network: %v", err)
 	}
 	if _, err := findKernel(dir); err != nil {
@@ -145,7 +145,7 @@ func TestGuestIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
 	b := newBackend(Options{Dir: t.TempDir(), Kernel: dir, Guest: []string{"/bin/sh", "guest"}})
-	if _, err := b.describe(quickjs, nil); err == nil || !strings.Contains(err.Error(), "needs shared libraries") {
+	if _, err := b.describeImage(quickjs, nil); err == nil || !strings.Contains(err.Error(), "needs shared libraries") {
 		t.Errorf("%v", err)
 	}
 }
@@ -164,8 +164,8 @@ func TestTidy(t *testing.T) {
 	put(t, b.Dir, prefix+"python-half/"+memoryFile, "")
 	put(t, b.Dir, prefix+"quickjs-old/"+memoryFile, "")
 	put(t, b.Dir, making+"python/"+memoryFile, "")
-	b.sweep()
-	b.tidy("python")
+	b.removeUnfinished()
+	b.removeUnused("python")
 	left, _ := filepath.Glob(filepath.Join(b.Dir, "*"))
 	for n := range left {
 		left[n] = strings.TrimPrefix(filepath.Base(left[n]), prefix)

@@ -53,7 +53,7 @@ func engine(driver, program, kernel, runtime, path string) {
 	switch {
 	case commander:
 		runtime = quickjs
-		o.Commands = hostcmd.Look([]string{path})
+		o.Commands = hostcmd.FindCommands([]string{path})
 	case runtime != quickjs:
 		o.Interpreters = []interpreter.Interpreter{described(runtime, path)}
 	}
@@ -62,18 +62,18 @@ func engine(driver, program, kernel, runtime, path string) {
 	var starting atomic.Int32
 	programs, commanders := atOnce()
 	calls.Add(programs)
-	l := core.Limits{Timeout: time.Hour}.Or(core.DefaultLimits())
+	l := core.Limits{Timeout: time.Hour}.WithDefaults(core.DefaultLimits())
 	for range programs {
 		go func() {
-			s := sandboxtest.Prepared(b, sandbox.Spec{Runtime: runtime, Limits: l})
-			_, _ = s.Run(context.Background(), core.Program{Code: forever[runtime], Name: "program", Limits: l}, sandbox.HostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+			s := sandboxtest.PrepareSandbox(b, sandbox.SandboxSpec{Runtime: runtime, Limits: l})
+			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: forever[runtime], Name: "program", Limits: l}, sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 				calls.Done()
 				if commander && int(starting.Add(1)) <= commanders {
 					calls.Wait()
-					_, err := s.(sandbox.Commander).Start(ctx, sandboxtest.Tool("sleep"))
+					_, err := s.(sandbox.Commander).Start(ctx, sandboxtest.ToolCommand("sleep"))
 					fmt.Fprintln(os.Stderr, "a command ended:", err)
 				}
-				return core.Result{Value: []byte("1")}, nil
+				return core.CallResult{Value: []byte("1")}, nil
 			}))
 		}()
 	}
@@ -96,7 +96,7 @@ func TestKilledEngine(t *testing.T) {
 	for _, driver := range drivers {
 		t.Run(driver+"/commands", func(t *testing.T) {
 			b, path := commanding(t, optionsHere(t, driver)) // the engine has its machine already
-			if _, failed, _ := sandboxtest.Started(t, b, core.Limits{Timeout: time.Minute}, sandboxtest.Tool("env")); failed != nil {
+			if _, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{Timeout: time.Minute}, sandboxtest.ToolCommand("env")); failed != nil {
 				t.Fatal(failed)
 			}
 			testKilledEngine(t, driver, withCommands, path)
@@ -131,7 +131,7 @@ func testKilledEngine(t *testing.T, driver, runtime, path string) {
 		half, err := filepath.Glob(filepath.Join(o.Dir, making+"*"))
 		return err == nil && len(half) == 0
 	})
-	if left := testenv.Groups(pid); len(left) > 0 {
+	if left := testenv.ControlGroups(pid); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 }

@@ -12,12 +12,12 @@ import (
 const (
 	kvm    = "/dev/kvm"
 	timing = "timing"
-	// gain sets the factor by which a machine must start faster with KVM for KVM to be used.
-	gain = 2
+	// minSpeedup sets the factor by which a machine must start faster with KVM for KVM to be used.
+	minSpeedup = 2
 )
 
-// opens reports whether this process may use a device.
-func opens(device string) bool {
+// canOpen reports whether this process may use a device.
+func canOpen(device string) bool {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
 		return false
@@ -26,19 +26,19 @@ func opens(device string) bool {
 	return true
 }
 
-// accelerate decides whether machines use KVM, and with which monitor. It is not enough that the device opens: on
+// findAccelerator decides whether machines use KVM, and with which monitor. It is not enough that the device opens: on
 // some hosts the device is itself emulated, and a machine with it is a hundred times slower than an emulated one. So
 // accelerate starts a machine of each kind and abandons one with KVM that takes longer than the emulated one.
-func (b *backend) accelerate(r *Report) error {
-	if !opens(kvm) {
+func (b *vmBackend) findAccelerator(r *SetupReport) error {
+	if !canOpen(kvm) {
 		r.Why = kvm + " cannot be opened: processors are emulated"
 		return nil
 	}
-	b.tell("timing the start of a machine, emulated and with KVM")
+	b.logProgress("timing the start of a machine, emulated and with KVM")
 	emulated := bootTime
-	q, there := b.driver.(qemu)
+	q, there := b.driver.(qemuDriver)
 	if !there && b.qemu { // Firecracker was chosen before
-		program, err := located(b.QEMU, "qemu-system-x86_64")
+		program, err := findProgram(b.QEMU, "qemu-system-x86_64")
 		if err != nil {
 			return err
 		}
@@ -52,20 +52,20 @@ func (b *backend) accelerate(r *Report) error {
 			return err
 		}
 	}
-	return b.native(r, q, there, emulated)
+	return b.tryNative(r, q, there, emulated)
 }
 
-// native tries the monitors with KVM, the better one first.
-func (b *backend) native(r *Report, emulator qemu, there bool, emulated time.Duration) error {
+// tryNative tries the monitors with KVM, the better one first.
+func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, emulated time.Duration) error {
 	var all error
-	try := func(d driver, name string) bool {
+	try := func(d machineDriver, name string) bool {
 		b.driver = d
 		took, err := b.timeStart(emulated)
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			b.tell("with " + name + " and KVM: " + err.Error())
+			b.logProgress("with " + name + " and KVM: " + err.Error())
 		}
 		all = errors.Join(all, err)
-		if r.KVM = err == nil && took < emulated/gain; !r.KVM {
+		if r.KVM = err == nil && took < emulated/minSpeedup; !r.KVM {
 			return false
 		}
 		r.Why = fmt.Sprintf("a machine starts in %v with %s and KVM", took.Round(time.Millisecond), name)
@@ -91,8 +91,8 @@ func (b *backend) native(r *Report, emulator qemu, there bool, emulated time.Dur
 
 // timeStart measures the start of a machine from its kernel. It discards the machine when its guest is ready or the
 // time is up.
-func (b *backend) timeStart(within time.Duration) (took time.Duration, err error) {
-	i, err := b.describe(quickjs, nil)
+func (b *vmBackend) timeStart(within time.Duration) (took time.Duration, err error) {
+	i, err := b.describeImage(quickjs, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -101,20 +101,20 @@ func (b *backend) timeStart(within time.Duration) (took time.Duration, err error
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	if err := i.archive(dir); err != nil {
+	if err := i.writeArchiveFile(dir); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(b.life, within)
 	defer cancel()
 	began := time.Now()
-	m, err := b.boot(ctx, i, dir)
+	m, err := b.bootMachine(ctx, i, dir)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { <-m.gone }()
 	defer m.Close()
 	defer m.endWith(ctx)()
-	if _, err := m.greeting(); err != nil {
+	if _, err := m.readGreeting(); err != nil {
 		return 0, m.whyNot(err)
 	}
 	return time.Since(began), nil

@@ -25,24 +25,24 @@ import (
 )
 
 const (
-	// beside gives the memory that a guest and its kernel need in addition to the program's own, and QEMU for
+	// guestOverhead gives the memory that a guest and its kernel need in addition to the program's own, and QEMU for
 	// translated code, in bytes.
-	beside    = 128<<20 + translated<<20
-	lookEvery = 20 * time.Millisecond
-	ending    = 5 * time.Second
-	// lastWords bounds the time that a machine whose guest has gone may take to report the reason.
-	lastWords = 2 * time.Second
-	// threads bounds the threads of QEMU.
-	threads = 64
+	guestOverhead = 128<<20 + translationBufferMB<<20
+	lookEvery     = 20 * time.Millisecond
+	ending        = 5 * time.Second
+	// lastMessageTimeout bounds the time that a machine whose guest has gone may take to report the reason.
+	lastMessageTimeout = 2 * time.Second
+	// monitorThreads bounds the threads of QEMU.
+	monitorThreads = 64
 )
 
-// vm represents a running virtual machine with the process of its monitor.
-type vm struct {
-	*ports
-	image   *image
+// machine represents a running virtual machine with the process of its monitor.
+type machine struct {
+	*machinePorts
+	image   *machineImage
 	cmd     *exec.Cmd
-	group   *procgroup.Group
-	stderr  procgroup.Head
+	group   *procgroup.ChildGroup
+	stderr  procgroup.StderrHead
 	closing sync.Once
 	talk    io.ReadWriter // connection with the guest of a copy
 
@@ -54,30 +54,30 @@ type vm struct {
 	ended    atomic.Pointer[error] // the reason why it was killed before it was ready, or nil
 
 	said chan struct{} // closed when the machine has reported how its guest ended, or has ended
-	end  *vminit.End
+	end  *vminit.GuestEnd
 }
 
-// begin starts the monitor of a machine in a confinement of its own.
-func (b *backend) begin(i *image, p *ports, plan *confine.Plan) (*vm, error) {
+// startMachine starts the monitor of a machine in a confinement of its own.
+func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*machine, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
-		p.close()
+		p.closeAll()
 		return nil, err
 	}
 	p.over = make(chan struct{})
-	m := &vm{ports: p, image: i, gone: make(chan struct{}), said: make(chan struct{})}
+	m := &machine{machinePorts: p, image: i, gone: make(chan struct{}), said: make(chan struct{})}
 	m.cmd = exec.Command(b.Guest[0], append([]string{confine.Argument}, b.Guest[1:]...)...)
 	m.cmd.Args[0] = b.named
 	m.cmd.Env, m.cmd.Dir, m.cmd.ExtraFiles = []string{}, "/", append([]*os.File{read}, p.far...)
 	m.cmd.Stderr = &m.stderr
-	m.cmd.SysProcAttr = confine.Attributes(false)
+	m.cmd.SysProcAttr = confine.ChildAttributes(false)
 	m.cmd.WaitDelay = time.Second
-	m.group, err = b.spawn().Start(m.cmd)
-	p.started()
+	m.group, err = b.ensureSpawner().Start(m.cmd)
+	p.closeProgramEnds()
 	_ = read.Close()
 	if err != nil {
 		_ = write.Close()
-		p.close()
+		p.closeAll()
 		return nil, err
 	}
 	p.pid = m.cmd.Process.Pid
@@ -90,101 +90,103 @@ func (b *backend) begin(i *image, p *ports, plan *confine.Plan) (*vm, error) {
 		}
 		_ = write.Close()
 	}()
-	go m.reap()
+	go m.awaitExit()
 	return m, nil
 }
 
-// boot starts a machine from its kernel.
-func (b *backend) boot(ctx context.Context, i *image, dir string) (*vm, error) {
-	p, err := b.driver.ports()
+// bootMachine starts a machine from its kernel.
+func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string) (*machine, error) {
+	p, err := b.driver.makePorts()
 	if err != nil {
 		return nil, err
 	}
-	var plan *confine.Plan
-	if p.shared, err = i.shared(dir); err == nil {
-		plan, err = b.driver.boot(i, dir, p)
+	var plan *confine.SandboxPlan
+	if p.shared, err = i.makeSharedMemory(dir); err == nil {
+		plan, err = b.driver.bootPlan(i, dir, p)
 	}
 	if err != nil {
-		p.close()
+		p.closeAll()
 		return nil, err
 	}
-	m, err := b.begin(i, p, plan)
+	m, err := b.startMachine(i, p, plan)
 	if err != nil {
 		return nil, err
 	}
 	defer m.endWith(ctx)()
-	if err := b.driver.started(ctx, i, p); err != nil {
-		return nil, m.failed(err)
+	if err := b.driver.configureMachine(ctx, i, p); err != nil {
+		return nil, m.failMachine(err)
 	}
-	go m.listen()
+	go m.listenControl()
 	return m, nil
 }
 
 // endWith kills the machine when ctx ends. The end of ctx is then the cause of all failures. stop ends this.
-func (m *vm) endWith(ctx context.Context) (stop func()) {
-	cancel := context.AfterFunc(ctx, func() { m.abandon(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx))) })
+func (m *machine) endWith(ctx context.Context) (stop func()) {
+	cancel := context.AfterFunc(ctx, func() {
+		m.abandonMachine(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx)))
+	})
 	return func() { cancel() }
 }
 
-// abandon kills a machine that is not ready.
-func (m *vm) abandon(why error) {
+// abandonMachine kills a machine that is not ready.
+func (m *machine) abandonMachine(why error) {
 	m.ended.CompareAndSwap(nil, &why)
 	m.Kill()
 }
 
-// failed ends a machine that is not in use yet and returns the reason why it failed.
-func (m *vm) failed(err error) error {
-	go m.listen()
+// failMachine ends a machine that is not in use yet and returns the reason why it failed.
+func (m *machine) failMachine(err error) error {
+	go m.listenControl()
 	err = m.whyNot(err)
 	_ = m.Close()
 	<-m.gone
 	return err
 }
 
-// restore starts a copy of a saved machine. It returns when the copy runs and has a current clock and new random
+// restoreMachine starts a copy of a saved machine. It returns when the copy runs and has a current clock and new random
 // numbers.
-func (b *backend) restore(ctx context.Context, i *image, dir string) (*vm, error) {
+func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir string) (*machine, error) {
 	ready, err := os.ReadFile(dir + "/" + readyFile)
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.driver.ports()
+	p, err := b.driver.makePorts()
 	if err != nil {
 		return nil, err
 	}
-	var plan *confine.Plan
-	if p.shared, err = i.shared(dir); err == nil {
-		plan, err = b.driver.restore(i, dir, p)
+	var plan *confine.SandboxPlan
+	if p.shared, err = i.makeSharedMemory(dir); err == nil {
+		plan, err = b.driver.restorePlan(i, dir, p)
 	}
 	if err != nil {
-		p.close()
+		p.closeAll()
 		return nil, err
 	}
-	m, err := b.begin(i, p, plan)
+	m, err := b.startMachine(i, p, plan)
 	if err != nil {
 		return nil, err
 	}
-	m.talk = p.joined(&copied{p.wire, ready})
+	m.talk = p.joinWire(&copiedWire{p.wire, ready})
 	defer m.endWith(ctx)()
-	if err = b.driver.resume(ctx, p); err == nil {
-		p.shared.Hide()
-		err = m.wake()
+	if err = b.driver.resumeMachine(ctx, p); err == nil {
+		p.shared.RemoveName()
+		err = m.sendWake()
 	}
-	if err == nil && shm.Begins(ready) {
+	if err == nil && shm.IsRingGuest(ready) {
 		err = shm.Nudge(p.wire) // the guest has time until a program comes
 	}
 	if err != nil {
-		return nil, m.failed(err)
+		return nil, m.failMachine(err)
 	}
-	go m.listen()
+	go m.listenControl()
 	return m, nil
 }
 
-// wake tells the machine what has changed since it was saved.
-func (m *vm) wake() error {
+// sendWake tells the machine what has changed since it was saved.
+func (m *machine) sendWake() error {
 	seed := make([]byte, 64)
 	_, _ = rand.Read(seed) // never fails
-	data, err := json.Marshal(vminit.Wake{Now: time.Now().UnixNano(), Seed: seed})
+	data, err := json.Marshal(vminit.WakeMessage{Now: time.Now().UnixNano(), Seed: seed})
 	if err != nil {
 		return err
 	}
@@ -198,9 +200,9 @@ func (m *vm) wake() error {
 	return err
 }
 
-// listen waits for the machine's message about its guest's end, the only one that it sends. A machine that sends
+// listenControl waits for the machine's message about its guest's end, the only one that it sends. A machine that sends
 // anything else is compromised and is killed.
-func (m *vm) listen() {
+func (m *machine) listenControl() {
 	defer close(m.said)
 	if m.events == nil { // the connection was never made
 		m.Kill()
@@ -218,8 +220,8 @@ func (m *vm) listen() {
 	_ = m.wire.SetReadDeadline(time.Now()) // the port does not report that its other end was closed
 }
 
-// greeting reads the first frame of the guest without decoding it.
-func (m *vm) greeting() ([]byte, error) {
+// readGreeting reads the first frame of the guest without decoding it.
+func (m *machine) readGreeting() ([]byte, error) {
 	if m.image.config.Commands {
 		said := make([]byte, len(vminit.Ready))
 		_, err := io.ReadFull(m.wire, said)
@@ -229,46 +231,46 @@ func (m *vm) greeting() ([]byte, error) {
 		return said, err
 	}
 	var seen bytes.Buffer
-	all := &tee{m.wire, &seen}
+	all := &teeReader{m.wire, &seen}
 	var said io.ReadWriteCloser = all
 	if m.shared != nil {
 		said = struct {
 			io.ReadWriter
 			io.Closer
-		}{m.joined(all), all}
+		}{m.joinWire(all), all}
 	}
 	if m.image.config.Plan.Network == confine.Relayed {
 		said = struct {
 			io.Reader
 			io.WriteCloser
-		}{mux.Beginning(all), all}
+		}{mux.PeekFirst(all), all}
 	}
-	_, err := wire.Greet(wire.NewConn(said))
+	_, err := wire.ReadGreeting(wire.NewConn(said))
 	return seen.Bytes(), err
 }
 
-// tee records what is read.
-type tee struct {
+// teeReader records what is read.
+type teeReader struct {
 	*os.File
 	seen *bytes.Buffer
 }
 
-func (t *tee) Read(b []byte) (int, error) {
+func (t *teeReader) Read(b []byte) (int, error) {
 	n, err := t.File.Read(b)
 	t.seen.Write(b[:n])
 	return n, err
 }
 
-// rest waits until the machine has been idle for a while.
-func (m *vm) rest(ctx context.Context) {
+// waitIdle waits until the machine has been idle for a while.
+func (m *machine) waitIdle(ctx context.Context) {
 	const window, quiet = 250 * time.Millisecond, 3
-	for still, last := 0, m.ticks(); still < quiet && ctx.Err() == nil; {
+	for still, last := 0, m.processorTicks(); still < quiet && ctx.Err() == nil; {
 		select {
 		case <-time.After(window):
 		case <-m.over:
 			return
 		}
-		now := m.ticks()
+		now := m.processorTicks()
 		if still++; now-last > 3 { // hundredths of a second
 			still = 0
 		}
@@ -276,8 +278,8 @@ func (m *vm) rest(ctx context.Context) {
 	}
 }
 
-// ticks returns the processor time of the machine, in hundredths of a second.
-func (m *vm) ticks() (sum int64) {
+// processorTicks returns the processor time of the machine, in hundredths of a second.
+func (m *machine) processorTicks() (sum int64) {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(m.cmd.Process.Pid) + "/stat")
 	_, after, _ := strings.Cut(string(data), ") ")
 	fields := strings.Fields(after)
@@ -288,16 +290,16 @@ func (m *vm) ticks() (sum int64) {
 	return sum
 }
 
-func (m *vm) Read(b []byte) (int, error)  { return m.talk.Read(b) }
-func (m *vm) Write(b []byte) (int, error) { return m.talk.Write(b) }
+func (m *machine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
+func (m *machine) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
-// copied is the connection to a copy. It first returns what the guest had sent before it was saved.
-type copied struct {
+// copiedWire is the connection to a copy. It first returns what the guest had sent before it was saved.
+type copiedWire struct {
 	*os.File
 	ready []byte
 }
 
-func (c *copied) Read(b []byte) (int, error) {
+func (c *copiedWire) Read(b []byte) (int, error) {
 	if len(c.ready) > 0 {
 		n := copy(b, c.ready)
 		c.ready = c.ready[n:]
@@ -307,23 +309,23 @@ func (c *copied) Read(b []byte) (int, error) {
 }
 
 // Close closes the connection, which ends the machine.
-func (m *vm) Close() error {
+func (m *machine) Close() error {
 	m.Kill()
-	m.closing.Do(m.ports.close)
+	m.closing.Do(m.machinePorts.closeAll)
 	return nil
 }
 
 // Kill implements warmpool.Guest.
-func (m *vm) Kill() { _ = m.cmd.Process.Kill() }
+func (m *machine) Kill() { _ = m.cmd.Process.Kill() }
 
 // Gone implements warmpool.Guest.
-func (m *vm) Gone() <-chan struct{} { return m.gone }
+func (m *machine) Gone() <-chan struct{} { return m.gone }
 
-func (m *vm) reap() {
+func (m *machine) awaitExit() {
 	_ = m.cmd.Wait() // how it ended is in ProcessState
 	close(m.over)
-	m.group.End(ending)
-	if m.group.Exhausted() {
+	m.group.KillAll(ending)
+	if m.group.IsOutOfMemory() {
 		m.outgrown.Store(true)
 	}
 	m.group.Remove()
@@ -332,19 +334,19 @@ func (m *vm) reap() {
 
 // Limit implements warmpool.Guest. The limits are a backstop: inside, the guest limits its own memory, and the
 // program then gets an error.
-func (m *vm) Limit(l core.Limits) {
+func (m *machine) Limit(l core.Limits) {
 	m.watch.Do(func() {
-		m.footing = m.used()
-		m.group.Limit(m.group.Used()+allowance(l), l, threads)
-		go m.look(l)
+		m.footing = m.usedMemory()
+		m.group.SetLimits(m.group.UsedBytes()+memoryAllowance(l), l, monitorThreads)
+		go m.checkMemory(l)
 	})
 }
 
-// allowance returns how much more memory a machine may use than at its start.
-func allowance(l core.Limits) int64 { return l.Memory + beside + 2*l.Result }
+// memoryAllowance returns how much more memory a machine may use than at its start.
+func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
-// look kills a machine that uses more memory than it may.
-func (m *vm) look(l core.Limits) {
+// checkMemory kills a machine that uses more memory than it may.
+func (m *machine) checkMemory(l core.Limits) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -353,7 +355,7 @@ func (m *vm) look(l core.Limits) {
 			return
 		case <-tick.C:
 		}
-		if m.measure() > m.footing+allowance(l) {
+		if m.measurePeak() > m.footing+memoryAllowance(l) {
 			m.outgrown.Store(true)
 			m.Kill()
 			return
@@ -361,8 +363,8 @@ func (m *vm) look(l core.Limits) {
 	}
 }
 
-func (m *vm) measure() int64 {
-	now := m.used()
+func (m *machine) measurePeak() int64 {
+	now := m.usedMemory()
 	for {
 		old := m.peak.Load()
 		if now <= old || m.peak.CompareAndSwap(old, now) {
@@ -371,8 +373,8 @@ func (m *vm) measure() int64 {
 	}
 }
 
-// used returns the machine's own memory in bytes: the pages that it has changed, and QEMU.
-func (m *vm) used() int64 {
+// usedMemory returns the machine's own memory in bytes: the pages that it has changed, and QEMU.
+func (m *machine) usedMemory() int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 	if err != nil {
 		return 0
@@ -384,7 +386,7 @@ func (m *vm) used() int64 {
 }
 
 // Peak implements warmpool.Guest.
-func (m *vm) Peak() int64 {
-	m.measure()
+func (m *machine) Peak() int64 {
+	m.measurePeak()
 	return m.peak.Load()
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// mostPatience sets the factor by which a machine may exceed its bound while it waits for a processor.
-	mostPatience = 5
-	askEvery     = 250 * time.Millisecond
+	// starvationFactor sets the factor by which a machine may exceed its bound while it waits for a processor.
+	starvationFactor = 5
+	askEvery         = 250 * time.Millisecond
 )
 
-// within kills the machine if stop is not called within most. The time that the machine waits for a processor
+// killAfter kills the machine if stop is not called within most. The time that the machine waits for a processor
 // does not count, because a busy computer gives it little.
-func (m *vm) within(most time.Duration) (stop func()) {
+func (m *machine) killAfter(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(min(askEvery, most))
@@ -31,8 +31,8 @@ func (m *vm) within(most time.Duration) (stop func()) {
 			case <-tick.C:
 			}
 			took, waited := time.Since(began), starvedFor(m.cmd.Process.Pid)
-			if took-waited > most || took > mostPatience*most {
-				m.abandon(errSlow(took, waited))
+			if took-waited > most || took > starvationFactor*most {
+				m.abandonMachine(errSlow(took, waited))
 				return
 			}
 		}

@@ -12,49 +12,49 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// ports holds the connections with one machine and with its monitor. QEMU's are socket pairs, which have no names
+// machinePorts holds the connections with one machine and with its monitor. QEMU's are socket pairs, which have no names
 // that others could find. Firecracker makes its own.
-type ports struct {
+type machinePorts struct {
 	wire, control, monitor *os.File
 	far                    []*os.File // the monitor's ends, its descriptors 3, 4 and 5
 	answers, events        *bufio.Reader
 
-	shared *shm.Memory // nil if the machine shares none
+	shared *shm.SharedMemory // nil if the machine shares none
 
 	// Of the program, once it runs: its number, and when it has ended.
 	pid  int
 	over chan struct{}
 }
 
-// longest bounds a line from a machine, which is not trusted once a program runs in it, or from the monitor. A longer
+// maxLineLength bounds a line from a machine, which is not trusted once a program runs in it, or from the monitor. A longer
 // line is an error and is not stored.
-const longest = 64 << 10
+const maxLineLength = 64 << 10
 
-func newPorts() (*ports, error) {
-	p := &ports{}
+func newPorts() (*machinePorts, error) {
+	p := &machinePorts{}
 	for _, near := range []**os.File{&p.wire, &p.control, &p.monitor} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
-			p.close()
+			p.closeAll()
 			return nil, err
 		}
 		*near = os.NewFile(uintptr(pair[0]), "machine")
 		p.far = append(p.far, os.NewFile(uintptr(pair[1]), "machine"))
 	}
-	p.answers, p.events = bufio.NewReaderSize(p.monitor, longest), bufio.NewReaderSize(p.control, longest)
+	p.answers, p.events = bufio.NewReaderSize(p.monitor, maxLineLength), bufio.NewReaderSize(p.control, maxLineLength)
 	return p, nil
 }
 
-// started closes this process's copies of the monitor's ends.
-func (p *ports) started() {
+// closeProgramEnds closes this process's copies of the monitor's ends.
+func (p *machinePorts) closeProgramEnds() {
 	for _, f := range p.far {
 		_ = f.Close()
 	}
 	p.far = nil
 }
 
-func (p *ports) close() {
-	p.started()
+func (p *machinePorts) closeAll() {
+	p.closeProgramEnds()
 	for _, f := range []*os.File{p.wire, p.control, p.monitor} {
 		if f != nil {
 			_ = f.Close()
@@ -63,14 +63,14 @@ func (p *ports) close() {
 	_ = p.shared.Close()
 }
 
-// command is a command of QEMU's monitor protocol.
-type command struct {
+// monitorCommand is a command of QEMU's monitor protocol.
+type monitorCommand struct {
 	Execute   string `json:"execute"`
 	Arguments any    `json:"arguments,omitempty"`
 }
 
-// answer is a message of the monitor: a return value, an error or an event.
-type answer struct {
+// monitorAnswer is a message of the monitor: a return value, an error or an event.
+type monitorAnswer struct {
 	Return json.RawMessage `json:"return"`
 	Error  *struct {
 		Desc string `json:"desc"`
@@ -78,9 +78,9 @@ type answer struct {
 	Event string `json:"event"`
 }
 
-// tell makes the monitor execute commands one after the other and returns the last result. Unless until is empty, it
+// runMonitor makes the monitor execute commands one after the other and returns the last result. Unless until is empty, it
 // also waits for the event of that name.
-func (p *ports) tell(until string, commands ...command) (last json.RawMessage, err error) {
+func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (last json.RawMessage, err error) {
 	var text []byte
 	for _, c := range commands {
 		data, err := json.Marshal(c)
@@ -92,18 +92,18 @@ func (p *ports) tell(until string, commands ...command) (last json.RawMessage, e
 	if _, err := p.monitor.Write(text); err != nil {
 		return nil, err
 	}
-	return p.hear(until, len(commands))
+	return p.readMonitor(until, len(commands))
 }
 
-// hear waits for the answers to commands and for an event.
-func (p *ports) hear(until string, commands int) (last json.RawMessage, err error) {
+// readMonitor waits for the answers to commands and for an event.
+func (p *machinePorts) readMonitor(until string, commands int) (last json.RawMessage, err error) {
 	happened := until == ""
 	for n := 0; n < commands || !happened; {
 		line, err := p.answers.ReadSlice('\n')
 		if err != nil {
 			return nil, fmt.Errorf("QEMU's monitor: %w", err)
 		}
-		var a answer
+		var a monitorAnswer
 		if err := json.Unmarshal(line, &a); err != nil {
 			return nil, err
 		}
@@ -120,9 +120,9 @@ func (p *ports) hear(until string, commands int) (last json.RawMessage, err erro
 	return last, nil
 }
 
-// give sends QEMU an open file under a name.
-func (p *ports) give(name string, f *os.File) error {
-	data, err := json.Marshal(command{"getfd", map[string]string{"fdname": name}})
+// sendFile sends QEMU an open file under a name.
+func (p *machinePorts) sendFile(name string, f *os.File) error {
+	data, err := json.Marshal(monitorCommand{"getfd", map[string]string{"fdname": name}})
 	if err != nil {
 		return err
 	}
@@ -137,6 +137,6 @@ func (p *ports) give(name string, f *os.File) error {
 	if err = errors.Join(failed, err); err != nil {
 		return err
 	}
-	_, err = p.hear("", 1)
+	_, err = p.readMonitor("", 1)
 	return err
 }

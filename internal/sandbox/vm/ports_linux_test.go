@@ -14,7 +14,7 @@ import (
 // process of a machine would not: it is ended, and no more of that is kept than a line.
 func TestListenToHostile(t *testing.T) {
 	for name, said := range map[string][]byte{
-		"a line without an end": bytes.Repeat([]byte("x"), 3*longest),
+		"a line without an end": bytes.Repeat([]byte("x"), 3*maxLineLength),
 		"empty lines":           bytes.Repeat([]byte("\n"), 1000),
 		"no JSON":               []byte("{\"Status\":\n"),
 		"another value":         []byte("[]\n"),
@@ -24,12 +24,12 @@ func TestListenToHostile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.close()
-			m := &vm{ports: p, cmd: exec.Command("/proc/self/exe", "sleep"), said: make(chan struct{})}
+			defer p.closeAll()
+			m := &machine{machinePorts: p, cmd: exec.Command("/proc/self/exe", "sleep"), said: make(chan struct{})}
 			if err := m.cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			go m.listen()
+			go m.listenControl()
 			go func() { _, _ = p.far[1].Write(said) }()
 			ended := make(chan error, 1)
 			go func() { ended <- m.cmd.Wait() }()
@@ -50,9 +50,9 @@ func TestMonitorIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
-	go func() { _, _ = p.far[2].Write(bytes.Repeat([]byte(" "), 3*longest)) }()
-	if _, err := p.hear("", 1); !errors.Is(err, bufio.ErrBufferFull) {
+	defer p.closeAll()
+	go func() { _, _ = p.far[2].Write(bytes.Repeat([]byte(" "), 3*maxLineLength)) }()
+	if _, err := p.readMonitor("", 1); !errors.Is(err, bufio.ErrBufferFull) {
 		t.Error(err)
 	}
 }

@@ -29,82 +29,82 @@ const (
 	fetching  = "fetching"
 )
 
-// Setup finds a kernel or downloads one from the packages of Debian or Ubuntu. It then makes the machines of all
+// SetupMachines finds a kernel or downloads one from the packages of Debian or Ubuntu. It then makes the machines of all
 // runtimes in o and starts a copy of each. Backends with the same Dir use them. The error is a *core.Error that says
 // what is missing and how to get it.
-func Setup(ctx context.Context, o Options) (*Report, error) {
+func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 	b := newBackend(o)
-	machines := b.open()
+	machines := b.openPool()
 	defer machines.Close()
 	stop := context.AfterFunc(ctx, b.over)
 	defer stop()
 	if err := b.find(); err != nil {
 		return nil, err
 	}
-	unlock, err := b.lock(setupLock)
+	unlock, err := b.lockFile(setupLock)
 	if err != nil {
-		return nil, unusable(err)
+		return nil, unusableError(err)
 	}
 	defer unlock()
-	r := &Report{Dir: b.Dir}
+	r := &SetupReport{Dir: b.Dir}
 	var all error
-	for _, find := range b.sources() {
+	for _, find := range b.kernelSources() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		dir, origin, err := find(ctx)
 		if err == nil {
-			err = b.prepare(r, dir, origin)
+			err = b.prepareKernel(r, dir, origin)
 		}
 		if err == nil {
-			return r, b.others(ctx, r)
+			return r, b.prepareOthers(ctx, r)
 		}
-		b.tell("not with this kernel: " + err.Error())
+		b.logProgress("not with this kernel: " + err.Error())
 		all = errors.Join(all, err)
 	}
 	return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine could be made: %w", all).
 		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
 }
 
-// source returns the folder of a kernel and a description of its origin.
-type source func(ctx context.Context) (dir, origin string, err error)
+// kernelSource returns the folder of a kernel and a description of its origin.
+type kernelSource func(ctx context.Context) (dir, origin string, err error)
 
-// sources returns the possible sources of a kernel, the nearest first.
-func (b *backend) sources() []source {
-	given := func(dir, origin string) source {
+// kernelSources returns the possible sources of a kernel, the nearest first.
+func (b *vmBackend) kernelSources() []kernelSource {
+	given := func(dir, origin string) kernelSource {
 		return func(context.Context) (string, string, error) { return dir, origin, nil }
 	}
 	if b.Kernel != "" {
-		return []source{given(b.Kernel, "the folder named")}
+		return []kernelSource{given(b.Kernel, "the folder named")}
 	}
-	return []source{given(filepath.Join(b.Dir, kernelDir), "a package, fetched before"), given("/", "this machine's own"), b.fetch}
+	return []kernelSource{given(filepath.Join(b.Dir, kernelDir), "a package, fetched before"), given("/", "this machine's own"), b.fetchKernel}
 }
 
-// prepare makes the machine of the built-in runtime with the kernel in a folder, and records this choice.
-func (b *backend) prepare(r *Report, dir, origin string) error {
-	dir = absolute(dir)
+// prepareKernel makes the machine of the built-in runtime with the kernel in a folder, and records this choice.
+func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
+	dir = absolutePath(dir)
 	k, err := findKernel(dir)
 	if err != nil {
 		return err
 	}
-	b.kernel = func() (*kernel, error) { return k, nil }
+	b.kernel = func() (*guestKernel, error) { return k, nil }
 	r.Kernel, r.Origin = k.vmlinuz, origin
-	b.tell("kernel: " + k.vmlinuz)
-	if err := b.accelerate(r); err != nil {
+	b.logProgress("kernel: " + k.vmlinuz)
+	if err := b.findAccelerator(r); err != nil {
 		return err
 	}
-	version, err := b.driver.version()
+	version, err := b.driver.driverVersion()
 	if err != nil {
 		return err
 	}
 	r.Program = version
-	made, err := b.measure(quickjs)
+	made, err := b.measureMachine(quickjs)
 	if err != nil {
 		return err
 	}
-	r.Machines = []Made{*made}
-	_, isFirecracker := b.driver.(firecracker)
-	data, err := json.Marshal(chosen{Kernel: dir, KVM: r.KVM, Firecracker: isFirecracker})
+	r.Machines = []SavedMachine{*made}
+	_, isFirecracker := b.driver.(firecrackerDriver)
+	data, err := json.Marshal(chosenKernel{Kernel: dir, KVM: r.KVM, Firecracker: isFirecracker})
 	if err != nil {
 		return err
 	}
@@ -112,44 +112,44 @@ func (b *backend) prepare(r *Report, dir, origin string) error {
 	return errors.Join(os.WriteFile(part, data, 0o600), os.Rename(part, filepath.Join(b.Dir, chosenFile)))
 }
 
-// others makes the machines of the other runtimes that are installed and that the settings ask for.
-func (b *backend) others(ctx context.Context, r *Report) error {
+// prepareOthers makes the machines of the other runtimes that are installed and that the settings ask for.
+func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	var more []string
 	for _, i := range b.Interpreters {
-		if _, err := i.Look(); err != nil {
-			r.Missing = append(r.Missing, sandbox.Missing{Runtime: i.Runtime, Why: core.AsError(err)})
+		if _, err := i.FindProgram(); err != nil {
+			r.Missing = append(r.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: core.AsError(err)})
 			continue
 		}
 		more = append(more, i.Runtime)
 	}
-	if len(b.Commands.All()) > 0 {
+	if len(b.Commands.Commands()) > 0 {
 		more = append(more, forCommands)
 	}
 	for _, runtime := range more {
-		made, err := b.measure(runtime)
+		made, err := b.measureMachine(runtime)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			return unusable(fmt.Errorf("%s: %w", runtime, err))
+			return unusableError(fmt.Errorf("%s: %w", runtime, err))
 		}
 		r.Machines = append(r.Machines, *made)
 	}
 	return nil
 }
 
-// measure makes the machine of a runtime if there is none, and starts a copy. If a saved machine cannot be resumed,
+// measureMachine makes the machine of a runtime if there is none, and starts a copy. If a saved machine cannot be resumed,
 // it is made again.
-func (b *backend) measure(runtime string) (*Made, error) {
+func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	for again := false; ; again = true {
 		began := time.Now()
 		k, err := b.images[runtime]()
 		if err != nil {
 			return nil, err
 		}
-		made := &Made{Runtime: runtime, Dir: k.dir, Made: time.Since(began).Milliseconds()}
+		made := &SavedMachine{Runtime: runtime, Dir: k.dir, Made: time.Since(began).Milliseconds()}
 		began = time.Now()
-		err = b.wakes(k)
+		err = b.tryWake(k)
 		if err == nil {
 			made.Woken, made.Bytes = time.Since(began).Milliseconds(), onDisk(k.dir)
 			return made, nil
@@ -157,7 +157,7 @@ func (b *backend) measure(runtime string) (*Made, error) {
 		if again || b.life.Err() != nil {
 			return nil, err
 		}
-		b.tell("the saved machine cannot be resumed and is made again: " + err.Error())
+		b.logProgress("the saved machine cannot be resumed and is made again: " + err.Error())
 		if err := os.RemoveAll(k.dir); err != nil {
 			return nil, err
 		}
@@ -181,12 +181,12 @@ func onDisk(dir string) (bytes int64) {
 	return bytes
 }
 
-// lock waits for the lock on a file in Dir. It creates Dir if necessary.
-func (b *backend) lock(name string) (unlock func(), err error) {
+// lockFile waits for the lock on a file in Dir. It creates Dir if necessary.
+func (b *vmBackend) lockFile(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := owned(b.Dir); err != nil {
+	if err := checkOwned(b.Dir); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(b.Dir, name), os.O_CREATE|os.O_RDWR, 0o600)
@@ -200,18 +200,18 @@ func (b *backend) lock(name string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// packages lists the packages that depend on the kernel which Debian and Ubuntu build for virtual machines.
-var packages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
+// kernelMetaPackages lists the packages that depend on the kernel which Debian and Ubuntu build for virtual machines.
+var kernelMetaPackages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
 
-// fetch downloads a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks the needed files. It
+// fetchKernel downloads a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks the needed files. It
 // installs nothing.
-func (b *backend) fetch(ctx context.Context) (dir, origin string, err error) {
+func (b *vmBackend) fetchKernel(ctx context.Context) (dir, origin string, err error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return "", "", fmt.Errorf("no kernel can be downloaded: this system has no %s, so it is not Debian or Ubuntu", program)
 		}
 	}
-	images, err := kernelPackages(ctx, b.tell)
+	images, err := kernelPackages(ctx, b.logProgress)
 	if err != nil {
 		return "", "", err
 	}
@@ -220,13 +220,13 @@ func (b *backend) fetch(ctx context.Context) (dir, origin string, err error) {
 		return "", "", err
 	}
 	defer os.RemoveAll(work)
-	b.tell("fetching " + strings.Join(images, ", ") + ", some 80 MB")
-	if _, err := said(ctx, work, "apt-get", append([]string{"-q", "download"}, images...)...); err != nil {
+	b.logProgress("fetching " + strings.Join(images, ", ") + ", some 80 MB")
+	if _, err := runTool(ctx, work, "apt-get", append([]string{"-q", "download"}, images...)...); err != nil {
 		return "", "", err
 	}
 	files, _ := filepath.Glob(filepath.Join(work, "*.deb"))
 	for _, f := range files {
-		if _, err := said(ctx, work, "dpkg-deb", "-x", f, "unpacked"); err != nil {
+		if _, err := runTool(ctx, work, "dpkg-deb", "-x", f, "unpacked"); err != nil {
 			return "", "", err
 		}
 	}
@@ -239,7 +239,7 @@ func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 	image, err := kernelPackage(ctx)
 	if err != nil && os.Geteuid() == 0 { // a fresh system has no list of packages yet
 		tell("asking which packages there are (apt-get update)")
-		if _, failed := said(ctx, "/", "apt-get", "-q", "update"); failed != nil {
+		if _, failed := runTool(ctx, "/", "apt-get", "-q", "update"); failed != nil {
 			return nil, failed
 		}
 		image, err = kernelPackage(ctx)
@@ -249,7 +249,7 @@ func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 	}
 	all := []string{image}
 	modules := "linux-modules-" + strings.TrimPrefix(image, "linux-image-")
-	if _, err := said(ctx, "/", "apt-cache", "show", "--no-all-versions", modules); err == nil { // Ubuntu has separate module packages
+	if _, err := runTool(ctx, "/", "apt-cache", "show", "--no-all-versions", modules); err == nil { // Ubuntu has separate module packages
 		all = append(all, modules)
 	}
 	return all, nil
@@ -260,8 +260,8 @@ var imagePackage = regexp.MustCompile(`(?m)^Depends:.*?\b(linux-image-\d[a-z0-9.
 // kernelPackage returns the newest package with a kernel for virtual machines.
 func kernelPackage(ctx context.Context) (string, error) {
 	var all error
-	for _, p := range packages {
-		out, err := said(ctx, "/", "apt-cache", "show", "--no-all-versions", p)
+	for _, p := range kernelMetaPackages {
+		out, err := runTool(ctx, "/", "apt-cache", "show", "--no-all-versions", p)
 		if found := imagePackage.FindStringSubmatch(out); err == nil && found != nil {
 			return found[1], nil
 		}
@@ -270,8 +270,8 @@ func kernelPackage(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the system knows no package with a kernel for machines (sudo apt-get update): %w", errors.Join(all, errKernel))
 }
 
-// said runs a program of the system and returns its output.
-func said(ctx context.Context, dir, program string, args ...string) (string, error) {
+// runTool runs a program of the system and returns its output.
+func runTool(ctx context.Context, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	var complaint bytes.Buffer
@@ -290,11 +290,11 @@ func keepKernel(from, to string) error {
 	if err != nil {
 		return err
 	}
-	files, err := k.modules(serialParts)
+	files, err := k.moduleFiles(serialParts)
 	if err != nil {
 		return err
 	}
-	if more, err := k.modules(vsockParts); err == nil {
+	if more, err := k.moduleFiles(vsockParts); err == nil {
 		files = append(files, more...)
 	}
 	slices.Sort(files)

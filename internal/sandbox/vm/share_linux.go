@@ -20,34 +20,34 @@ const (
 	// copy is in a file whose name begins with ringPrefix. It is locked until the copy has opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// gap gives the address at which the memory of a machine is interrupted; the rest of it is mapped elsewhere.
-	gap = 3 << 30
-	// unlocked sets the time in which such a file is locked after its creation.
-	unlocked = time.Second
+	// memoryGap gives the address at which the memory of a machine is interrupted; the rest of it is mapped elsewhere.
+	memoryGap = 3 << 30
+	// unlockedGrace sets the time in which such a file is locked after its creation.
+	unlockedGrace = time.Second
 )
 
-// share lets the machine of an image share memory with the engine if possible.
-func (b *backend) share(i *image) {
+// shareMemory lets the machine of an image share memory with the engine if possible.
+func (b *vmBackend) shareMemory(i *machineImage) {
 	p := &i.config.Plan
-	if b.driver.shares() && i.memory+shm.Size <= gap && p.Network == confine.NoNetwork && confine.Shares(i.runtime) {
+	if b.driver.supportsSharedMemory() && i.memory+shm.Size <= memoryGap && p.Network == confine.NoNetwork && confine.SharesMemory(i.runtime) {
 		p.Ring, p.RingAt, p.Keep = true, i.memory, 1
 	}
 }
 
-// shared creates the shared memory of a machine whose image is in dir. If the image is complete, the memory is that
+// makeSharedMemory creates the shared memory of a machine whose image is in dir. If the image is complete, the memory is that
 // of a copy.
-func (i *image) shared(dir string) (*shm.Memory, error) {
+func (i *machineImage) makeSharedMemory(dir string) (*shm.SharedMemory, error) {
 	if !i.config.Plan.Ring {
 		return nil, nil
 	}
 	path := filepath.Join(dir, ringPrefix+strings.ToLower(rand.Text()[:8]))
 	content, err := os.ReadFile(filepath.Join(dir, ringFile))
-	var memory *shm.Memory
+	var memory *shm.SharedMemory
 	switch {
 	case os.IsNotExist(err):
-		memory, err = shm.Create(path)
+		memory, err = shm.CreateMemory(path)
 	case err == nil:
-		memory, err = shm.Copy(path, content)
+		memory, err = shm.CopyMemory(path, content)
 	}
 	if err == nil {
 		err = unix.Flock(int(memory.File().Fd()), unix.LOCK_EX)
@@ -55,15 +55,15 @@ func (i *image) shared(dir string) (*shm.Memory, error) {
 	return memory, err
 }
 
-// left returns the shared memory files in the folders of machines that are no longer in use.
-func (b *backend) left() (files []string) {
+// orphanedFiles returns the shared memory files in the folders of machines that are no longer in use.
+func (b *vmBackend) orphanedFiles() (files []string) {
 	all, _ := filepath.Glob(filepath.Join(b.Dir, prefix+"*", ringPrefix+"*"))
 	for _, name := range all {
 		f, err := os.Open(name)
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > unlocked && procgroup.Abandoned(f) {
+		if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > unlockedGrace && procgroup.IsAbandoned(f) {
 			files = append(files, name)
 		}
 		_ = f.Close()
@@ -71,10 +71,10 @@ func (b *backend) left() (files []string) {
 	return files
 }
 
-// joined returns the wire that combines the machine's stream with its shared memory.
-func (p *ports) joined(stream io.ReadWriter) io.ReadWriter {
+// joinWire returns the wire that combines the machine's stream with its shared memory.
+func (p *machinePorts) joinWire(stream io.ReadWriter) io.ReadWriter {
 	if p.shared == nil {
 		return stream
 	}
-	return shm.NewHost(stream, p.shared, shm.Emulated)
+	return shm.NewHost(stream, p.shared, shm.EmulatedCallTime)
 }

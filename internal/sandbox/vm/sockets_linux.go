@@ -19,18 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketsAppear bounds the time that Firecracker may take to create its sockets, apart from other work.
-const socketsAppear = 20 * time.Second
+// socketTimeout bounds the time that Firecracker may take to create its sockets, apart from other work.
+const socketTimeout = 20 * time.Second
 
-// dial connects to a socket that the monitor has created in its confinement. It rejects a socket of any other
+// dialSocket connects to a socket that the monitor has created in its confinement. It rejects a socket of any other
 // process.
-func (p *ports) dial(ctx context.Context, path string) (*net.UnixConn, error) {
+func (p *machinePorts) dialSocket(ctx context.Context, path string) (*net.UnixConn, error) {
 	name := "/proc/" + strconv.Itoa(p.pid) + "/root" + path
-	for end := time.Now().Add(socketsAppear); ; {
+	for end := time.Now().Add(socketTimeout); ; {
 		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
 		switch {
 		case err == nil:
-			if err = p.peer(conn); err != nil {
+			if err = p.checkPeer(conn); err != nil {
 				_ = conn.Close()
 				return nil, err
 			}
@@ -38,14 +38,14 @@ func (p *ports) dial(ctx context.Context, path string) (*net.UnixConn, error) {
 		case !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(end):
 			return nil, err
 		}
-		if err := p.pause(ctx); err != nil {
+		if err := p.pauseRetry(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// pause waits briefly. It returns an error if there is nothing left to wait for.
-func (p *ports) pause(ctx context.Context) error {
+// pauseRetry waits briefly. It returns an error if there is nothing left to wait for.
+func (p *machinePorts) pauseRetry(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -56,8 +56,8 @@ func (p *ports) pause(ctx context.Context) error {
 	}
 }
 
-// peer returns an error unless the monitor is at the other end.
-func (p *ports) peer(conn *net.UnixConn) error {
+// checkPeer returns an error unless the monitor is at the other end.
+func (p *machinePorts) checkPeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -70,30 +70,30 @@ func (p *ports) peer(conn *net.UnixConn) error {
 	return err
 }
 
-// vsock connects to a port of the machine as soon as the machine listens there.
-func (p *ports) vsock(ctx context.Context, port int) (*os.File, error) {
+// dialVsock connects to a port of the machine as soon as the machine listens there.
+func (p *machinePorts) dialVsock(ctx context.Context, port int) (*os.File, error) {
 	for {
-		conn, err := p.dial(ctx, vsockPath)
+		conn, err := p.dialSocket(ctx, vsockPath)
 		if err != nil {
 			return nil, err
 		}
 		var f *os.File
-		if err = greeted(conn, port); err == nil {
+		if err = requestPort(conn, port); err == nil {
 			f, err = conn.File()
 		}
 		_ = conn.Close()
 		if err == nil {
 			return f, nil
 		}
-		if err := p.pause(ctx); err != nil {
+		if err := p.pauseRetry(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// greeted requests a connection to a port. It reads the answer byte by byte, because the data after it belongs to the
+// requestPort requests a connection to a port. It reads the answer byte by byte, because the data after it belongs to the
 // machine.
-func greeted(conn *net.UnixConn, port int) error {
+func requestPort(conn *net.UnixConn, port int) error {
 	if _, err := fmt.Fprintf(conn, "CONNECT %d\n", port); err != nil {
 		return err
 	}
@@ -113,32 +113,32 @@ func greeted(conn *net.UnixConn, port int) error {
 	return nil
 }
 
-// api is a client of Firecracker's HTTP API.
-type api struct {
+// firecrackerAPI is a client of Firecracker's HTTP API.
+type firecrackerAPI struct {
 	conn *net.UnixConn
 	said *bufio.Reader
 }
 
-func (p *ports) api(ctx context.Context) (*api, error) {
-	conn, err := p.dial(ctx, apiPath)
+func (p *machinePorts) dialAPI(ctx context.Context) (*firecrackerAPI, error) {
+	conn, err := p.dialSocket(ctx, apiPath)
 	if err != nil {
 		return nil, err
 	}
-	return &api{conn, bufio.NewReaderSize(conn, longest)}, nil
+	return &firecrackerAPI{conn, bufio.NewReaderSize(conn, maxLineLength)}, nil
 }
 
-func (a *api) close() { _ = a.conn.Close() }
+func (a *firecrackerAPI) close() { _ = a.conn.Close() }
 
-// request represents a request to Firecracker.
-type request struct {
+// apiRequest represents a request to Firecracker.
+type apiRequest struct {
 	method, path string
 	body         any
 }
 
 var errRefused = errors.New("refused by Firecracker")
 
-// do sends a request and waits until it is done.
-func (a *api) do(r request) error {
+// sendRequest sends a request and waits until it is done.
+func (a *firecrackerAPI) sendRequest(r apiRequest) error {
 	data, err := json.Marshal(r.body)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (a *api) do(r request) error {
 		return fmt.Errorf("the API of Firecracker: %w", err)
 	}
 	defer said.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(said.Body, longest))
+	text, err := io.ReadAll(io.LimitReader(said.Body, maxLineLength))
 	if err == nil && said.StatusCode/100 != 2 {
 		var fault struct {
 			Message string `json:"fault_message"`

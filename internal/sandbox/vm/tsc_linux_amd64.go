@@ -5,9 +5,9 @@ import "time"
 // ticksNow returns the processor's time stamp counter. An emulated processor uses the same counter.
 func ticksNow() uint64
 
-// kilohertz measures the frequency of the counter. A machine of this type has no other clock with which its kernel
+// counterKHz measures the frequency of the counter. A machine of this type has no other clock with which its kernel
 // could measure it.
-func kilohertz() int64 {
+func counterKHz() int64 {
 	const span = 50 * time.Millisecond
 	first := ticksNow()
 	began := time.Now()

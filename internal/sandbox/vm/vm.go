@@ -38,38 +38,38 @@ type Options struct {
 	// Progress, unless it is nil, is called with a description of each step that takes long.
 	Progress func(string)
 	// Warm sets the number of machines that wait for programs after the first request, and MaxWarm the number under
-	// load: see warmpool.Kind.
+	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
 	// Limits holds the limits that most programs have.
 	Limits core.Limits
 	// Interpreters lists the runtimes that the host may have.
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a machine of its own.
-	Commands hostcmd.Set
+	Commands hostcmd.CommandSet
 	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their machines have
 	// no other network. Nil means no connections.
-	Network *interpreter.Network
+	Network *interpreter.ProxyNetwork
 }
 
 // chosenFile, in Options.Dir, records which kernel Setup has chosen.
 const chosenFile = "setup.json"
 
-// chosen records the choice of Setup for backends.
-type chosen struct {
+// chosenKernel records the choice of Setup for backends.
+type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
 	// Firecracker reports whether machines use Firecracker instead of QEMU.
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 
-// Kernel returns the folder of the kernel that Setup has chosen for dir.
-func Kernel(dir string) (string, error) {
-	c, err := choice(dir)
+// KernelDir returns the folder of the kernel that Setup has chosen for dir.
+func KernelDir(dir string) (string, error) {
+	c, err := readChoice(dir)
 	return c.Kernel, err
 }
 
-// choice reads the choice of Setup in dir.
-func choice(dir string) (c chosen, err error) {
+// readChoice reads the choice of Setup in dir.
+func readChoice(dir string) (c chosenKernel, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, chosenFile))
 	if err == nil {
 		err = json.Unmarshal(data, &c)
@@ -77,20 +77,20 @@ func choice(dir string) (c chosen, err error) {
 	return c, err
 }
 
-// Report describes what Setup did.
-type Report struct {
-	Program  string            `json:"program"`  // the virtual machine monitor and its version
-	Kernel   string            `json:"kernel"`   // file
-	Origin   string            `json:"origin"`   // the origin of the kernel, in words
-	Dir      string            `json:"dir"`      // the folder of kernels and machines
-	KVM      bool              `json:"kvm"`      // the processor is the host's and not emulated
-	Why      string            `json:"why"`      // the reason for that, in words
-	Machines []Made            `json:"machines"` // one for each runtime, and one for commands if there are any
-	Missing  []sandbox.Missing `json:"missing,omitempty"`
+// SetupReport describes what Setup did.
+type SetupReport struct {
+	Program  string                   `json:"program"`  // the virtual machine monitor and its version
+	Kernel   string                   `json:"kernel"`   // file
+	Origin   string                   `json:"origin"`   // the origin of the kernel, in words
+	Dir      string                   `json:"dir"`      // the folder of kernels and machines
+	KVM      bool                     `json:"kvm"`      // the processor is the host's and not emulated
+	Why      string                   `json:"why"`      // the reason for that, in words
+	Machines []SavedMachine           `json:"machines"` // one for each runtime, and one for commands if there are any
+	Missing  []sandbox.MissingRuntime `json:"missing,omitempty"`
 }
 
-// Made represents a saved machine.
-type Made struct {
+// SavedMachine represents a saved machine.
+type SavedMachine struct {
 	Runtime string `json:"runtime"` // or "commands"
 	Dir     string `json:"dir"`
 	Bytes   int64  `json:"bytes"`    // on the disk
@@ -100,8 +100,8 @@ type Made struct {
 
 const quickjs = "quickjs"
 
-// walled describes what separates a program from the host when its machine is run by another program.
-func walled(program, kind, device string) []string {
+// describeConfinement describes what separates a program from the host when its machine is run by another program.
+func describeConfinement(program, kind, device string) []string {
 	return []string{
 		"a virtual machine of its own (" + kind + "); it has no disk, no network and no device except a " + device,
 		"a kernel of its own, in which the program is confined like a process: namespaces, no files, no capabilities, an allow list of system calls",

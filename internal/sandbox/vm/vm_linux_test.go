@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if len(args) > 0 && args[0] == confine.Argument {
-		if err := confine.Enter(runtimes.Harness); err != nil {
-			os.Exit(confine.Status(err))
+		if err := confine.Enter(runtimes.HarnessFiles); err != nil {
+			os.Exit(confine.ExitStatus(err))
 		}
 		args = args[1:]
 	}
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	case "engine":
 		engine(args[1], args[2], args[3], args[4], args[5])
 	case "probe":
-		sandboxtest.Probe(args[1], os.Stdin, os.Stdout)
+		sandboxtest.RunProbe(args[1], os.Stdin, os.Stdout)
 	default:
 		os.Exit(m.Run())
 	}
@@ -101,7 +101,7 @@ func pythonHere(t testing.TB) interpreter.Interpreter {
 
 // described is an interpreter as the engine has it.
 func described(runtime, path string) interpreter.Interpreter {
-	for _, i := range runtimes.All(map[string]string{runtime: path}, core.DefaultLimits().Memory) {
+	for _, i := range runtimes.SupportedRuntimes(map[string]string{runtime: path}, core.DefaultLimits().Memory) {
 		if i.Runtime == runtime {
 			return i
 		}
@@ -159,22 +159,24 @@ func TestEscapes(t *testing.T) {
 		o.Guest, o.Dir = []string{self, "probe", quickjs}, t.TempDir()
 		b := New(o)
 		defer b.Close()
-		sandboxtest.Escapes(t, b, quickjs)
+		sandboxtest.CheckEscapes(t, b, quickjs)
 	})
 }
 
-var none = sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) { return core.Result{Value: []byte("1")}, nil })
+var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
+	return core.CallResult{Value: []byte("1")}, nil
+})
 
 // executed is how one program ended in a sandbox of its own.
-func executed(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.Report {
+func executed(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.RunReport {
 	t.Helper()
-	l := core.Limits{Timeout: time.Hour}.Or(core.DefaultLimits()) // an emulated processor is slow
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: runtime, Limits: l})
+	l := core.Limits{Timeout: time.Hour}.WithDefaults(core.DefaultLimits()) // an emulated processor is slow
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(t.Context(), core.Program{Code: code, Name: "program", Limits: l}, none)
+	r, err := s.Run(t.Context(), core.CheckedProgram{Code: code, Name: "program", Limits: l}, none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,7 @@ func TestCopiesDiffer(t *testing.T) {
 			o.Interpreters = []interpreter.Interpreter{pythonHere(t)}
 		}
 		b := newBackend(o)
-		s := b.open()
+		s := b.openPool()
 		defer s.Close()
 		k, err := b.images[runtime]()
 		if err != nil {
@@ -262,7 +264,7 @@ func TestCommands(t *testing.T) {
 	for _, driver := range drivers {
 		t.Run(driver, func(t *testing.T) {
 			b, path := commanding(t, optionsHere(t, driver))
-			sandboxtest.Commands(t, b, path)
+			sandboxtest.CheckCommands(t, b, path)
 			if have := b.Capabilities(); !slices.Equal(have.Commands, []string{"tool"}) {
 				t.Error(have.Commands)
 			}
@@ -270,7 +272,7 @@ func TestCommands(t *testing.T) {
 			if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("#!/bin/sh"), 0o755)); err != nil {
 				t.Fatal(err)
 			}
-			if ended, failed, _ := sandboxtest.Started(t, b, core.Limits{}, sandboxtest.Tool("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
+			if ended, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandboxtest.ToolCommand("env")); failed == nil || !strings.Contains(failed.Message, "has changed since Retort started") {
 				t.Errorf("%+v %v", ended, failed)
 			}
 		})
@@ -281,7 +283,7 @@ func TestCommands(t *testing.T) {
 func commanding(t *testing.T, o Options) (b sandbox.Backend, path string) {
 	t.Helper()
 	path = toolHere(t)
-	o.Commands, o.Warm = hostcmd.Look([]string{path}), -1
+	o.Commands, o.Warm = hostcmd.FindCommands([]string{path}), -1
 	b = New(o)
 	t.Cleanup(func() { _ = b.Close() })
 	return b, path
@@ -315,7 +317,7 @@ func driverIsWalled(t *testing.T, driver string, kept []string) {
 	o := optionsHere(t, driver)
 	o.Warm = -1
 	b := newBackend(o)
-	s := b.open()
+	s := b.openPool()
 	defer s.Close()
 	if have := s.Capabilities(); have.Unavailable != nil {
 		t.Fatal(have.Unavailable)
@@ -324,7 +326,7 @@ func driverIsWalled(t *testing.T, driver string, kept []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := b.restore(t.Context(), k.image, k.dir)
+	m, err := b.restoreMachine(t.Context(), k.machineImage, k.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,10 +386,10 @@ func TestNetworked(t *testing.T) {
 	for _, driver := range drivers {
 		t.Run(driver, func(t *testing.T) {
 			o := optionsHere(t, driver)
-			o.Warm, o.Network, o.Interpreters = -1, &interpreter.Network{}, []interpreter.Interpreter{pythonHere(t)}
+			o.Warm, o.Network, o.Interpreters = -1, &interpreter.ProxyNetwork{}, []interpreter.Interpreter{pythonHere(t)}
 			b := New(o)
 			defer b.Close()
-			sandboxtest.Connections(t, b)
+			sandboxtest.CheckConnections(t, b)
 		})
 	}
 }

@@ -12,13 +12,13 @@ import (
 
 // New makes a backend that is unavailable on this system. The caller must close it.
 func New(Options) *warmpool.Backend {
-	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Unavailable: elsewhere()}
+	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Unavailable: unsupportedError()}
 	return warmpool.New(warmpool.Options{Name: Name, Capabilities: func() sandbox.Capabilities { return have }})
 }
 
-// Setup returns an error: this system has no virtual machines.
-func Setup(context.Context, Options) (*Report, error) { return nil, elsewhere() }
+// SetupMachines returns an error: this system has no virtual machines.
+func SetupMachines(context.Context, Options) (*SetupReport, error) { return nil, unsupportedError() }
 
-func elsewhere() *core.Error {
+func unsupportedError() *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, Name, "virtual machines need Linux in this version").WithHint("use another sandbox: sandboxMode: auto")
 }

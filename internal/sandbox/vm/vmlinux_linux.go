@@ -28,15 +28,15 @@ const (
 
 var errPacked = errors.New("this kernel's file has an unknown format")
 
-// vmlinux returns the kernel of a file as ELF, which a monitor can start without the kernel's own decompressor. The
+// readVmlinux returns the kernel of a file as ELF, which a monitor can start without the kernel's own decompressor. The
 // kernels of distributions are compressed and unpack themselves.
-func vmlinux(file string) ([]byte, error) {
+func readVmlinux(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.HasPrefix(data, []byte("\x7fELF")) {
-		data, err = unpack(data)
+		data, err = unpackKernel(data)
 	}
 	if err == nil && !bytes.HasPrefix(data, []byte("\x7fELF")) {
 		err = errPacked
@@ -47,8 +47,8 @@ func vmlinux(file string) ([]byte, error) {
 	return data, nil
 }
 
-// unpack returns the kernel inside a kernel file.
-func unpack(data []byte) ([]byte, error) {
+// unpackKernel returns the kernel inside a kernel file.
+func unpackKernel(data []byte) ([]byte, error) {
 	if len(data) < headLength || string(data[bootMagic:bootMagic+4]) != "HdrS" || binary.LittleEndian.Uint16(data[bootVersion:]) < withPayload {
 		return nil, errPacked
 	}
@@ -66,11 +66,11 @@ func unpack(data []byte) ([]byte, error) {
 	if full > maxVmlinux {
 		return nil, errPacked
 	}
-	return decompress(data[from:to-size], full)
+	return decompressKernel(data[from:to-size], full)
 }
 
-// decompress decompresses data in any of the formats used for kernels. The result has size bytes.
-func decompress(data []byte, size int64) (plain []byte, err error) {
+// decompressKernel decompresses data in any of the formats used for kernels. The result has size bytes.
+func decompressKernel(data []byte, size int64) (plain []byte, err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x02\x21\x4c\x18")):
 		plain, err = io.ReadAll(io.LimitReader(lz4.NewReader(bytes.NewReader(data)), size+1))
@@ -80,9 +80,9 @@ func decompress(data []byte, size int64) (plain []byte, err error) {
 			plain, err = io.ReadAll(io.LimitReader(r, size+1))
 		}
 	case bytes.HasPrefix(data, []byte("\xfd7zXZ")):
-		plain, err = filtered(data, compressed[".xz"])
+		plain, err = filterThrough(data, decompressors[".xz"])
 	case bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
-		plain, err = filtered(data, compressed[".zst"])
+		plain, err = filterThrough(data, decompressors[".zst"])
 	case bytes.HasPrefix(data, []byte("\x7fELF")):
 		plain = data
 	default:
@@ -94,8 +94,8 @@ func decompress(data []byte, size int64) (plain []byte, err error) {
 	return plain, err
 }
 
-// filtered pipes data through a program of the system and returns its output.
-func filtered(data []byte, program []string) ([]byte, error) {
+// filterThrough pipes data through a program of the system and returns its output.
+func filterThrough(data []byte, program []string) ([]byte, error) {
 	cmd := exec.Command(program[0], program[1:]...)
 	cmd.Stdin = bytes.NewReader(data)
 	return cmd.Output()

@@ -56,7 +56,7 @@ func TestVmlinux(t *testing.T) {
 			if err := os.WriteFile(file, c.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := vmlinux(file)
+			got, err := readVmlinux(file)
 			if (err != nil) != c.bad || err == nil && !bytes.Equal(got, plain) {
 				t.Errorf("%v: %d bytes", err, len(got))
 			}

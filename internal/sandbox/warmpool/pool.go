@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// restAfter sets the time without requests after which a pool that has grown shrinks again.
-	restAfter = 30 * time.Second
-	// breather sets how long a program that got a ready guest has the machine to itself before a replacement is
+	// shrinkDelay sets the time without requests after which a pool that has grown shrinks again.
+	shrinkDelay = 30 * time.Second
+	// refillDelay sets how long a program that got a ready guest has the machine to itself before a replacement is
 	// started.
-	breather = 10 * time.Millisecond
-	// patience sets how long no other item is started while some are ready and a program runs. A start takes a
+	refillDelay = 10 * time.Millisecond
+	// maxRefillDelay sets how long no other item is started while some are ready and a program runs. A start takes a
 	// processor, which the program may need.
-	patience = time.Second
+	maxRefillDelay = time.Second
 )
 
 // ErrClosed is the error of a pool or a backend that is closed.
 var ErrClosed = errors.New("the backend is closed")
 
-// Item represents an element of a Pool.
-type Item interface {
+// PoolItem represents an element of a Pool.
+type PoolItem interface {
 	comparable
-	Alive() bool // reports whether it still runs
-	Kill()       // ends it without waiting; it is idempotent
+	IsAlive() bool // reports whether it still runs
+	Kill()         // ends it without waiting; it is idempotent
 }
 
 // PoolOptions configure a Pool.
-type PoolOptions[T Item] struct {
+type PoolOptions[T PoolItem] struct {
 	Start func() (T, error) // returns an item that is ready, or an error and leaves nothing behind
 	Least int               // number of ready items when idle
 	Most  int               // maximum number of ready items
@@ -43,7 +43,7 @@ type PoolOptions[T Item] struct {
 
 // Pool keeps items ready. It hands out each item once. It grows when a caller had to wait, and shrinks when it is
 // idle.
-type Pool[T Item] struct {
+type Pool[T PoolItem] struct {
 	PoolOptions[T]
 	mostAtOnce int // maximum number of concurrent starts
 
@@ -51,20 +51,20 @@ type Pool[T Item] struct {
 	ready    []T
 	target   int // number of items that should be ready
 	starting int
-	waiters  []chan started[T] // in order of arrival
+	waiters  []chan startResult[T] // in order of arrival
 	rest     *time.Timer
 	later    *time.Timer // calls refill
 	closed   bool
 	starts   sync.WaitGroup
 }
 
-type started[T Item] struct {
+type startResult[T PoolItem] struct {
 	item T
 	err  error
 }
 
 // NewPool makes a Pool and starts to fill it unless it is lazy. The caller must close it.
-func NewPool[T Item](o PoolOptions[T]) *Pool[T] {
+func NewPool[T PoolItem](o PoolOptions[T]) *Pool[T] {
 	p := &Pool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
 	if o.Room == nil {
 		p.Room = hasRoom
@@ -72,7 +72,7 @@ func NewPool[T Item](o PoolOptions[T]) *Pool[T] {
 	if !o.Lazy {
 		p.target = o.Least
 	}
-	p.rest = time.AfterFunc(restAfter, p.shrink)
+	p.rest = time.AfterFunc(shrinkDelay, p.shrinkIdle)
 	p.later = time.AfterFunc(0, p.refillLater)
 	return p
 }
@@ -85,57 +85,57 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 		var none T
 		return none, ErrClosed
 	}
-	p.rest.Reset(restAfter)
+	p.rest.Reset(shrinkDelay)
 	if p.Once {
 		p.target, p.Lazy = 0, true
 	} else {
 		p.target, p.Lazy = max(p.target, p.Least), false
 	}
-	p.ready = slices.DeleteFunc(p.ready, func(i T) bool { return !i.Alive() })
+	p.ready = slices.DeleteFunc(p.ready, func(i T) bool { return !i.IsAlive() })
 	if n := len(p.ready); n > 0 {
 		item := p.ready[0]
 		p.ready = slices.Delete(p.ready, 0, 1)
-		p.later.Reset(p.calm())
+		p.later.Reset(p.quietPeriod())
 		p.mu.Unlock()
 		return item, nil
 	}
 	if !p.Once {
 		p.target = min(p.Most, p.target+1)
 	}
-	waiter := make(chan started[T], 1)
+	waiter := make(chan startResult[T], 1)
 	p.waiters = append(p.waiters, waiter)
-	p.refill()
+	p.startWanted()
 	p.mu.Unlock()
 
 	select {
 	case s := <-waiter:
 		return s.item, s.err
 	case <-ctx.Done():
-		p.abandon(waiter)
+		p.returnUnused(waiter)
 		var none T
 		return none, ctx.Err()
 	}
 }
 
-// calm returns how long the receiver of an item has the machine to itself. p.mu must be held.
-func (p *Pool[T]) calm() time.Duration {
+// quietPeriod returns how long the receiver of an item has the machine to itself. p.mu must be held.
+func (p *Pool[T]) quietPeriod() time.Duration {
 	if p.Calm && len(p.ready) > 0 {
-		return patience
+		return maxRefillDelay
 	}
-	return breather
+	return refillDelay
 }
 
-// Refill tells the pool that an item that was taken no longer needs the machine to itself.
-func (p *Pool[T]) Refill() {
+// AllowRefill tells the pool that an item that was taken no longer needs the machine to itself.
+func (p *Pool[T]) AllowRefill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.later.Reset(breather)
+		p.later.Reset(refillDelay)
 	}
 }
 
-// Postpone gives an item that was just taken the machine to itself for longer than usual.
-func (p *Pool[T]) Postpone(d time.Duration) {
+// PostponeRefill gives an item that was just taken the machine to itself for longer than usual.
+func (p *Pool[T]) PostponeRefill(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed && p.later.Stop() {
@@ -143,58 +143,58 @@ func (p *Pool[T]) Postpone(d time.Duration) {
 	}
 }
 
-// abandon takes back the item, or the place in the queue, of a waiter that gave up.
-func (p *Pool[T]) abandon(waiter chan started[T]) {
+// returnUnused takes back the item, or the place in the queue, of a waiter that gave up.
+func (p *Pool[T]) returnUnused(waiter chan startResult[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiters = slices.DeleteFunc(p.waiters, func(w chan started[T]) bool { return w == waiter })
+	p.waiters = slices.DeleteFunc(p.waiters, func(w chan startResult[T]) bool { return w == waiter })
 	select {
 	case s := <-waiter:
 		if s.err == nil {
-			p.keep(s.item)
+			p.addReady(s.item)
 		}
 	default:
 	}
 }
 
-// refill starts as many items as are missing. p.mu must be held.
-func (p *Pool[T]) refill() {
+// startWanted starts as many items as are missing. p.mu must be held.
+func (p *Pool[T]) startWanted() {
 	target := p.target
 	if target > 0 && !p.Room() {
 		target = 0 // waiters are still served
 	}
 	for !p.closed && p.starting < p.mostAtOnce && len(p.ready)+p.starting < target+len(p.waiters) {
 		p.starting++
-		p.starts.Go(p.add)
+		p.starts.Go(p.startItem)
 	}
 }
 
 func (p *Pool[T]) refillLater() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refill()
+	p.startWanted()
 }
 
-func (p *Pool[T]) add() {
+func (p *Pool[T]) startItem() {
 	item, err := p.Start()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting--
 	switch {
 	case len(p.waiters) > 0:
-		p.waiters[0] <- started[T]{item, err}
+		p.waiters[0] <- startResult[T]{item, err}
 		p.waiters = p.waiters[1:]
 	case err == nil:
-		p.keep(item)
+		p.addReady(item)
 	}
 	// After a failure nothing is started before the next Take.
 	if err == nil || len(p.waiters) > 0 {
-		p.refill()
+		p.startWanted()
 	}
 }
 
-// keep adds an item if it is still wanted. p.mu must be held.
-func (p *Pool[T]) keep(item T) {
+// addReady adds an item if it is still wanted. p.mu must be held.
+func (p *Pool[T]) addReady(item T) {
 	if p.closed || len(p.ready) >= p.target {
 		item.Kill()
 		return
@@ -202,7 +202,7 @@ func (p *Pool[T]) keep(item T) {
 	p.ready = append(p.ready, item)
 }
 
-func (p *Pool[T]) shrink() {
+func (p *Pool[T]) shrinkIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.Lazy {
@@ -215,8 +215,8 @@ func (p *Pool[T]) shrink() {
 	}
 }
 
-// Ready returns the items that are ready now.
-func (p *Pool[T]) Ready() []T {
+// ReadyItems returns the items that are ready now.
+func (p *Pool[T]) ReadyItems() []T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.ready)
@@ -229,7 +229,7 @@ func (p *Pool[T]) Close() {
 	p.rest.Stop()
 	p.later.Stop()
 	for _, w := range p.waiters {
-		w <- started[T]{err: ErrClosed}
+		w <- startResult[T]{err: ErrClosed}
 	}
 	p.waiters = nil
 	for _, item := range p.ready {

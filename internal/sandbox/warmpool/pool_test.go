@@ -11,8 +11,8 @@ import (
 
 type item struct{ dead atomic.Bool }
 
-func (i *item) Alive() bool { return !i.dead.Load() }
-func (i *item) Kill()       { i.dead.Store(true) }
+func (i *item) IsAlive() bool { return !i.dead.Load() }
+func (i *item) Kill()         { i.dead.Store(true) }
 
 func startItem() (*item, error) { return &item{}, nil }
 
@@ -22,12 +22,12 @@ func TestPoolWithoutRoom(t *testing.T) {
 		p := NewPool(PoolOptions[*item]{Start: startItem, Least: 2, Most: 8, Room: func() bool { return false }})
 		defer p.Close()
 		for range 3 {
-			if i, err := p.Take(t.Context()); err != nil || !i.Alive() {
+			if i, err := p.Take(t.Context()); err != nil || !i.IsAlive() {
 				t.Fatal(i, err)
 			}
 		}
 		time.Sleep(time.Hour)
-		if n := len(p.Ready()); n > 0 {
+		if n := len(p.ReadyItems()); n > 0 {
 			t.Errorf("%d items wait", n)
 		}
 	})
@@ -37,8 +37,8 @@ func TestPoolWithoutRoom(t *testing.T) {
 func TestDeadItem(t *testing.T) {
 	p := NewPool(PoolOptions[*item]{Start: startItem, Least: 1, Most: 1})
 	defer p.Close()
-	testenv.WaitUntil(t, "an item is ready", func() bool { return len(p.Ready()) > 0 })
-	dead := p.Ready()[0]
+	testenv.WaitUntil(t, "an item is ready", func() bool { return len(p.ReadyItems()) > 0 })
+	dead := p.ReadyItems()[0]
 	dead.Kill()
 	if i, err := p.Take(t.Context()); err != nil || i == dead {
 		t.Error(i == dead, err)
@@ -69,18 +69,18 @@ func TestCalm(t *testing.T) {
 		}
 		started(2, 0)
 		take()
-		started(2, patience-time.Millisecond) // while one is ready
-		p.Refill()
-		started(2, breather-time.Millisecond)
+		started(2, maxRefillDelay-time.Millisecond) // while one is ready
+		p.AllowRefill()
+		started(2, refillDelay-time.Millisecond)
 		started(3, time.Millisecond)
 		take()
-		started(3, patience-time.Millisecond)
+		started(3, maxRefillDelay-time.Millisecond)
 		started(4, time.Millisecond)
 		take()
 		take()
-		started(4, breather-time.Millisecond)
+		started(4, refillDelay-time.Millisecond)
 		started(6, time.Millisecond)
-		if n := len(p.Ready()); n != 2 {
+		if n := len(p.ReadyItems()); n != 2 {
 			t.Errorf("%d items are ready, want 2", n)
 		}
 	})
@@ -105,8 +105,8 @@ func TestOnce(t *testing.T) {
 						t.Fatal(err)
 					}
 					time.Sleep(time.Hour)
-					if n := starts.Load(); n != taken+1 || len(p.Ready()) > 0 {
-						t.Errorf("after %d takes: %d items were started and %d are ready, want %d and none", taken+1, n, len(p.Ready()), taken+1)
+					if n := starts.Load(); n != taken+1 || len(p.ReadyItems()) > 0 {
+						t.Errorf("after %d takes: %d items were started and %d are ready, want %d and none", taken+1, n, len(p.ReadyItems()), taken+1)
 					}
 				}
 			})

@@ -8,33 +8,33 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayed represents a guest that is reached through a relay.
-type relayed struct {
+// relayedGuest represents a guest that is reached through a relay.
+type relayedGuest struct {
 	Guest
 	mux   *mux.Mux
-	first *mux.Lane
+	first *mux.Stream
 
 	mu    sync.Mutex
-	serve func(*mux.Lane) // nil without a program
-	all   sync.WaitGroup  // connections that are being served
+	serve func(*mux.Stream) // nil without a program
+	all   sync.WaitGroup    // connections that are being served
 }
 
-func relay(g Guest) *relayed {
-	r := &relayed{Guest: g}
-	r.mux = mux.New(g, r.accept)
-	r.first = r.mux.First()
+func relayGuest(g Guest) *relayedGuest {
+	r := &relayedGuest{Guest: g}
+	r.mux = mux.New(g, r.acceptConnection)
+	r.first = r.mux.FirstStream()
 	go func() { _ = r.mux.Serve() }() // it ends with the guest, and the wire with it
 	return r
 }
 
 // Read reads from the wire.
-func (r *relayed) Read(b []byte) (int, error) { return r.first.Read(b) }
+func (r *relayedGuest) Read(b []byte) (int, error) { return r.first.Read(b) }
 
 // Write writes to the wire.
-func (r *relayed) Write(b []byte) (int, error) { return r.first.Write(b) }
+func (r *relayedGuest) Write(b []byte) (int, error) { return r.first.Write(b) }
 
-// accept handles a connection of the program. It closes the connection if nothing serves it.
-func (r *relayed) accept(l *mux.Lane) {
+// acceptConnection handles a connection of the program. It closes the connection if nothing serves it.
+func (r *relayedGuest) acceptConnection(l *mux.Stream) {
 	defer l.Close()
 	r.mu.Lock()
 	serve := r.serve
@@ -48,24 +48,24 @@ func (r *relayed) accept(l *mux.Lane) {
 	}
 }
 
-// lead passes the connections that a program opens to h, if h is a Proxy. shut stops this and returns when no
+// forwardConnections passes the connections that a program opens to h, if h is a Proxy. shut stops this and returns when no
 // connection is left.
-func lead(g Guest, h sandbox.Host) (shut func()) {
-	r, ok := g.(*relayed)
+func forwardConnections(g Guest, h sandbox.Host) (shut func()) {
+	r, ok := g.(*relayedGuest)
 	proxy, is := h.(sandbox.Proxy)
 	if !ok || !is {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.set(func(l *mux.Lane) { proxy.ServeConn(ctx, l) })
+	r.setHandler(func(l *mux.Stream) { proxy.ServeConn(ctx, l) })
 	return func() {
 		cancel()
-		r.set(nil)
+		r.setHandler(nil)
 		r.all.Wait()
 	}
 }
 
-func (r *relayed) set(serve func(*mux.Lane)) {
+func (r *relayedGuest) setHandler(serve func(*mux.Stream)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.serve = serve

@@ -52,7 +52,7 @@ func TestRelay(t *testing.T) {
 		told <- string(greeting[:n])
 	}
 	guest := func(m *mux.Mux) {
-		conn := wire.NewConn(m.First())
+		conn := wire.NewConn(m.FirstStream())
 		conn.Accept(wire.GuestSizes())
 		connect(m, early) // ends before Prepare returns, so before there is a program
 		_ = conn.Send(wire.ReadyFrame("quickjs"))
@@ -60,11 +60,11 @@ func TestRelay(t *testing.T) {
 			return
 		}
 		connect(m, said)
-		_ = conn.Send(wire.DoneFrame(wire.Done{Status: core.StatusOK}, nil))
+		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK}, nil))
 	}
 	for name, want := range map[string]string{"a proxy": "hello", "none": ""} {
-		b := newBare(Kind{Start: relaying(guest), Relayed: true, Warm: -1})
-		s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+		b := newBare(GuestKind{Start: relaying(guest), Relayed: true, Warm: -1})
+		s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestRelay(t *testing.T) {
 		if name == "none" {
 			h = sandbox.HostFunc(nil)
 		}
-		r, err := s.Run(t.Context(), core.Program{Code: "1"}, h)
+		r, err := s.Run(t.Context(), core.CheckedProgram{Code: "1"}, h)
 		if got := <-said; err != nil || r.Status != core.StatusOK || got != want {
 			t.Errorf("%s: %v %+v %q", name, err, r, got)
 		}
@@ -87,33 +87,33 @@ func TestRelay(t *testing.T) {
 
 // A sandbox starts commands while its program runs, for backends that have them.
 func TestCommands(t *testing.T) {
-	o := Options{Name: "bare", Capabilities: have, Kinds: []Kind{{Runtime: "quickjs", Start: startBare, Warm: -1}}}
+	o := Options{Name: "bare", Capabilities: have, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Warm: -1}}}
 	for _, has := range []bool{false, true} {
 		if has {
-			o.Command = func(_ context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error) {
-				return sandbox.Ended{Stdout: []byte(c.Name), Code: int(l.Memory >> 20)}, nil
+			o.Command = func(_ context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
+				return sandbox.CommandResult{Stdout: []byte(c.Name), Code: int(l.Memory >> 20)}, nil
 			}
 		}
 		b := New(o)
-		s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: core.Limits{Memory: 7 << 20}.Or(core.DefaultLimits())})
+		s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.Limits{Memory: 7 << 20}.WithDefaults(core.DefaultLimits())})
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := func() (sandbox.Ended, *core.Error) {
-			ended, err := s.(sandbox.Commander).Start(t.Context(), sandbox.Command{Name: "x"})
+		start := func() (sandbox.CommandResult, *core.Error) {
+			ended, err := s.(sandbox.Commander).Start(t.Context(), sandbox.HostCommand{Name: "x"})
 			return ended, core.AsError(err)
 		}
 		if _, err := start(); err == nil {
 			t.Error("a command starts before its program")
 		}
-		h := sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+		h := sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 			ended, err := start()
 			if has && (err != nil || string(ended.Stdout) != "x" || ended.Code != 7) || !has && (err == nil || err.Kind != core.KindSandboxUnavailable) {
 				t.Errorf("%v: %+v %v", has, ended, err)
 			}
-			return core.Result{Value: []byte("1")}, nil
+			return core.CallResult{Value: []byte("1")}, nil
 		})
-		if r, err := s.Run(t.Context(), core.Program{Code: "await searchTools('x')"}, h); err != nil || r.Status != core.StatusOK {
+		if r, err := s.Run(t.Context(), core.CheckedProgram{Code: "await searchTools('x')"}, h); err != nil || r.Status != core.StatusOK {
 			t.Error(err, r)
 		}
 		if _, err := start(); err == nil {

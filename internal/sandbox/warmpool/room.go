@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// scarce is the available memory, in bytes, below which no guests are kept ready. A waiting guest takes 10 to 60 MB.
-const scarce = 512 << 20
+// minFreeMemory is the available memory, in bytes, below which no guests are kept ready. A waiting guest takes 10 to 60 MB.
+const minFreeMemory = 512 << 20
 
 // hasRoom reports whether the machine has memory for waiting guests.
 func hasRoom() bool {
@@ -21,5 +21,5 @@ func hasRoom() bool {
 		return true
 	}
 	kb, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	return err != nil || kb<<10 >= scarce
+	return err != nil || kb<<10 >= minFreeMemory
 }

@@ -12,15 +12,15 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// parting bounds the time that the connections of a program that has ended may take to close.
-const parting = time.Second
+// closeTimeout bounds the time that the connections of a program that has ended may take to close.
+const closeTimeout = time.Second
 
 // pooledSandbox is one guest with its limits. It runs one program.
 type pooledSandbox struct {
 	backend *Backend
-	kind    *kind
-	member  *member
-	spec    sandbox.Spec
+	kind    *guestPool
+	member  *greetedGuest
+	spec    sandbox.SandboxSpec
 	warning string
 
 	mu     sync.Mutex
@@ -31,26 +31,26 @@ type pooledSandbox struct {
 }
 
 // Run implements sandbox.Sandbox.
-func (s *pooledSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host) (sandbox.Report, error) {
+func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox.Host) (sandbox.RunReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := s.begin(cancel); err != nil {
-		return sandbox.Report{}, err
+	if err := s.beginRun(cancel); err != nil {
+		return sandbox.RunReport{}, err
 	}
-	defer s.backend.forget(s)
-	defer s.kind.pool.Refill()
-	defer s.leave()
-	p.Limits = p.Limits.Or(s.spec.Limits).Or(core.DefaultLimits())
+	defer s.backend.forgetSandbox(s)
+	defer s.kind.pool.AllowRefill()
+	defer s.finishRun()
+	p.Limits = p.Limits.WithDefaults(s.spec.Limits).WithDefaults(core.DefaultLimits())
 	s.member.guest.Limit(p.Limits)
-	shut := lead(s.member.guest, h)
+	shut := forwardConnections(s.member.guest, h)
 	end, err := wire.Serve(ctx, s.member.conn, p, h)
-	late := time.AfterFunc(parting, s.member.guest.Kill) // should its relay not listen to anybody
+	late := time.AfterFunc(closeTimeout, s.member.guest.Kill) // should its relay not listen to anybody
 	shut()
 	late.Stop()
 	if errors.Is(err, wire.ErrGone) {
-		s.explain(&end, p)
+		s.explainExit(&end, p)
 	}
-	report := sandbox.Report{
+	report := sandbox.RunReport{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings, MemoryBytes: s.member.guest.Peak(),
 		Runtime: s.kind.Runtime, Backend: s.backend.Name, Bounds: s.kind.Bounds,
 	}
@@ -61,8 +61,8 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.Program, h sandbox.Host)
 	return report, nil
 }
 
-// explain asks the guest why it ended.
-func (s *pooledSandbox) explain(end *wire.End, p core.Program) {
+// explainExit asks the guest why it ended.
+func (s *pooledSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	s.member.guest.Explain(end, p)
 	end.Status = cmp.Or(end.Status, core.StatusError)
 	if end.Error == nil {
@@ -71,7 +71,7 @@ func (s *pooledSandbox) explain(end *wire.End, p core.Program) {
 	}
 }
 
-func (s *pooledSandbox) begin(cancel context.CancelCauseFunc) error {
+func (s *pooledSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used {
@@ -93,35 +93,35 @@ func (s *pooledSandbox) Close() error {
 	}
 	s.mu.Unlock()
 	s.member.Kill()
-	s.backend.forget(s)
+	s.backend.forgetSandbox(s)
 	return nil
 }
 
-// leave marks that the program has ended.
-func (s *pooledSandbox) leave() {
+// finishRun marks that the program has ended.
+func (s *pooledSandbox) finishRun() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 }
 
 // Start implements sandbox.Commander, for backends that have commands.
-func (s *pooledSandbox) Start(ctx context.Context, c sandbox.Command) (sandbox.Ended, error) {
+func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	if s.backend.Command == nil {
-		return sandbox.Ended{}, sandbox.NoCommands(s.backend.Name)
+		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Name)
 	}
-	done, refused := s.enter()
+	done, refused := s.enterRunning()
 	if refused != nil {
-		return sandbox.Ended{}, refused
+		return sandbox.CommandResult{}, refused
 	}
 	defer done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.backend.ctx, cancel)()
-	return s.backend.Command(ctx, c, s.spec.Limits.Or(core.DefaultLimits()))
+	return s.backend.Command(ctx, c, s.spec.Limits.WithDefaults(core.DefaultLimits()))
 }
 
-// enter registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
-func (s *pooledSandbox) enter() (done func(), refused *core.Error) {
+// enterRunning registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
+func (s *pooledSandbox) enterRunning() (done func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backend.mu.Lock()

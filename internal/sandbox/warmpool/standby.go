@@ -32,11 +32,11 @@ type Guest interface {
 	Peak() int64
 	// Explain sets how a program ended whose guest ended by itself: it ran out of memory, was killed or crashed. It
 	// is called after the wire has ended and may wait a moment to find out. The caller fills in what it leaves empty.
-	Explain(end *wire.End, p core.Program)
+	Explain(end *wire.ProgramEnd, p core.CheckedProgram)
 }
 
-// Kind describes how guests of one runtime are started.
-type Kind struct {
+// GuestKind describes how guests of one runtime are started.
+type GuestKind struct {
 	Runtime string
 	// Start starts a guest. After an error nothing may be left behind. The guest need not be ready or greeted. A
 	// *core.Error reaches the caller that asked for the sandbox unchanged.
@@ -64,10 +64,10 @@ type Options struct {
 	// Capabilities returns what the backend can do now. It is called often and must return at once after the first
 	// time. Its Warning is added to every report.
 	Capabilities func() sandbox.Capabilities
-	Kinds        []Kind
+	Kinds        []GuestKind
 	// Command runs a command in a sandbox of its own, with the limits of its program. It returns when nothing of the
 	// command is left. It is nil if there are no commands. Its error is a *core.Error.
-	Command func(ctx context.Context, c sandbox.Command, l core.Limits) (sandbox.Ended, error)
+	Command func(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error)
 	// Closed is called once when all guests are gone. It may be nil.
 	Closed func() error
 }
@@ -75,7 +75,7 @@ type Options struct {
 // Backend is a sandbox.Backend of guests. It is safe for concurrent use.
 type Backend struct {
 	Options
-	kinds map[string]*kind
+	kinds map[string]*guestPool
 
 	ctx  context.Context // ends with the backend
 	stop context.CancelFunc
@@ -87,25 +87,25 @@ type Backend struct {
 	once    func() error
 }
 
-type kind struct {
-	Kind
-	pool *Pool[*member]
+type guestPool struct {
+	GuestKind
+	pool *Pool[*greetedGuest]
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
 // New makes a Backend, which the caller must close.
 func New(o Options) *Backend {
-	b := &Backend{Options: o, kinds: map[string]*kind{}, running: map[*pooledSandbox]struct{}{}}
+	b := &Backend{Options: o, kinds: map[string]*guestPool{}, running: map[*pooledSandbox]struct{}{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	b.once = sync.OnceValue(b.finish)
+	b.once = sync.OnceValue(b.finishClose)
 	for _, k := range o.Kinds {
-		b.kinds[k.Runtime] = b.open(k)
+		b.kinds[k.Runtime] = b.openPool(k)
 	}
 	return b
 }
 
-func (b *Backend) open(k Kind) *kind {
+func (b *Backend) openPool(k GuestKind) *guestPool {
 	if k.Within == 0 {
 		k.Within = 30 * time.Second
 	}
@@ -116,19 +116,19 @@ func (b *Backend) open(k Kind) *kind {
 		k.MaxWarm = 8
 	}
 	least := max(k.Warm, 0)
-	opened := &kind{Kind: k}
-	opened.pool = NewPool(PoolOptions[*member]{Start: func() (*member, error) { return b.start(k) }, Least: least, Most: max(least, k.MaxWarm), Lazy: !k.Ahead, Calm: true})
+	opened := &guestPool{GuestKind: k}
+	opened.pool = NewPool(PoolOptions[*greetedGuest]{Start: func() (*greetedGuest, error) { return b.startGuest(k) }, Least: least, Most: max(least, k.MaxWarm), Lazy: !k.Ahead, Calm: true})
 	return opened
 }
 
-// member represents a guest that has sent its greeting.
-type member struct {
+// greetedGuest represents a guest that has sent its greeting.
+type greetedGuest struct {
 	guest Guest
 	conn  *wire.Conn
 }
 
-// Alive reports whether the guest still runs.
-func (m *member) Alive() bool {
+// IsAlive reports whether the guest still runs.
+func (m *greetedGuest) IsAlive() bool {
 	select {
 	case <-m.guest.Gone():
 		return false
@@ -138,28 +138,28 @@ func (m *member) Alive() bool {
 }
 
 // Kill ends the guest.
-func (m *member) Kill() {
+func (m *greetedGuest) Kill() {
 	m.guest.Kill()
 	_ = m.conn.Close()
 }
 
-// start starts a guest and waits until it is ready for a program.
-func (b *Backend) start(k Kind) (*member, error) {
+// startGuest starts a guest and waits until it is ready for a program.
+func (b *Backend) startGuest(k GuestKind) (*greetedGuest, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, k.Within)
 	defer cancel()
-	guest, err := b.begin(ctx, k)
+	guest, err := b.beginGuest(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	if k.Relayed {
-		guest = relay(guest)
+		guest = relayGuest(guest)
 	}
-	m := &member{guest, wire.NewConn(guest)}
+	m := &greetedGuest{guest, wire.NewConn(guest)}
 	release := context.AfterFunc(ctx, m.Kill)
 	if k.Harness != nil {
 		_ = m.conn.Send(wire.HarnessFrame(k.Harness())) // the next call reports a failure
 	}
-	ready, err := wire.Greet(m.conn)
+	ready, err := wire.ReadGreeting(m.conn)
 	inTime := release()
 	switch {
 	case err == nil && inTime && ready.Runtime == k.Runtime:
@@ -171,11 +171,11 @@ func (b *Backend) start(k Kind) (*member, error) {
 	case !inTime:
 		err = core.Errorf(core.KindSandboxUnavailable, b.Name, "it was not ready after %v", k.Within)
 	}
-	return nil, b.failed(m, err)
+	return nil, b.failGuest(m, err)
 }
 
-// begin starts a guest and counts it until it is gone.
-func (b *Backend) begin(ctx context.Context, k Kind) (Guest, error) {
+// beginGuest starts a guest and counts it until it is gone.
+func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (Guest, error) {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
@@ -198,14 +198,14 @@ func (b *Backend) begin(ctx context.Context, k Kind) (Guest, error) {
 	return guest, nil
 }
 
-// failed ends a guest that did not become ready and returns the reason, as the guest explains it if it can.
-func (b *Backend) failed(m *member, err error) error {
+// failGuest ends a guest that did not become ready and returns the reason, as the guest explains it if it can.
+func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	m.Kill()
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
-	var end wire.End
-	m.guest.Explain(&end, core.Program{Limits: core.DefaultLimits()})
+	var end wire.ProgramEnd
+	m.guest.Explain(&end, core.CheckedProgram{Limits: core.DefaultLimits()})
 	if end.Error == nil {
 		return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w", err).WithHint("`retort doctor` says what is wrong")
 	}
@@ -217,29 +217,29 @@ func (b *Backend) Capabilities() sandbox.Capabilities { return b.Options.Capabil
 
 // Prepare implements sandbox.Backend. It takes a guest that is ready, or waits for one
 // to be started.
-func (b *Backend) Prepare(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
 	have, err := b.haveSoon(ctx)
 	if err != nil {
-		return nil, b.unavailable(ctx, err)
+		return nil, b.unavailableError(ctx, err)
 	}
 	k := b.kinds[s.Runtime]
 	switch {
-	case have.Unavailable != nil && !b.over():
+	case have.Unavailable != nil && !b.isClosed():
 		return nil, have.Unavailable
-	case k == nil || !slices.Contains(have.Runtimes, s.Runtime) && !b.over():
+	case k == nil || !slices.Contains(have.Runtimes, s.Runtime) && !b.isClosed():
 		return nil, core.Errorf(core.KindSandboxUnavailable, b.Name+".prepare", "the %s sandbox has no runtime %q", b.Name, s.Runtime).
 			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
 	m, err := k.pool.Take(ctx)
 	if err != nil {
-		return nil, b.unavailable(ctx, err)
+		return nil, b.unavailableError(ctx, err)
 	}
 	sandbox := &pooledSandbox{backend: b, kind: k, member: m, spec: s, warning: have.Warning}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		m.Kill()
-		return nil, b.unavailable(ctx, ErrClosed)
+		return nil, b.unavailableError(ctx, ErrClosed)
 	}
 	b.running[sandbox] = struct{}{}
 	return sandbox, nil
@@ -257,7 +257,7 @@ func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	}
 }
 
-func (b *Backend) unavailable(ctx context.Context, err error) *core.Error {
+func (b *Backend) unavailableError(ctx context.Context, err error) *core.Error {
 	var known *core.Error
 	switch {
 	case ctx.Err() != nil:
@@ -269,7 +269,7 @@ func (b *Backend) unavailable(ctx context.Context, err error) *core.Error {
 		WithHint("`retort doctor` says what is wrong; another sandbox may do")
 }
 
-func (b *Backend) over() bool {
+func (b *Backend) isClosed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed
@@ -278,7 +278,7 @@ func (b *Backend) over() bool {
 // Close implements sandbox.Backend.
 func (b *Backend) Close() error { return b.once() }
 
-func (b *Backend) finish() error {
+func (b *Backend) finishClose() error {
 	b.mu.Lock()
 	b.closed = true
 	running := make([]*pooledSandbox, 0, len(b.running))
@@ -300,7 +300,7 @@ func (b *Backend) finish() error {
 	return b.Closed()
 }
 
-func (b *Backend) forget(s *pooledSandbox) {
+func (b *Backend) forgetSandbox(s *pooledSandbox) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.running, s)

@@ -61,38 +61,38 @@ func startBare(context.Context) (Guest, error) {
 	return g, nil
 }
 
-func (g *bare) Read(b []byte) (int, error)            { return g.in.Read(b) }
-func (g *bare) Write(b []byte) (int, error)           { return g.out.Write(b) }
-func (g *bare) Close() error                          { g.Kill(); _ = g.in.Close(); return g.out.Close() }
-func (g *bare) Kill()                                 { _ = g.cmd.Process.Kill() }
-func (g *bare) Gone() <-chan struct{}                 { return g.gone }
-func (g *bare) Limit(core.Limits)                     {}
-func (g *bare) Peak() int64                           { return 1 }
-func (g *bare) Explain(end *wire.End, _ core.Program) { <-g.gone }
+func (g *bare) Read(b []byte) (int, error)                          { return g.in.Read(b) }
+func (g *bare) Write(b []byte) (int, error)                         { return g.out.Write(b) }
+func (g *bare) Close() error                                        { g.Kill(); _ = g.in.Close(); return g.out.Close() }
+func (g *bare) Kill()                                               { _ = g.cmd.Process.Kill() }
+func (g *bare) Gone() <-chan struct{}                               { return g.gone }
+func (g *bare) Limit(core.Limits)                                   {}
+func (g *bare) Peak() int64                                         { return 1 }
+func (g *bare) Explain(end *wire.ProgramEnd, _ core.CheckedProgram) { <-g.gone }
 
 func have() sandbox.Capabilities {
 	return sandbox.Capabilities{Name: "bare", Runtimes: []string{"quickjs"}, Strength: 1, Walls: []string{"none"}}
 }
 
-func newBare(k Kind) *Backend {
+func newBare(k GuestKind) *Backend {
 	k.Runtime = "quickjs"
-	return New(Options{Name: "bare", Capabilities: have, Kinds: []Kind{k}})
+	return New(Options{Name: "bare", Capabilities: have, Kinds: []GuestKind{k}})
 }
 
 // TestContract runs what depends on how a guest is started, limited and ended. What happens between guest and
 // engine is not this package's.
 func TestContract(t *testing.T) {
-	sandboxtest.RunPart(t, "quickjs", 1, func(*testing.T) sandbox.Backend { return newBare(Kind{Start: startBare}) }, append(sandboxtest.OfInterpreters(), "cancel", "refusals", "paused clock")...)
+	sandboxtest.RunPart(t, "quickjs", 1, func(*testing.T) sandbox.Backend { return newBare(GuestKind{Start: startBare}) }, append(sandboxtest.OfInterpreters(), "cancel", "refusals", "paused clock")...)
 }
 
-func runOne(t *testing.T, b *Backend, code string) sandbox.Report {
+func runOne(t *testing.T, b *Backend, code string) sandbox.RunReport {
 	t.Helper()
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Run(t.Context(), core.Program{Code: code}, nil)
+	r, err := s.Run(t.Context(), core.CheckedProgram{Code: code}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +114,8 @@ func TestBadStarts(t *testing.T) {
 		"nonsense": {fakeStart(func(w io.ReadWriter) { _, _ = w.Write([]byte(strings.Repeat("nonsense", 100))) }), "the guest did not become ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBare(Kind{Start: test.start, Within: 200 * time.Millisecond})
-			_, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs"})
+			b := newBare(GuestKind{Start: test.start, Within: 200 * time.Millisecond})
+			_, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs"})
 			if e := core.AsError(err); err == nil || e.Kind != core.KindSandboxUnavailable && e.Kind != core.KindInternal || !strings.Contains(e.Message, test.want) || e.Hint == "" {
 				t.Errorf("%v", err)
 			}
@@ -141,12 +141,12 @@ type fake struct {
 	gone chan struct{}
 }
 
-func (f *fake) Close() error                    { f.Kill(); return nil }
-func (f *fake) Kill()                           { f.kill() }
-func (f *fake) Gone() <-chan struct{}           { return f.gone }
-func (f *fake) Limit(core.Limits)               {}
-func (f *fake) Peak() int64                     { return 0 }
-func (f *fake) Explain(*wire.End, core.Program) {}
+func (f *fake) Close() error                                  { f.Kill(); return nil }
+func (f *fake) Kill()                                         { f.kill() }
+func (f *fake) Gone() <-chan struct{}                         { return f.gone }
+func (f *fake) Limit(core.Limits)                             {}
+func (f *fake) Peak() int64                                   { return 0 }
+func (f *fake) Explain(*wire.ProgramEnd, core.CheckedProgram) {}
 
 func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
 	return func(context.Context) (Guest, error) {
@@ -169,21 +169,21 @@ func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
 // A guest that goes without a word ends its program, not the engine; what is said of
 // the backend as a whole is in each report.
 func TestGuestGoes(t *testing.T) {
-	b := New(Options{Name: "bare", Kinds: []Kind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
+	b := New(Options{Name: "bare", Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
 		c := have()
 		c.Warning = "it is old"
 		return c
 	}})
 	defer b.Close()
-	s, err := b.Prepare(t.Context(), sandbox.Spec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kill := sandbox.HostFunc(func(context.Context, core.Call) (core.Result, error) {
+	kill := sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 		s.(*pooledSandbox).member.guest.Kill()
-		return core.Result{}, nil
+		return core.CallResult{}, nil
 	})
-	r, err := s.Run(t.Context(), core.Program{Code: "await searchTools('x'); for (;;);"}, kill)
+	r, err := s.Run(t.Context(), core.CheckedProgram{Code: "await searchTools('x'); for (;;);"}, kill)
 	if err != nil || r.Status != core.StatusError || r.Error == nil || r.Error.Hint == "" || r.Bounds != "nothing" || len(r.Warnings) != 1 || r.Warnings[0] != "it is old" {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -197,10 +197,10 @@ func TestAhead(t *testing.T) {
 	for ahead, want := range map[bool]int{false: 0, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			greets := fakeStart(func(w io.ReadWriter) { _ = write(w, wire.ReadyFrame("quickjs")) })
-			b := newBare(Kind{Start: greets, Ahead: ahead})
+			b := newBare(GuestKind{Start: greets, Ahead: ahead})
 			b.kinds["quickjs"].pool.Room = func() bool { return true }
 			time.Sleep(time.Hour)
-			if n := len(b.kinds["quickjs"].pool.Ready()); n != want {
+			if n := len(b.kinds["quickjs"].pool.ReadyItems()); n != want {
 				t.Errorf("%d guests wait, want %d", n, want)
 			}
 			if err := b.Close(); err != nil {

@@ -7,63 +7,63 @@ import (
 	"retort/internal/core"
 )
 
-// Host answers the calls of a program; its errors are *core.Error.
-type Host interface {
-	Call(ctx context.Context, c core.Call) (core.Result, error)
+// CallHost answers the calls of a program; its errors are *core.Error.
+type CallHost interface {
+	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
-// maxIdle bounds the workers that stay for the next call. A worker that has made a call has a grown stack, and
+// maxIdleWorkers bounds the workers that stay for the next call. A worker that has made a call has a grown stack, and
 // growing another would cost more than everything else here.
-const maxIdle = 8
+const maxIdleWorkers = 8
 
 // maxPending bounds the memory of the calls that wait or are in progress. While they exceed it, the guest is not
 // read.
 const maxPending = 128 << 20
 
-type call struct {
+type hostCall struct {
 	id     uint32
 	resume func() // is called when the call has ended
-	core.Call
+	core.ToolCall
 }
 
-// size returns the approximate memory of a waiting call, in bytes.
-func (c call) size() int {
+// callSize returns the approximate memory of a waiting call, in bytes.
+func (c hostCall) callSize() int {
 	const itself = 512
 	return itself + len(c.Arguments)
 }
 
-// calls passes the calls of one program to its host. A bounded number run concurrently; the others wait in order.
-type calls struct {
+// callQueue passes the calls of one program to its host. A bounded number run concurrently; the others wait in order.
+type callQueue struct {
 	ctx    context.Context // ends every call
-	host   Host
+	host   CallHost
 	most   int // concurrent calls
-	answer func(id uint32, r core.Result, err error)
+	answer func(id uint32, r core.CallResult, err error)
 
 	mu      sync.Mutex
 	room    sync.Cond // signalled when bytes shrinks
-	waiting []call
+	waiting []hostCall
 	running int
 	bytes   int
-	idle    int       // workers without a call
-	next    chan call // for idle workers
+	idle    int           // workers without a call
+	next    chan hostCall // for idle workers
 	workers sync.WaitGroup
 }
 
-func newCalls(ctx context.Context, host Host, most int, answer func(uint32, core.Result, error)) *calls {
-	c := &calls{ctx: ctx, host: host, most: most, answer: answer, next: make(chan call, maxIdle)}
+func newCalls(ctx context.Context, host CallHost, most int, answer func(uint32, core.CallResult, error)) *callQueue {
+	c := &callQueue{ctx: ctx, host: host, most: most, answer: answer, next: make(chan hostCall, maxIdleWorkers)}
 	c.room.L = &c.mu
 	context.AfterFunc(ctx, c.room.Broadcast)
 	return c
 }
 
-// submit adds a call. It blocks while too many are pending.
-func (c *calls) submit(next call) {
+// submitCall adds a call. It blocks while too many are pending.
+func (c *callQueue) submitCall(next hostCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.bytes > 0 && c.bytes+next.size() > maxPending && c.ctx.Err() == nil {
+	for c.bytes > 0 && c.bytes+next.callSize() > maxPending && c.ctx.Err() == nil {
 		c.room.Wait()
 	}
-	c.bytes += next.size()
+	c.bytes += next.callSize()
 	if c.running >= c.most {
 		c.waiting = append(c.waiting, next)
 		return
@@ -74,34 +74,34 @@ func (c *calls) submit(next call) {
 		c.next <- next
 		return
 	}
-	c.workers.Go(func() { c.work(next) })
+	c.workers.Go(func() { c.runCalls(next) })
 }
 
-func (c *calls) work(next call) {
-	for more := true; more; next, more = c.after(next) {
+func (c *callQueue) runCalls(next hostCall) {
+	for more := true; more; next, more = c.nextCall(next) {
 		if c.ctx.Err() != nil {
 			continue
 		}
-		result, err := c.host.Call(c.ctx, next.Call)
+		result, err := c.host.Call(c.ctx, next.ToolCall)
 		next.resume()
 		c.answer(next.id, result, err)
 	}
 }
 
-// after accounts for a call that has ended and returns the next one for its worker, waiting for it if necessary. more
+// nextCall accounts for a call that has ended and returns the next one for its worker, waiting for it if necessary. more
 // is false if the worker should end.
-func (c *calls) after(ended call) (next call, more bool) {
-	next, more, idle := c.finish(ended)
+func (c *callQueue) nextCall(ended hostCall) (next hostCall, more bool) {
+	next, more, idle := c.finishCall(ended)
 	if idle {
 		next, more = <-c.next
 	}
 	return next, more
 }
 
-func (c *calls) finish(ended call) (next call, more, idle bool) {
+func (c *callQueue) finishCall(ended hostCall) (next hostCall, more, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bytes -= ended.size()
+	c.bytes -= ended.callSize()
 	c.room.Broadcast()
 	if len(c.waiting) > 0 {
 		next = c.waiting[0]
@@ -109,22 +109,22 @@ func (c *calls) finish(ended call) (next call, more, idle bool) {
 		return next, true, false
 	}
 	c.running--
-	if c.idle == maxIdle {
-		return call{}, false, false
+	if c.idle == maxIdleWorkers {
+		return hostCall{}, false, false
 	}
 	c.idle++
-	return call{}, false, true
+	return hostCall{}, false, true
 }
 
-// some reports whether a call is in progress or waits.
-func (c *calls) some() bool {
+// hasCalls reports whether a call is in progress or waits.
+func (c *callQueue) hasCalls() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running > 0
 }
 
-// wait returns when no call is in progress. The context must have ended, and no call may be submitted any more.
-func (c *calls) wait() {
+// waitIdle returns when no call is in progress. The context must have ended, and no call may be submitted any more.
+func (c *callQueue) waitIdle() {
 	close(c.next)
 	c.workers.Wait()
 }

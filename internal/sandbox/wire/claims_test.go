@@ -20,7 +20,7 @@ func (h *held) Free()        { h.freed.Store(true) }
 func claimed(t *testing.T) (Frame, *held) {
 	_, claim := core.WithClaim(t.Context(), "x")
 	h := &held{}
-	claim.Keep(nil, h)
+	claim.HoldTransformation(nil, h)
 	return Frame{Kind: KindResult, Body: make([]byte, copyBelow), Claim: claim}, h
 }
 
@@ -38,7 +38,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 		if _, err := io.ReadFull(theirs, make([]byte, headerSize+copyBelow)); err != nil {
 			t.Fatal(err)
 		}
-		c.Settle()
+		c.FlushAndWait()
 		if !h.freed.Load() {
 			t.Error("not freed")
 		}
@@ -57,9 +57,9 @@ func TestFramesAreAdmitted(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	c := NewConn(ours)
-	c.Accept(Sizes{KindDone: 1000})
+	c.Accept(FrameSizes{KindDone: 1000})
 	full := errors.New("full")
-	c.admit = func(k Kind, size int64) error {
+	c.admit = func(k FrameKind, size int64) error {
 		if k != KindDone || size != 1000 {
 			t.Errorf("asked for %s of %d bytes", k, size)
 		}

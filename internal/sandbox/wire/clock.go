@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// clock calls expired after a span of active time.
-type clock struct {
+// activeClock calls expired after a span of active time.
+type activeClock struct {
 	mu      sync.Mutex
 	left    time.Duration // when the clock was last stopped
 	started time.Time     // when it was last started
@@ -15,23 +15,23 @@ type clock struct {
 	timer   *time.Timer
 }
 
-func startClock(span time.Duration, expired func()) *clock {
-	return &clock{left: span, started: time.Now(), timer: time.AfterFunc(span, expired)}
+func startClock(span time.Duration, expired func()) *activeClock {
+	return &activeClock{left: span, started: time.Now(), timer: time.AfterFunc(span, expired)}
 }
 
-// pause stops the clock until resume is called, which is idempotent. With several pauses at the same time, the clock
+// pauseClock stops the clock until resume is called, which is idempotent. With several pauses at the same time, the clock
 // runs again after the last has ended.
-func (c *clock) pause() (resume func()) {
+func (c *activeClock) pauseClock() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pauses++
 	if c.pauses == 1 && c.timer.Stop() {
 		c.left -= time.Since(c.started)
 	}
-	return sync.OnceFunc(c.resume)
+	return sync.OnceFunc(c.resumeClock)
 }
 
-func (c *clock) resume() {
+func (c *activeClock) resumeClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pauses--
@@ -41,8 +41,8 @@ func (c *clock) resume() {
 	}
 }
 
-// stop stops the clock permanently.
-func (c *clock) stop() {
+// stopClock stops the clock permanently.
+func (c *activeClock) stopClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timer.Stop()

@@ -19,15 +19,15 @@ import (
 type Conn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
-	sizes Sizes
-	admit func(k Kind, size int64) error // is called before memory is allocated for a frame; may be nil
+	sizes FrameSizes
+	admit func(k FrameKind, size int64) error // is called before memory is allocated for a frame; may be nil
 
 	mu      sync.Mutex
-	room    sync.Cond     // signalled when queued shrinks or err is set
-	queue   net.Buffers   // to be written
-	queued  int           // bytes in queue
-	claims  []*core.Claim // of frames in queue
-	spare   [][]byte      // empty gathering buffers, at most two: one is written while another fills
+	room    sync.Cond           // signalled when queued shrinks or err is set
+	queue   net.Buffers         // to be written
+	queued  int                 // bytes in queue
+	claims  []*core.MemoryClaim // of frames in queue
+	spare   [][]byte            // empty gathering buffers, at most two: one is written while another fills
 	writing bool
 	err     error // error of the first write that failed
 
@@ -51,7 +51,7 @@ func NewConn(rw io.ReadWriteCloser) *Conn {
 }
 
 // Accept sets which frames Read accepts from now on. It must not be called during Read.
-func (c *Conn) Accept(sizes Sizes) { c.sizes = sizes }
+func (c *Conn) Accept(sizes FrameSizes) { c.sizes = sizes }
 
 // Read returns the next frame. The caller owns its memory. At the end of the input the error is io.EOF; for a breach
 // of the protocol it is a *Violation.
@@ -60,14 +60,14 @@ func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) 
 // Send queues f and writes the queue, unless another goroutine is writing, which then writes f, too. The Conn takes
 // ownership of f.Body and f.Claim.
 func (c *Conn) Send(f Frame) error {
-	if err := c.Post(f); err != nil {
+	if err := c.QueueFrame(f); err != nil {
 		return err
 	}
 	return c.Flush()
 }
 
-// Post queues f without writing it, unless much is queued already.
-func (c *Conn) Post(f Frame) error {
+// QueueFrame queues f without writing it, unless much is queued already.
+func (c *Conn) QueueFrame(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()
 		return fmt.Errorf("wire: a frame of %d bytes", len(f.Head)+len(f.Body))
@@ -77,7 +77,7 @@ func (c *Conn) Post(f Frame) error {
 		c.room.Wait()
 	}
 	if c.err == nil {
-		c.add(f)
+		c.addFrame(f)
 	} else {
 		f.Claim.Free()
 	}
@@ -89,15 +89,15 @@ func (c *Conn) Post(f Frame) error {
 	return err
 }
 
-// add queues f. c.mu must be held.
-func (c *Conn) add(f Frame) {
+// addFrame queues f. c.mu must be held.
+func (c *Conn) addFrame(f Frame) {
 	c.queued += headerSize + len(f.Head) + len(f.Body)
 	if f.Claim != nil {
 		c.claims = append(c.claims, f.Claim)
 	}
 	last := len(c.queue) - 1
 	if last < 0 || cap(c.queue[last])-len(c.queue[last]) < headerSize+len(f.Head)+min(len(f.Body), copyBelow) {
-		c.queue = append(c.queue, c.gathering(headerSize+len(f.Head)))
+		c.queue = append(c.queue, c.gatherBuffer(headerSize+len(f.Head)))
 		last++
 	}
 	c.queue[last] = append(appendHeader(c.queue[last], f), f.Head...)
@@ -108,8 +108,8 @@ func (c *Conn) add(f Frame) {
 	c.queue = append(c.queue, f.Body[:len(f.Body):len(f.Body)])
 }
 
-// gathering returns an empty buffer for at least size bytes and a small body. c.mu must be held.
-func (c *Conn) gathering(size int) []byte {
+// gatherBuffer returns an empty buffer for at least size bytes and a small body. c.mu must be held.
+func (c *Conn) gatherBuffer(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {
 		return make([]byte, 0, max(gatherBytes, size+copyBelow))
@@ -133,7 +133,7 @@ func (c *Conn) Flush() error {
 		c.room.Broadcast()
 		c.mu.Unlock()
 		_, err := queue.WriteTo(c.rw)
-		free(claims)
+		releaseClaims(claims)
 		c.mu.Lock()
 		c.err = err
 		if len(c.spare) < 2 {
@@ -141,7 +141,7 @@ func (c *Conn) Flush() error {
 		}
 	}
 	if c.err != nil {
-		free(c.claims)
+		releaseClaims(c.claims)
 		c.claims = nil
 	}
 	c.writing = false
@@ -149,14 +149,14 @@ func (c *Conn) Flush() error {
 	return c.err
 }
 
-func free(claims []*core.Claim) {
+func releaseClaims(claims []*core.MemoryClaim) {
 	for _, c := range claims {
 		c.Free()
 	}
 }
 
-// Settle writes the queue and returns when no write is in progress.
-func (c *Conn) Settle() {
+// FlushAndWait writes the queue and returns when no write is in progress.
+func (c *Conn) FlushAndWait() {
 	_ = c.Flush()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,8 +165,8 @@ func (c *Conn) Settle() {
 	}
 }
 
-// Buffered reports whether Read has a whole frame without waiting for the other side.
-func (c *Conn) Buffered() bool {
+// HasBuffered reports whether Read has a whole frame without waiting for the other side.
+func (c *Conn) HasBuffered() bool {
 	if c.in.Buffered() < headerSize {
 		return false
 	}
@@ -180,8 +180,8 @@ func (c *Conn) Close() error {
 	return c.closeErr
 }
 
-// encode returns a head as JSON. Heads are our own structs, which can always be encoded.
-func encode(head any) []byte {
+// encodeHead returns a head as JSON. Heads are our own structs, which can always be encoded.
+func encodeHead(head any) []byte {
 	data, err := json.Marshal(head)
 	if err != nil {
 		panic("wire: " + err.Error())
@@ -189,9 +189,9 @@ func encode(head any) []byte {
 	return data
 }
 
-func decode(f Frame, head any) error {
+func decodeHead(f Frame, head any) error {
 	if err := json.Unmarshal(f.Head, head); err != nil {
-		return violation("the head of frame %q: %v", f.Kind, err)
+		return newViolation("the head of frame %q: %v", f.Kind, err)
 	}
 	return nil
 }

@@ -10,12 +10,12 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is the type of a frame.
-type Kind uint8
+// FrameKind is the type of a frame.
+type FrameKind uint8
 
 // The kinds of frames, see the package comment.
 const (
-	KindReady Kind = iota + 1
+	KindReady FrameKind = iota + 1
 	KindStart
 	KindOutput
 	KindCall
@@ -30,7 +30,7 @@ const (
 
 var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness", KindCompiled: "compiled"}
 
-func (k Kind) String() string {
+func (k FrameKind) String() string {
 	if k > 0 && int(k) < len(kindNames) {
 		return kindNames[k]
 	}
@@ -41,17 +41,17 @@ func (k Kind) String() string {
 //
 //	u32 length of what follows · u8 kind · u32 id · u32 length of head · head · body
 type Frame struct {
-	Kind Kind
+	Kind FrameKind
 	ID   uint32
 	Head []byte // small JSON, may be empty
 	Body []byte // raw bytes, may be empty
 
 	// Claim is the part of the engine's memory that Body takes. It is released once Body is written. It may be nil.
-	Claim *core.Claim
+	Claim *core.MemoryClaim
 }
 
-// Sizes lists the accepted kinds of frames, each with the maximum size of head and body together in bytes.
-type Sizes map[Kind]int
+// FrameSizes lists the accepted kinds of frames, each with the maximum size of head and body together in bytes.
+type FrameSizes map[FrameKind]int
 
 // A Violation is a breach of the protocol by the other side.
 type Violation struct{ What string }
@@ -66,10 +66,10 @@ type errLarge struct {
 }
 
 func (e *errLarge) Error() string {
-	return fmt.Sprintf("the arguments of the call have %s, more than the %s allowed", Bytes(e.size), Bytes(e.most))
+	return fmt.Sprintf("the arguments of the call have %s, more than the %s allowed", FormatBytes(e.size), FormatBytes(e.most))
 }
 
-func violation(format string, args ...any) error {
+func newViolation(format string, args ...any) error {
 	return &Violation{What: fmt.Sprintf(format, args...)}
 }
 
@@ -91,28 +91,28 @@ func appendHeader(b []byte, f Frame) []byte {
 // io.ErrUnexpectedEOF. A frame that is not in sizes, or is too large, gives a *Violation, and no memory is allocated
 // for it. A call that is too large gives an *errLarge. admit, unless it is nil, may wait until there is memory, or
 // refuse.
-func readFrame(r *bufio.Reader, sizes Sizes, admit func(Kind, int64) error) (Frame, error) {
+func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return Frame{}, err
 	}
 	length := int64(binary.BigEndian.Uint32(header[:]))
-	f := Frame{Kind: Kind(header[4]), ID: binary.BigEndian.Uint32(header[5:])}
+	f := Frame{Kind: FrameKind(header[4]), ID: binary.BigEndian.Uint32(header[5:])}
 	headLen := int64(binary.BigEndian.Uint32(header[9:]))
 	most, known := sizes[f.Kind]
 	switch size := length - fixedSize; {
 	case !known:
-		return Frame{}, violation("unexpected frame %q", f.Kind)
+		return Frame{}, newViolation("unexpected frame %q", f.Kind)
 	case size < 0 || headLen > size:
-		return Frame{}, violation("frame %q with impossible lengths %d and %d", f.Kind, length, headLen)
+		return Frame{}, newViolation("frame %q with impossible lengths %d and %d", f.Kind, length, headLen)
 	case size > int64(most) && f.Kind == KindCall:
 		_, err := io.CopyN(io.Discard, r, size)
 		if err != nil {
-			return Frame{}, unexpected(err)
+			return Frame{}, unexpectedEOF(err)
 		}
 		return Frame{}, &errLarge{f.ID, size, int64(most)}
 	case size > int64(most):
-		return Frame{}, violation("frame %q of %d bytes, at most %d are allowed", f.Kind, size, most)
+		return Frame{}, newViolation("frame %q of %d bytes, at most %d are allowed", f.Kind, size, most)
 	}
 	if admit != nil {
 		if err := admit(f.Kind, length-fixedSize); err != nil {
@@ -134,16 +134,16 @@ func readN(r io.Reader, n int) ([]byte, error) {
 	if n <= trusted {
 		data := make([]byte, n)
 		_, err := io.ReadFull(r, data)
-		return data, unexpected(err)
+		return data, unexpectedEOF(err)
 	}
 	var b bytes.Buffer
 	if _, err := io.CopyN(&b, r, int64(n)); err != nil {
-		return nil, unexpected(err)
+		return nil, unexpectedEOF(err)
 	}
 	return b.Bytes(), nil
 }
 
-func unexpected(err error) error {
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

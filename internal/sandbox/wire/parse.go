@@ -18,33 +18,33 @@ const (
 // again.
 func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage, tree []byte, err error) {
 	if len(code) > maxCode {
-		return nil, nil, violation("code of %d bytes, at most %d are parsed", len(code), maxCode)
+		return nil, nil, newViolation("code of %d bytes, at most %d are parsed", len(code), maxCode)
 	}
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()
 	if err := conn.Send(Frame{Kind: KindParse, Body: []byte(code)}); err != nil {
 		return nil, nil, orCause(ctx, err)
 	}
-	return parsed(ctx, conn, Sizes{KindParsed: maxParsed})
+	return readParsed(ctx, conn, FrameSizes{KindParsed: maxParsed})
 }
 
-// Compiled waits until a guest has compiled the code that it was asked to parse. The JSON says whether it could.
+// AwaitCompiled waits until a guest has compiled the code that it was asked to parse. The JSON says whether it could.
 // Everything else is as for Parse.
-func Compiled(ctx context.Context, conn *Conn) (json.RawMessage, error) {
+func AwaitCompiled(ctx context.Context, conn *Conn) (json.RawMessage, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()
-	told, _, err := parsed(ctx, conn, Sizes{KindCompiled: maxCompiled})
+	told, _, err := readParsed(ctx, conn, FrameSizes{KindCompiled: maxCompiled})
 	return told, err
 }
 
-func parsed(ctx context.Context, conn *Conn, sizes Sizes) (json.RawMessage, []byte, error) {
+func readParsed(ctx context.Context, conn *Conn, sizes FrameSizes) (json.RawMessage, []byte, error) {
 	conn.Accept(sizes)
 	f, err := conn.Read()
 	if err != nil {
 		return nil, nil, orCause(ctx, err)
 	}
 	if !json.Valid(f.Head) {
-		return nil, nil, violation("what a guest says of a program is not JSON")
+		return nil, nil, newViolation("what a guest says of a program is not JSON")
 	}
 	return f.Head, f.Body, nil
 }

@@ -21,14 +21,18 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-type hostFunc func(ctx context.Context, c core.Call) (core.Result, error)
+type hostFunc func(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 
-func (f hostFunc) Call(ctx context.Context, c core.Call) (core.Result, error) { return f(ctx, c) }
+func (f hostFunc) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+	return f(ctx, c)
+}
 
-var echo = hostFunc(func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Value: c.Arguments}, nil })
+var echo = hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
+	return core.CallResult{Value: c.Arguments}, nil
+})
 
 // serve runs Serve against a guest that is a function.
-func serve(t *testing.T, ctx context.Context, l core.Limits, h Host, guest func(c *Conn, start Start)) (End, error) {
+func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest func(c *Conn, start ProgramStart)) (ProgramEnd, error) {
 	t.Helper()
 	near, far := net.Pipe()
 	ended := make(chan struct{})
@@ -42,37 +46,37 @@ func serve(t *testing.T, ctx context.Context, l core.Limits, h Host, guest func(
 		if err != nil {
 			return
 		}
-		var start Start
+		var start ProgramStart
 		if err := json.Unmarshal(f.Head, &start); err != nil {
 			t.Error(err)
 		}
 		guest(c, start)
 	}()
 	conn := NewConn(near)
-	if ready, err := Greet(conn); err != nil || ready.Runtime != "fake" {
+	if ready, err := ReadGreeting(conn); err != nil || ready.Runtime != "fake" {
 		t.Fatal(ready, err)
 	}
-	p := core.Program{Name: "p.ts", Code: "code", Limits: l.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits()),
-		Namespaces: []core.Namespace{{Server: "s", Modules: []string{"m"}, Functions: []core.Function{{Name: "f", Tool: "t"}}}}}
+	p := core.CheckedProgram{Name: "p.ts", Code: "code", Limits: l.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits()),
+		Namespaces: []core.ServerNamespace{{Server: "s", Modules: []string{"m"}, Functions: []core.ToolFunction{{Name: "f", Tool: "t"}}}}}
 	end, err := Serve(ctx, conn, p, h)
 	<-ended
 	return end, err
 }
 
-func done(c *Conn, d Done, value string) { _ = c.Send(DoneFrame(d, []byte(value))) }
+func done(c *Conn, d ProgramDone, value string) { _ = c.Send(DoneFrame(d, []byte(value))) }
 
 func TestServe(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, start Start) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, start ProgramStart) {
 		if start.Name != "p.ts" || start.Memory != 512<<20 || string(start.Namespaces[0].Functions) != `[{"name":"f","tool":"t","params":null}]` {
 			t.Errorf("start: %+v", start)
 		}
-		_ = c.Send(CallFrame(7, Call{Server: "s", Tool: "t"}, []byte(`{"n":12345678901234567890}`)))
+		_ = c.Send(CallFrame(7, CallHead{Server: "s", Tool: "t"}, []byte(`{"n":12345678901234567890}`)))
 		f, err := c.Read()
 		if err != nil || f.ID != 7 || string(f.Body) != `{"n":12345678901234567890}` {
 			t.Errorf("answer: %v, %v", f, err)
 		}
 		_ = c.Send(OutputFrame([]byte("out")))
-		done(c, Done{Status: core.StatusOK, HasValue: true, Warnings: []string{"w"}}, `{"b":1,"a":2}`)
+		done(c, ProgramDone{Status: core.StatusOK, HasValue: true, Warnings: []string{"w"}}, `{"b":1,"a":2}`)
 	})
 	if err != nil || end.Status != core.StatusOK || string(end.Value) != `{"b":1,"a":2}` || string(end.Output) != "out" || len(end.Warnings) != 1 {
 		t.Errorf("%+v, %v", end, err)
@@ -80,8 +84,8 @@ func TestServe(t *testing.T) {
 }
 
 func TestServeWakes(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
-		c.Accept(Sizes{KindWake: 0, KindResult: 100})
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
+		c.Accept(FrameSizes{KindWake: 0, KindResult: 100})
 		_ = c.Send(Frame{Kind: KindWake, ID: 3_600_000})
 		_ = c.Send(Frame{Kind: KindWake, ID: 1}) // replaces it
 		for range 3 {
@@ -90,13 +94,13 @@ func TestServeWakes(t *testing.T) {
 			}
 			_ = c.Send(Frame{Kind: KindWake})
 		}
-		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		for {
 			if f, err := c.Read(); err != nil || f.Kind == KindResult {
 				break
 			}
 		}
-		done(c, Done{Status: core.StatusOK}, "")
+		done(c, ProgramDone{Status: core.StatusOK}, "")
 	})
 	if err != nil || end.Status != core.StatusOK {
 		t.Errorf("%+v, %v", end, err)
@@ -105,9 +109,9 @@ func TestServeWakes(t *testing.T) {
 
 // TestServeWakesInBounds floods the host with requests, and reads no answer.
 func TestServeWakesInBounds(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
 		for i := range 200_000 {
-			_ = c.Post(Frame{Kind: KindWake})
+			_ = c.QueueFrame(Frame{Kind: KindWake})
 			if i%1000 == 0 {
 				_ = c.Flush()
 			}
@@ -115,7 +119,7 @@ func TestServeWakesInBounds(t *testing.T) {
 		if !testenv.Poll(func() bool { return wakers() == 1 }) { // goroutines of earlier tests may still be ending
 			t.Errorf("%d goroutines wake the guest, want 1", wakers())
 		}
-		done(c, Done{Status: core.StatusOK}, "")
+		done(c, ProgramDone{Status: core.StatusOK}, "")
 	})
 	if err != nil || end.Status != core.StatusOK {
 		t.Errorf("%+v, %v", end, err)
@@ -129,7 +133,7 @@ func wakers() int {
 }
 
 func TestServeCutsOutputAtACharacter(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{Output: 4}, echo, func(c *Conn, _ Start) {
+	end, err := serve(t, t.Context(), core.Limits{Output: 4}, echo, func(c *Conn, _ ProgramStart) {
 		_ = c.Send(OutputFrame([]byte("ab")))
 		_ = c.Send(OutputFrame([]byte("€€")))
 		_, _ = c.Read()
@@ -140,10 +144,10 @@ func TestServeCutsOutputAtACharacter(t *testing.T) {
 }
 
 func TestServeRepairsText(t *testing.T) {
-	end, _ := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+	end, _ := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
 		_ = c.Send(OutputFrame([]byte("a\xe2\x82")))
 		_ = c.Send(OutputFrame([]byte("\xac\xff")))
-		done(c, Done{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: "m", Frame: "f", Op: "o"}}, "")
+		done(c, ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: "m", Frame: "f", Op: "o"}}, "")
 	})
 	if string(end.Output) != "a€�" || end.Error.Kind != core.KindRuntime || end.Error.Frame != "" {
 		t.Errorf("%q %+v", end.Output, end.Error)
@@ -152,14 +156,14 @@ func TestServeRepairsText(t *testing.T) {
 
 func TestServeWhenTheGuestIsGone(t *testing.T) {
 	called := make(chan struct{})
-	host := hostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+	host := hostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		close(called)
 		<-ctx.Done()
-		return core.Result{}, ctx.Err()
+		return core.CallResult{}, ctx.Err()
 	})
-	end, err := serve(t, t.Context(), core.Limits{}, host, func(c *Conn, _ Start) {
+	end, err := serve(t, t.Context(), core.Limits{}, host, func(c *Conn, _ ProgramStart) {
 		_ = c.Send(OutputFrame([]byte("so far")))
-		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		<-called
 	})
 	if !errors.Is(err, ErrGone) || string(end.Output) != "so far" {
@@ -169,7 +173,7 @@ func TestServeWhenTheGuestIsGone(t *testing.T) {
 
 func TestServeStopsForACause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	end, err := serve(t, ctx, core.Limits{}, echo, func(c *Conn, _ Start) {
+	end, err := serve(t, ctx, core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
 		cancel(MemoryStop(1 << 20))
 		_, _ = c.Read()
 	})
@@ -180,9 +184,9 @@ func TestServeStopsForACause(t *testing.T) {
 
 // TestServeWords lets a guest say that it had no memory, for which it had none.
 func TestServeWords(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *Conn, _ Start) {
+	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *Conn, _ ProgramStart) {
 		_ = c.Send(OutputFrame([]byte("so far")))
-		done(c, Done{Status: core.StatusMemoryLimit}, "")
+		done(c, ProgramDone{Status: core.StatusMemoryLimit}, "")
 		_, _ = c.Read()
 	})
 	if err != nil || end.Status != core.StatusMemoryLimit || !strings.Contains(end.Error.Message, "1 MB") || string(end.Output) != "so far" {
@@ -199,7 +203,7 @@ func TestServeNamesABreach(t *testing.T) {
 		io.Reader
 		io.WriteCloser
 	}{readerFunc(func([]byte) (int, error) { return 0, fmt.Errorf("%w: part 3 is missing", shm.ErrBroken) }), near}
-	end, err := Serve(t.Context(), NewConn(breaks), core.Program{Code: "1", Limits: core.DefaultLimits()}, echo)
+	end, err := Serve(t.Context(), NewConn(breaks), core.CheckedProgram{Code: "1", Limits: core.DefaultLimits()}, echo)
 	const want = "the sandbox was ended: protocol violation: shared memory: part 3 is missing"
 	if err != nil || end.Status != core.StatusError || end.Error.Kind != core.KindRuntime || end.Error.Message != want {
 		t.Errorf("%s %v, %v", end.Status, end.Error, err)
@@ -209,14 +213,14 @@ func TestServeNamesABreach(t *testing.T) {
 // TestServeEndsOnce has a guest whose last word arrives when its end has been closed: it says
 // why it was ended, and not what it thinks of that.
 func TestServeEndsOnce(t *testing.T) {
-	last := frameBytes(DoneFrame(Done{Status: core.StatusError, Error: &core.Error{Message: "nobody is there"}}, nil))
+	last := frameBytes(DoneFrame(ProgramDone{Status: core.StatusError, Error: &core.Error{Message: "nobody is there"}}, nil))
 	closed := make(chan struct{})
 	late := struct {
 		io.Reader
 		io.WriteCloser
 	}{readerFunc(func(b []byte) (int, error) { <-closed; n := copy(b, last); last = last[n:]; return n, nil }), writeCloser{func() { close(closed) }}}
-	limits := core.Limits{Timeout: 10 * time.Millisecond}.Or(core.DefaultLimits())
-	end, err := Serve(t.Context(), NewConn(late), core.Program{Code: "1", Limits: limits}, echo)
+	limits := core.Limits{Timeout: 10 * time.Millisecond}.WithDefaults(core.DefaultLimits())
+	end, err := Serve(t.Context(), NewConn(late), core.CheckedProgram{Code: "1", Limits: limits}, echo)
 	if err != nil || end.Status != core.StatusTimeout {
 		t.Errorf("%s %v, %v", end.Status, end.Error, err)
 	}
@@ -234,24 +238,24 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // TestServeReportsErrorsOfCalls covers what a guest is told when a call fails.
 func TestServeReportsErrorsOfCalls(t *testing.T) {
-	host := hostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+	host := hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 		switch c.Tool {
 		case "large":
-			return core.Result{Value: bytes.Repeat([]byte("1"), 2000)}, nil
+			return core.CallResult{Value: bytes.Repeat([]byte("1"), 2000)}, nil
 		case "empty":
-			return core.Result{}, nil
+			return core.CallResult{}, nil
 		}
-		return core.Result{}, (&core.Error{Kind: core.KindToolError, Message: "broken", Hint: "mend"}).At("s", "t")
+		return core.CallResult{}, (&core.Error{Kind: core.KindToolError, Message: "broken", Hint: "mend"}).AtTool("s", "t")
 	})
-	_, err := serve(t, t.Context(), core.Limits{Memory: 1000}, host, func(c *Conn, _ Start) {
+	_, err := serve(t, t.Context(), core.Limits{Memory: 1000}, host, func(c *Conn, _ ProgramStart) {
 		for tool, want := range map[string]string{"large": `{"error":{"kind":"limit"`, "empty": "null", "t": `{"error":{"kind":"tool_error","message":"broken","hint":"mend","server":"s","tool":"t"}}`} {
-			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: tool}, []byte("{}")))
+			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: tool}, []byte("{}")))
 			f, err := c.Read()
 			if got := string(f.Head) + string(f.Body); err != nil || !strings.HasPrefix(got, want) {
 				t.Errorf("%s: %s, %v", tool, got, err)
 			}
 		}
-		done(c, Done{Status: core.StatusOK}, "")
+		done(c, ProgramDone{Status: core.StatusOK}, "")
 	})
 	if err != nil {
 		t.Error(err)
@@ -264,16 +268,16 @@ func TestServeHoldsBack(t *testing.T) {
 	for _, arguments := range [][]byte{append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"'), []byte("1")} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			host := hostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
+			host := hostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 				<-ctx.Done()
-				return core.Result{}, nil
+				return core.CallResult{}, nil
 			})
 			// Besides maxPending, there is room for what the writer queues and for the frame that is being read.
-			most := maxPending/(call{}.size()+len(arguments)) + highWater/headerSize + 2
+			most := maxPending/(hostCall{}.callSize()+len(arguments)) + highWater/headerSize + 2
 			sent, ended := 0, make(chan error)
 			go func() {
-				_, err := serve(t, ctx, core.Limits{Concurrency: 2}, host, func(c *Conn, _ Start) {
-					for sent <= most && c.Post(CallFrame(1, Call{Tool: "x"}, arguments)) == nil {
+				_, err := serve(t, ctx, core.Limits{Concurrency: 2}, host, func(c *Conn, _ ProgramStart) {
+					for sent <= most && c.QueueFrame(CallFrame(1, CallHead{Tool: "x"}, arguments)) == nil {
 						sent++
 					}
 				})
@@ -305,20 +309,20 @@ func serveManyCalls(t *testing.T) {
 		now += n
 		most = max(most, now)
 	}
-	host := hostFunc(func(_ context.Context, c core.Call) (core.Result, error) {
+	host := hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 		enter(1)
 		defer enter(-1)
 		time.Sleep(time.Millisecond)
-		return core.Result{Value: c.Arguments}, nil
+		return core.CallResult{Value: c.Arguments}, nil
 	})
-	_, err := serve(t, t.Context(), core.Limits{Concurrency: atOnce}, host, func(c *Conn, _ Start) {
+	_, err := serve(t, t.Context(), core.Limits{Concurrency: atOnce}, host, func(c *Conn, _ ProgramStart) {
 		next := uint32(0)
 		for _, n := range []int{wave, 1, 1, wave, 3} {
 			waiting := map[uint32]string{}
 			for range n {
 				next++
 				waiting[next] = fmt.Sprint(next)
-				_ = c.Send(CallFrame(next, Call{Server: "s", Tool: "t" + fmt.Sprint(next%2)}, []byte(waiting[next])))
+				_ = c.Send(CallFrame(next, CallHead{Server: "s", Tool: "t" + fmt.Sprint(next%2)}, []byte(waiting[next])))
 			}
 			for len(waiting) > 0 {
 				f, err := c.Read()
@@ -329,7 +333,7 @@ func serveManyCalls(t *testing.T) {
 				delete(waiting, f.ID)
 			}
 		}
-		done(c, Done{Status: core.StatusOK}, "")
+		done(c, ProgramDone{Status: core.StatusOK}, "")
 	})
 	if err != nil || most != atOnce {
 		t.Errorf("%d at once, want %d; %v", most, atOnce, err)
@@ -341,15 +345,15 @@ func TestServeWaitsForCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		gaveUp := false
-		host := hostFunc(func(ctx context.Context, _ core.Call) (core.Result, error) {
+		host := hostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 			cancel()
 			<-ctx.Done()
 			time.Sleep(time.Hour)
 			gaveUp = true
-			return core.Result{}, ctx.Err()
+			return core.CallResult{}, ctx.Err()
 		})
-		end, err := serve(t, ctx, core.Limits{}, host, func(c *Conn, _ Start) {
-			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		end, err := serve(t, ctx, core.Limits{}, host, func(c *Conn, _ ProgramStart) {
+			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 			_, _ = c.Read()
 		})
 		if err != nil || end.Status != core.StatusCancelled || !gaveUp {
@@ -363,7 +367,7 @@ func TestServeWaitsForCalls(t *testing.T) {
 func TestServePauses(t *testing.T) {
 	for name, test := range map[string]struct {
 		idle   time.Duration // how long the guest is idle after its call
-		status core.Status
+		status core.OutcomeStatus
 	}{
 		"in time":  {500 * time.Millisecond, core.StatusOK},
 		"too late": {900 * time.Millisecond, core.StatusTimeout},
@@ -374,23 +378,23 @@ func TestServePauses(t *testing.T) {
 	}
 }
 
-func servePauses(t *testing.T, idle time.Duration, status core.Status) {
+func servePauses(t *testing.T, idle time.Duration, status core.OutcomeStatus) {
 	var outer []string
 	ctx := core.WithPause(t.Context(), func() func() {
 		outer = append(outer, "paused")
 		return func() { outer = append(outer, "resumed") }
 	})
-	host := hostFunc(func(ctx context.Context, c core.Call) (core.Result, error) {
-		defer core.Pause(ctx)()
+	host := hostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+		defer core.PauseClock(ctx)()
 		time.Sleep(time.Hour)
-		return core.Result{Value: c.Arguments}, nil
+		return core.CallResult{Value: c.Arguments}, nil
 	})
-	end, err := serve(t, ctx, core.Limits{Timeout: time.Second}, host, func(c *Conn, _ Start) {
+	end, err := serve(t, ctx, core.Limits{Timeout: time.Second}, host, func(c *Conn, _ ProgramStart) {
 		time.Sleep(200 * time.Millisecond)
-		_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		_, _ = c.Read()
 		time.Sleep(idle)
-		done(c, Done{Status: core.StatusOK}, "")
+		done(c, ProgramDone{Status: core.StatusOK}, "")
 	})
 	if err != nil || end.Status != status || !slices.Equal(outer, []string{"paused", "resumed"}) {
 		t.Errorf("%s, %v, want %s; the outer clock was %v", end.Status, err, status, outer)
@@ -399,9 +403,9 @@ func servePauses(t *testing.T, idle time.Duration, status core.Status) {
 
 // TestServeKeepsResultLimit checks that Serve enforces the limit of results if a guest ignores it.
 func TestServeKeepsResultLimit(t *testing.T) {
-	for value, want := range map[string]core.Status{`"12345678"`: core.StatusOK, `"123456789"`: core.StatusOutputLimit} {
-		end, err := serve(t, t.Context(), core.Limits{Result: 10}, echo, func(c *Conn, _ Start) {
-			done(c, Done{Status: core.StatusOK, HasValue: true}, value)
+	for value, want := range map[string]core.OutcomeStatus{`"12345678"`: core.StatusOK, `"123456789"`: core.StatusOutputLimit} {
+		end, err := serve(t, t.Context(), core.Limits{Result: 10}, echo, func(c *Conn, _ ProgramStart) {
+			done(c, ProgramDone{Status: core.StatusOK, HasValue: true}, value)
 		})
 		if err != nil || end.Status != want || (want == core.StatusOK) != (string(end.Value) == value) {
 			t.Errorf("%d bytes, where 10 are allowed: %s, value %q, %v; want %s", len(value), end.Status, end.Value, err, want)
@@ -411,14 +415,14 @@ func TestServeKeepsResultLimit(t *testing.T) {
 
 // A guest may end with what the policy told it, and cannot make up more.
 func TestServeKeepsDenials(t *testing.T) {
-	denies := hostFunc(func(context.Context, core.Call) (core.Result, error) {
-		return core.Result{}, core.Errorf(core.KindPolicy, "test", "the policy refuses it")
+	denies := hostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
+		return core.CallResult{}, core.Errorf(core.KindPolicy, "test", "the policy refuses it")
 	})
 	for message, want := range map[string]core.Kind{"the policy refuses it": core.KindPolicy, "the policy refuses more": core.KindRuntime} {
-		end, err := serve(t, t.Context(), core.Limits{}, denies, func(c *Conn, _ Start) {
-			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte("{}")))
+		end, err := serve(t, t.Context(), core.Limits{}, denies, func(c *Conn, _ ProgramStart) {
+			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 			_, _ = c.Read()
-			done(c, Done{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: message}}, "")
+			done(c, ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: message}}, "")
 		})
 		if err != nil || end.Error.Kind != want {
 			t.Errorf("%s: %+v %v", message, end.Error, err)
@@ -445,18 +449,18 @@ func TestRefusedArguments(t *testing.T) {
 		"too large":          {`"` + strings.Repeat("x", maxArguments) + `"`, core.KindLimit, "more than the 16 MB allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
-				_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte(test.arguments)))
-				var refused Answer
+			end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
+				_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte(test.arguments)))
+				var refused AnswerHead
 				f, err := c.Read()
 				if err != nil || f.ID != 1 || json.Unmarshal(f.Head, &refused) != nil || refused.Error == nil || refused.Error.Kind != test.kind || !strings.Contains(refused.Error.Message, test.want) {
 					t.Errorf("%v %s", err, f.Head)
 				}
-				_ = c.Send(CallFrame(2, Call{Server: "s", Tool: "t"}, []byte(`{}`)))
+				_ = c.Send(CallFrame(2, CallHead{Server: "s", Tool: "t"}, []byte(`{}`)))
 				if f, err := c.Read(); err != nil || f.ID != 2 || string(f.Body) != "{}" {
 					t.Errorf("the next call: %v %s %s", err, f.Head, f.Body)
 				}
-				done(c, Done{Status: core.StatusOK}, "")
+				done(c, ProgramDone{Status: core.StatusOK}, "")
 			})
 			if err != nil || end.Status != core.StatusOK {
 				t.Errorf("%+v, %v", end, err)
@@ -468,8 +472,8 @@ func TestRefusedArguments(t *testing.T) {
 // TestForgedKinds ends programs with kinds of errors that are the host's alone. They stay
 // if the host has used them for the same error before.
 func TestForgedKinds(t *testing.T) {
-	failing := hostFunc(func(context.Context, core.Call) (core.Result, error) {
-		return core.Result{}, &core.Error{Kind: core.KindInternal, Message: "the host's fault"}
+	failing := hostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
+		return core.CallResult{}, &core.Error{Kind: core.KindInternal, Message: "the host's fault"}
 	})
 	for name, test := range map[string]struct {
 		kind    core.Kind
@@ -485,10 +489,10 @@ func TestForgedKinds(t *testing.T) {
 		"of no sandbox":    {core.KindSandboxUnavailable, "made up", core.KindRuntime},
 		"a longer message": {core.KindInternal, "the host's fault, or not", core.KindRuntime},
 	} {
-		end, err := serve(t, t.Context(), core.Limits{}, failing, func(c *Conn, _ Start) {
-			_ = c.Send(CallFrame(1, Call{Server: "s", Tool: "t"}, []byte(`{}`)))
+		end, err := serve(t, t.Context(), core.Limits{}, failing, func(c *Conn, _ ProgramStart) {
+			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte(`{}`)))
 			_, _ = c.Read()
-			done(c, Done{Status: core.StatusError, Error: &core.Error{Kind: test.kind, Message: test.message}}, "")
+			done(c, ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: test.kind, Message: test.message}}, "")
 		})
 		if err != nil || end.Error == nil || end.Error.Kind != test.want {
 			t.Errorf("%s: %+v, %v", name, end.Error, err)
@@ -498,12 +502,12 @@ func TestForgedKinds(t *testing.T) {
 
 // TestWarningsAreBounded has a guest warn of more than an Outcome should have.
 func TestWarningsAreBounded(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ Start) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
 		warnings := []string{strings.Repeat("x", 5000)}
 		for range 100 {
 			warnings = append(warnings, "w")
 		}
-		done(c, Done{Status: core.StatusOK, Warnings: warnings}, "")
+		done(c, ProgramDone{Status: core.StatusOK, Warnings: warnings}, "")
 	})
 	if err != nil || len(end.Warnings) != 16 || end.Warnings[0] != "a warning of 5000 bytes was left out" || end.Warnings[15] != "w" {
 		t.Errorf("%q, %v", end.Warnings, err)

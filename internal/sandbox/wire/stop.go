@@ -12,71 +12,71 @@ import (
 // why.
 var ErrGone = errors.New("the guest is gone")
 
-// Stop represents the reason why a program was ended from outside. A backend that ends a program gives it as the
+// StopReason represents the reason why a program was ended from outside. A backend that ends a program gives it as the
 // cause when it cancels the context of Serve.
-type Stop struct {
-	Status core.Status
+type StopReason struct {
+	Status core.OutcomeStatus
 	Reason *core.Error
 }
 
-func (s *Stop) Error() string { return s.Reason.Message }
+func (s *StopReason) Error() string { return s.Reason.Message }
 
-func stop(status core.Status, hint, format string, args ...any) *Stop {
-	return &Stop{Status: status, Reason: &core.Error{Kind: core.KindLimit, Op: "isolate.run", Message: fmt.Sprintf(format, args...), Hint: hint}}
+func newStop(status core.OutcomeStatus, hint, format string, args ...any) *StopReason {
+	return &StopReason{Status: status, Reason: &core.Error{Kind: core.KindLimit, Op: "isolate.run", Message: fmt.Sprintf(format, args...), Hint: hint}}
 }
 
 // MemoryStop ends a program that needs more than limit bytes.
-func MemoryStop(limit int64) *Stop {
-	return stop(core.StatusMemoryLimit,
+func MemoryStop(limit int64) *StopReason {
+	return newStop(core.StatusMemoryLimit,
 		"work through the data in parts and keep only what the result needs",
-		"the program needed more than its %s of memory", Bytes(limit))
+		"the program needed more than its %s of memory", FormatBytes(limit))
 }
 
 // ThreadStop ends a program that started more than limit threads.
-func ThreadStop(limit int) *Stop {
-	return stop(core.StatusError, "use fewer threads: tool calls run concurrently without any",
+func ThreadStop(limit int) *StopReason {
+	return newStop(core.StatusError, "use fewer threads: tool calls run concurrently without any",
 		"the program started more than the %d threads allowed", limit)
 }
 
 // ResultStop ends a program whose value has size bytes of JSON.
-func ResultStop(size, limit int64) *Stop {
-	return stop(core.StatusOutputLimit,
+func ResultStop(size, limit int64) *StopReason {
+	return newStop(core.StatusOutputLimit,
 		"return a summary, or write the data to a file in ./workspace and return its path",
-		"the returned value has %s, more than the %s allowed", Bytes(size), Bytes(limit))
+		"the returned value has %s, more than the %s allowed", FormatBytes(size), FormatBytes(limit))
 }
 
 // TimeoutStop returns the Stop for a program that has not ended after span of active time.
-func TimeoutStop(span time.Duration) *Stop {
-	return stop(core.StatusTimeout,
+func TimeoutStop(span time.Duration) *StopReason {
+	return newStop(core.StatusTimeout,
 		"make fewer or smaller steps, run independent calls at once with Promise.all, or ask for a longer timeout_ms",
 		"the program had not ended after %v", span)
 }
 
 // ComputingStop returns the Stop for a program that has computed for span without waiting for anything.
-func ComputingStop(span time.Duration) *Stop {
-	return stop(core.StatusTimeout,
+func ComputingStop(span time.Duration) *StopReason {
+	return newStop(core.StatusTimeout,
 		"work through less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",
 		"the program had computed for %v", span)
 }
 
-func outputStop(limit int64) *Stop {
-	return stop(core.StatusOutputLimit,
+func outputStop(limit int64) *StopReason {
+	return newStop(core.StatusOutputLimit,
 		"print less, or write the data to a file in ./workspace",
-		"the program printed more than the %s allowed", Bytes(limit))
+		"the program printed more than the %s allowed", FormatBytes(limit))
 }
 
-func callStop(limit int) *Stop {
-	return stop(core.StatusCallLimit,
+func callStop(limit int) *StopReason {
+	return newStop(core.StatusCallLimit,
 		"look for a tool that does more at once, or divide the work over several programs",
 		"the program made more than the %d tool calls allowed", limit)
 }
 
-func cancelStop() *Stop {
-	return &Stop{Status: core.StatusCancelled, Reason: core.Errorf(core.KindCancelled, "isolate.run", "the execution was cancelled")}
+func cancelStop() *StopReason {
+	return &StopReason{Status: core.StatusCancelled, Reason: core.Errorf(core.KindCancelled, "isolate.run", "the execution was cancelled")}
 }
 
-// Bytes formats a size for people: "512 MB", "1.5 GB".
-func Bytes(n int64) string {
+// FormatBytes formats a size for people: "512 MB", "1.5 GB".
+func FormatBytes(n int64) string {
 	units := []string{"bytes", "kB", "MB", "GB", "TB"}
 	v, unit := float64(n), 0
 	for v >= 1024 && unit < len(units)-1 {

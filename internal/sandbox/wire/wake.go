@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// waker sends wake frames. It has one timer and one goroutine, however many frames a guest requests, even if the
+// wakeTimer sends wake frames. It has one timer and one goroutine, however many frames a guest requests, even if the
 // guest reads none.
-type waker struct {
+type wakeTimer struct {
 	timer *time.Timer
 	due   chan struct{}          // holds a token while a frame is yet to be sent
 	waits func() (resume func()) // is called when the guest waits
@@ -18,9 +18,9 @@ type waker struct {
 }
 
 // newWaker makes a waker that ends with ctx. conn must be closed when ctx ends.
-func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *waker {
-	w := &waker{due: make(chan struct{}, 1), waits: waits, resume: nothing}
-	w.timer = time.AfterFunc(time.Hour, w.ring)
+func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wakeTimer {
+	w := &wakeTimer{due: make(chan struct{}, 1), waits: waits, resume: noResume}
+	w.timer = time.AfterFunc(time.Hour, w.sendWake)
 	go func() {
 		defer w.timer.Stop()
 		for {
@@ -35,25 +35,25 @@ func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wa
 	return w
 }
 
-// nothing is a resume function that does nothing.
-func nothing() {}
+// noResume is a resume function that does nothing.
+func noResume() {}
 
-func (w *waker) ring() {
-	w.wait(nothing)
+func (w *wakeTimer) sendWake() {
+	w.beginWait(noResume)
 	select {
 	case w.due <- struct{}{}:
 	default: // the pending frame also answers the new request
 	}
 }
 
-// after schedules a frame after span. It replaces a frame that is still pending.
-func (w *waker) after(span time.Duration) {
-	w.wait(w.waits())
+// wakeAfter schedules a frame after span. It replaces a frame that is still pending.
+func (w *wakeTimer) wakeAfter(span time.Duration) {
+	w.beginWait(w.waits())
 	w.timer.Reset(span)
 }
 
-// wait ends the previous wait and begins a new one, which resume ends.
-func (w *waker) wait(resume func()) {
+// beginWait ends the previous wait and begins a new one, which resume ends.
+func (w *wakeTimer) beginWait(resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.resume()

@@ -40,53 +40,53 @@ import (
 // version is an error.
 const Protocol = 1
 
-// Ready describes a guest that is ready.
-type Ready struct {
+// GuestReady describes a guest that is ready.
+type GuestReady struct {
 	Protocol int    `json:"protocol"`
 	Runtime  string `json:"runtime"`           // "quickjs", "python"
 	Version  string `json:"version,omitempty"` // of the runtime
 }
 
-// Start represents a program without its code.
-type Start struct {
-	Name       string        `json:"name"`
-	Namespaces []Namespace   `json:"namespaces,omitempty"`
-	Modules    []core.Module `json:"modules,omitempty"`
-	Memory     int64         `json:"memory"` // bytes of heap
-	Result     int64         `json:"result"` // bytes of the value's JSON
+// ProgramStart represents a program without its code.
+type ProgramStart struct {
+	Name       string             `json:"name"`
+	Namespaces []Namespace        `json:"namespaces,omitempty"`
+	Modules    []core.SkillModule `json:"modules,omitempty"`
+	Memory     int64              `json:"memory"` // bytes of heap
+	Result     int64              `json:"result"` // bytes of the value's JSON
 }
 
-// Namespace is a core.Namespace whose functions the guest decodes only if the
+// Namespace is a core.ServerNamespace whose functions the guest decodes only if the
 // program looks at them.
 type Namespace struct {
 	Server    string          `json:"server"`
 	Global    string          `json:"global,omitempty"`
 	Modules   []string        `json:"modules"`
-	Functions json.RawMessage `json:"functions"` // []core.Function
+	Functions json.RawMessage `json:"functions"` // []core.ToolFunction
 }
 
-// Call names the function that the arguments in the body are for.
-type Call struct {
+// CallHead names the function that the arguments in the body are for.
+type CallHead struct {
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool"`
 }
 
-// Answer describes how a call ended. Without an error the body is its value.
-type Answer struct {
+// AnswerHead describes how a call ended. Without an error the body is its value.
+type AnswerHead struct {
 	Error *core.Error `json:"error,omitempty"`
 }
 
-// Done describes how the program ended. HasValue distinguishes an undefined value from the JSON in the body.
-type Done struct {
-	Status   core.Status `json:"status"`
-	HasValue bool        `json:"has_value,omitempty"`
-	Error    *core.Error `json:"error,omitempty"`
-	Warnings []string    `json:"warnings,omitempty"`
+// ProgramDone describes how the program ended. HasValue distinguishes an undefined value from the JSON in the body.
+type ProgramDone struct {
+	Status   core.OutcomeStatus `json:"status"`
+	HasValue bool               `json:"has_value,omitempty"`
+	Error    *core.Error        `json:"error,omitempty"`
+	Warnings []string           `json:"warnings,omitempty"`
 }
 
 // ReadyFrame returns the frame with which a guest of this runtime reports that it waits for its program.
 func ReadyFrame(runtime string) Frame {
-	return Frame{Kind: KindReady, Head: encode(Ready{Protocol: Protocol, Runtime: runtime})}
+	return Frame{Kind: KindReady, Head: encodeHead(GuestReady{Protocol: Protocol, Runtime: runtime})}
 }
 
 // HarnessFrame returns the frame with the compiled harness of a guest.
@@ -96,11 +96,11 @@ func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: cod
 func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }
 
 // CallFrame returns a call to the host. The result has the same id.
-func CallFrame(id uint32, c Call, arguments []byte) Frame {
-	return Frame{Kind: KindCall, ID: id, Head: encode(c), Body: arguments}
+func CallFrame(id uint32, c CallHead, arguments []byte) Frame {
+	return Frame{Kind: KindCall, ID: id, Head: encodeHead(c), Body: arguments}
 }
 
 // DoneFrame returns the frame that reports how the program ended, with its value if it has one.
-func DoneFrame(d Done, value []byte) Frame {
-	return Frame{Kind: KindDone, Head: encode(d), Body: value}
+func DoneFrame(d ProgramDone, value []byte) Frame {
+	return Frame{Kind: KindDone, Head: encodeHead(d), Body: value}
 }

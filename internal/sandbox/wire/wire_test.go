@@ -23,7 +23,7 @@ func frameBytes(f Frame) []byte {
 }
 
 func TestFrames(t *testing.T) {
-	sizes := Sizes{KindCall: 3 << 20, KindOutput: 10}
+	sizes := FrameSizes{KindCall: 3 << 20, KindOutput: 10}
 	for _, f := range []Frame{
 		{Kind: KindCall},
 		{Kind: KindCall, ID: 1<<32 - 1, Head: []byte(`{"tool":"t"}`), Body: []byte("body")},
@@ -38,7 +38,7 @@ func TestFrames(t *testing.T) {
 }
 
 func TestBadFrames(t *testing.T) {
-	sizes := Sizes{KindCall: 100, KindOutput: 100}
+	sizes := FrameSizes{KindCall: 100, KindOutput: 100}
 	whole := frameBytes(Frame{Kind: KindCall, Head: []byte("{}"), Body: []byte("b")})
 	lengths := func(length, head uint32) []byte {
 		b := binary.BigEndian.AppendUint32(nil, length)
@@ -75,7 +75,7 @@ func TestLengthAloneCostsNothing(t *testing.T) {
 	header = append(header, byte(KindCall), 0, 0, 0, 0, 0, 0, 0, 0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := readFrame(bufio.NewReader(bytes.NewReader(header)), Sizes{KindCall: 1 << 30}, nil)
+	_, err := readFrame(bufio.NewReader(bytes.NewReader(header)), FrameSizes{KindCall: 1 << 30}, nil)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || after.TotalAlloc-before.TotalAlloc > 16<<20 {
 		t.Errorf("%v after allocating %d bytes", err, after.TotalAlloc-before.TotalAlloc)
@@ -87,7 +87,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add(frameBytes(Frame{Kind: KindReady}))
 	f.Add([]byte{0, 0, 0, 9, 4, 0, 0, 0, 0, 0, 0, 0, 1})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 4})
-	sizes := Sizes{KindCall: 1 << 10, KindReady: 16}
+	sizes := FrameSizes{KindCall: 1 << 10, KindReady: 16}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bufio.NewReader(bytes.NewReader(data))
 		rest := data
@@ -138,7 +138,7 @@ func TestWritersAreBatched(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 1000 {
 		wg.Go(func() {
-			if err := c.Send(CallFrame(uint32(i), Call{Tool: "t"}, []byte("{}"))); err != nil {
+			if err := c.Send(CallFrame(uint32(i), CallHead{Tool: "t"}, []byte("{}"))); err != nil {
 				t.Error(err)
 			}
 		})
@@ -160,7 +160,7 @@ func TestWritersAreBatched(t *testing.T) {
 	seen := map[uint32]bool{}
 	r := bufio.NewReader(&w.data)
 	for {
-		f, err := readFrame(r, Sizes{KindCall: 100}, nil)
+		f, err := readFrame(r, FrameSizes{KindCall: 100}, nil)
 		if err != nil {
 			break
 		}
@@ -175,11 +175,11 @@ func TestWritersAreBatched(t *testing.T) {
 func TestLargeAndSmall(t *testing.T) {
 	a, b := net.Pipe()
 	from, to := NewConn(a), NewConn(b)
-	to.Accept(Sizes{KindOutput: 4 << 20})
+	to.Accept(FrameSizes{KindOutput: 4 << 20})
 	sizes := []int{0, 1, copyBelow - 1, copyBelow, gatherBytes, 3 << 20, 5, 100_000}
 	go func() {
 		for i, n := range sizes {
-			_ = from.Post(Frame{Kind: KindOutput, ID: uint32(i), Head: bytes.Repeat([]byte("h"), n/3), Body: bytes.Repeat([]byte{byte(i)}, n)})
+			_ = from.QueueFrame(Frame{Kind: KindOutput, ID: uint32(i), Head: bytes.Repeat([]byte("h"), n/3), Body: bytes.Repeat([]byte{byte(i)}, n)})
 		}
 		_ = from.Flush()
 		_ = from.Close()
@@ -222,7 +222,7 @@ func TestClock(t *testing.T) {
 		started := time.Now()
 		note := func() { expired = append(expired, time.Since(started)) }
 		c := startClock(100*time.Millisecond, note)
-		first, second := c.pause(), c.pause()
+		first, second := c.pauseClock(), c.pauseClock()
 		time.Sleep(150 * time.Millisecond)
 		first()
 		first()
@@ -234,8 +234,8 @@ func TestClock(t *testing.T) {
 			t.Errorf("expired at %v, want %v", expired, want)
 		}
 		c = startClock(time.Millisecond, note)
-		c.stop()
-		c.pause()()
+		c.stopClock()
+		c.pauseClock()()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if len(expired) != 1 {
@@ -246,7 +246,7 @@ func TestClock(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 kB", 1536: "1.5 kB", 512 << 20: "512 MB", 300 << 30: "300 GB", 1 << 50: "1024 TB"} {
-		if got := Bytes(n); got != want {
+		if got := FormatBytes(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
 	}

@@ -5,47 +5,47 @@ import (
 	"strings"
 )
 
-// script returns a TypeScript program as a function. Its imports stay before the function, and a last expression is
+// toFunction returns a TypeScript program as a function. Its imports stay before the function, and a last expression is
 // returned.
-func (p *program) script(name string) Lifted {
+func (p *sourceProgram) toFunction(name string) ExtractedFunction {
 	var imports, body strings.Builder
 	from := 0
 	for i, t := range p.tokens {
-		if t.kind != word || t.text != "import" || t.depth > 0 || p.at(i+1).text == "(" || p.at(i+1).text == "." {
+		if t.kind != word || t.text != "import" || t.depth > 0 || p.tokenAt(i+1).text == "(" || p.tokenAt(i+1).text == "." {
 			continue
 		}
 		end := p.statementEnd(i)
-		body.WriteString(p.edited(from, t.start))
+		body.WriteString(p.editedText(from, t.start))
 		imports.WriteString(strings.TrimSpace(p.code[t.start:end]) + "\n")
 		from = end
 	}
-	p.returns(from)
-	body.WriteString(p.edited(from, len(p.code)))
-	lines := indented(strings.TrimSpace(body.String()), false)
+	p.addReturn(from)
+	body.WriteString(p.editedText(from, len(p.code)))
+	lines := indentCode(strings.TrimSpace(body.String()), false)
 	code := imports.String()
 	if code != "" {
 		code += "\n"
 	}
-	return Lifted{Code: code + "export async function " + name + "(" + p.signature() + ") {\n" + lines + "\n}\n", Params: p.params}
+	return ExtractedFunction{Code: code + "export async function " + name + "(" + p.paramList() + ") {\n" + lines + "\n}\n", Params: p.params}
 }
 
 // statementEnd returns the end of the statement that begins with a token.
-func (p *program) statementEnd(i int) int {
+func (p *sourceProgram) statementEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		t := p.tokens[j]
 		if t.depth == 0 && t.text == ";" {
 			return t.end
 		}
-		if next := p.at(j + 1); t.kind == text && (next.text == "" || p.newline(t.end, next.start)) {
+		if next := p.tokenAt(j + 1); t.kind == text && (next.text == "" || p.hasNewline(t.end, next.start)) {
 			return t.end
 		}
 	}
 	return len(p.code)
 }
 
-// returns makes the program return its last expression, unless it returns something already.
-func (p *program) returns(from int) {
-	if slices.ContainsFunc(p.tokens, func(t token) bool { return t.kind == word && t.text == "return" && t.depth == 0 }) {
+// addReturn makes the program return its last expression, unless it returns something already.
+func (p *sourceProgram) addReturn(from int) {
+	if slices.ContainsFunc(p.tokens, func(t sourceToken) bool { return t.kind == word && t.text == "return" && t.depth == 0 }) {
 		return
 	}
 	last, first := -1, -1
@@ -56,38 +56,38 @@ func (p *program) returns(from int) {
 		if first < 0 {
 			first = i
 		}
-		before := p.at(i - 1)
-		if i == first || before.text == ";" || p.newline(before.end, t.start) && (before.kind != mark || before.closes) && t.kind != mark {
+		before := p.tokenAt(i - 1)
+		if i == first || before.text == ";" || p.hasNewline(before.end, t.start) && (before.kind != mark || before.closes) && t.kind != mark {
 			last = i
 		}
 	}
-	if last < 0 || p.at(last).text == ";" {
+	if last < 0 || p.tokenAt(last).text == ";" {
 		return
 	}
-	t := p.at(last)
+	t := p.tokenAt(last)
 	switch {
-	case t.text == "function" || t.text == "async" && p.at(last+1).text == "function":
+	case t.text == "function" || t.text == "async" && p.tokenAt(last+1).text == "function":
 		if name := p.nameAfter(last); last == first && name != "" {
-			p.edits = append(p.edits, edit{len(p.code), len(p.code), "\nreturn await " + name + "();"})
+			p.edits = append(p.edits, textEdit{len(p.code), len(p.code), "\nreturn await " + name + "();"})
 		}
-	case t.kind == word && statements[t.text]:
+	case t.kind == word && statementKeywords[t.text]:
 	default:
-		p.edits = append(p.edits, edit{t.start, t.start, "return "})
+		p.edits = append(p.edits, textEdit{t.start, t.start, "return "})
 	}
 }
 
 // nameAfter returns the name of the function that begins at a token.
-func (p *program) nameAfter(i int) string {
+func (p *sourceProgram) nameAfter(i int) string {
 	for j := i; j < i+4; j++ {
-		if t := p.at(j); t.kind == word && !keywords[t.text] && t.text != "async" {
+		if t := p.tokenAt(j); t.kind == word && !reservedNames[t.text] && t.text != "async" {
 			return t.text
 		}
 	}
 	return ""
 }
 
-// snake returns a Python program as a function.
-func (p *program) snake(name string) Lifted {
+// toPythonFunction returns a Python program as a function.
+func (p *sourceProgram) toPythonFunction(name string) ExtractedFunction {
 	var imports []string
 	result, awaits, last := false, false, -1
 	for i, t := range p.tokens {
@@ -96,12 +96,12 @@ func (p *program) snake(name string) Lifted {
 		case begins && t.depth == 0 && (t.text == "import" || t.text == "from"):
 			end := p.lineEnd(i)
 			imports = append(imports, p.code[t.start:end])
-			p.edits = append(p.edits, edit{t.start, end, ""})
+			p.edits = append(p.edits, textEdit{t.start, end, ""})
 		case begins && t.depth == 0:
 			last = i
 			result = result || t.text == "result"
 		}
-		result = result || t.kind == word && t.text == "result" && strings.HasSuffix(p.at(i+1).text, "=") && t.depth == 0
+		result = result || t.kind == word && t.text == "result" && strings.HasSuffix(p.tokenAt(i+1).text, "=") && t.depth == 0
 		awaits = awaits || t.text == "await"
 	}
 	head, tail := "def ", ""
@@ -109,38 +109,38 @@ func (p *program) snake(name string) Lifted {
 		head = "async def "
 	}
 	before := ""
-	switch t := p.at(last); {
+	switch t := p.tokenAt(last); {
 	case result:
 		before, tail = "result = None\n", "\nreturn result"
-	case last >= 0 && t.text != "" && !statements[t.text] && !(t.text == "match" && p.at(last+1).kind == word) && !p.assigns(last):
-		p.edits = append(p.edits, edit{t.start, t.start, "return "})
+	case last >= 0 && t.text != "" && !statementKeywords[t.text] && !(t.text == "match" && p.tokenAt(last+1).kind == word) && !p.isAssignment(last):
+		p.edits = append(p.edits, textEdit{t.start, t.start, "return "})
 	case t.text == "def" && !awaits:
-		tail = "\nreturn " + p.at(last+1).text + "()"
+		tail = "\nreturn " + p.tokenAt(last+1).text + "()"
 	}
-	body := before + strings.TrimSpace(p.edited(0, len(p.code))) + tail
+	body := before + strings.TrimSpace(p.editedText(0, len(p.code))) + tail
 	code := strings.Join(imports, "\n")
 	if code != "" {
 		code += "\n\n\n"
 	}
-	return Lifted{Code: code + head + name + "(" + p.signature() + "):\n" + indented(body, true) + "\n", Params: p.params}
+	return ExtractedFunction{Code: code + head + name + "(" + p.paramList() + "):\n" + indentCode(body, true) + "\n", Params: p.params}
 }
 
 // lineEnd returns the end of a token's logical line.
-func (p *program) lineEnd(i int) int {
+func (p *sourceProgram) lineEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
-		next := p.at(j + 1)
+		next := p.tokenAt(j + 1)
 		if next.text == "" {
 			break
 		}
-		if next.depth == 0 && !next.closes && p.newline(p.tokens[j].end, next.start) {
+		if next.depth == 0 && !next.closes && p.hasNewline(p.tokens[j].end, next.start) {
 			return p.tokens[j].end
 		}
 	}
 	return len(p.code)
 }
 
-// assigns reports whether the logical line of a token assigns to a name.
-func (p *program) assigns(i int) bool {
+// isAssignment reports whether the logical line of a token assigns to a name.
+func (p *sourceProgram) isAssignment(i int) bool {
 	end := p.lineEnd(i)
 	for j := i; j < len(p.tokens) && p.tokens[j].start < end; j++ {
 		if t := p.tokens[j]; t.depth == 0 && t.kind == mark && strings.HasSuffix(t.text, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, t.text) {
@@ -150,10 +150,10 @@ func (p *program) assigns(i int) bool {
 	return false
 }
 
-// indented indents the lines of a text, except those inside a string of the program.
-func indented(code string, python bool) string {
+// indentCode indents the lines of a text, except those inside a string of the program.
+func indentCode(code string, python bool) string {
 	inside := map[int]bool{} // places of line breaks
-	for _, t := range scan(code, python) {
+	for _, t := range scanTokens(code, python) {
 		for i := t.start; t.kind == text && i < t.end; i++ {
 			if code[i] == '\n' {
 				inside[i] = true
@@ -175,7 +175,7 @@ func indented(code string, python bool) string {
 	return b.String()
 }
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		m[w] = true
@@ -184,10 +184,10 @@ func set(words string) map[string]bool {
 }
 
 var (
-	// statements lists the keywords that begin a statement other than an expression.
-	statements = set("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
+	// statementKeywords lists the keywords that begin a statement other than an expression.
+	statementKeywords = wordSet("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
 		"def with assert del pass raise global nonlocal from elif else except finally")
-	// keywords cannot be names.
-	keywords = set("break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null " +
+	// reservedNames cannot be names.
+	reservedNames = wordSet("break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null " +
 		"return super switch this throw true try typeof var void while with yield let static await async None True False and as assert def del elif except from global is lambda nonlocal not or pass raise")
 )

@@ -11,18 +11,18 @@ import (
 	"retort/internal/core"
 )
 
-// Param represents a literal that has become a parameter.
-type Param struct {
+// LiteralParam represents a literal that has become a parameter.
+type LiteralParam struct {
 	Name    string
 	Literal string // as it was written
 	Type    string // "string" or "number"
 	Needed  bool   // it has no default: it was something personal
 }
 
-// Lifted represents a function with parameters.
-type Lifted struct {
+// ExtractedFunction represents a function with parameters.
+type ExtractedFunction struct {
 	Code   string
-	Params []Param
+	Params []LiteralParam
 }
 
 const (
@@ -30,23 +30,23 @@ const (
 	maxValue  = 500 // bytes of a literal
 )
 
-// sealed matches a token for a personal value, which stands for another value in each session.
-var sealed = regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
+// sealedToken matches a token for a personal value, which stands for another value in each session.
+var sealedToken = regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 
-// Program turns a program into a function named after a skill. Parameters in skip stay literals. A program that
+// FromProgram turns a program into a function named after a skill. Parameters in skip stay literals. A program that
 // exports functions already is returned unchanged.
-func Program(code string, lang core.Language, skill string, skip []string) (Lifted, *core.Error) {
-	p := &program{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
-	p.tokens = scan(p.code, p.python)
+func FromProgram(code string, lang core.Language, skill string, skip []string) (ExtractedFunction, *core.Error) {
+	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
+	p.tokens = scanTokens(p.code, p.python)
 	for _, t := range p.tokens {
 		if t.kind == word {
 			p.names[t.text] = true
 		}
 	}
-	if !p.python && p.exports() {
-		return Lifted{Code: p.code}, nil
+	if !p.python && p.hasExports() {
+		return ExtractedFunction{Code: p.code}, nil
 	}
-	p.find()
+	p.findLiterals()
 	name := core.SkillIdentifier(skill, lang)
 	if p.names[name] {
 		name += "Skill"
@@ -55,86 +55,86 @@ func Program(code string, lang core.Language, skill string, skip []string) (Lift
 		}
 	}
 	if p.python {
-		return p.snake(name), nil
+		return p.toPythonFunction(name), nil
 	}
-	return p.script(name), nil
+	return p.toFunction(name), nil
 }
 
-// Body turns a program into a function without parameters.
-func Body(code string, lang core.Language, skill string) Lifted {
-	p := &program{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, names: map[string]bool{}}
-	p.tokens = scan(p.code, p.python)
+// WrapBody turns a program into a function without parameters.
+func WrapBody(code string, lang core.Language, skill string) ExtractedFunction {
+	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, names: map[string]bool{}}
+	p.tokens = scanTokens(p.code, p.python)
 	name := core.SkillIdentifier(skill, lang)
 	if p.python {
-		return p.snake(name)
+		return p.toPythonFunction(name)
 	}
-	return p.script(name)
+	return p.toFunction(name)
 }
 
-// Returns reports whether a program returns a value outside of functions.
-func Returns(code string, lang core.Language) bool {
+// HasReturn reports whether a program returns a value outside of functions.
+func HasReturn(code string, lang core.Language) bool {
 	if lang == core.Python {
 		return topReturn.MatchString(code)
 	}
-	p := &program{code: code}
-	return slices.ContainsFunc(scan(p.code, false), func(t token) bool { return t.kind == word && t.text == "return" && t.depth == 0 })
+	p := &sourceProgram{code: code}
+	return slices.ContainsFunc(scanTokens(p.code, false), func(t sourceToken) bool { return t.kind == word && t.text == "return" && t.depth == 0 })
 }
 
 var topReturn = regexp.MustCompile(`(?m)^return\b`)
 
-// program represents a program that is being turned into a function.
-type program struct {
+// sourceProgram represents a program that is being turned into a function.
+type sourceProgram struct {
 	code   string
 	python bool
-	tokens []token
+	tokens []sourceToken
 	skip   []string
 	names  map[string]bool
-	params []Param
-	edits  []edit
+	params []LiteralParam
+	edits  []textEdit
 }
 
-// edit replaces a part of the program with another text.
-type edit struct {
+// textEdit replaces a part of the program with another text.
+type textEdit struct {
 	start, end int
 	text       string
 }
 
-func (p *program) exports() bool {
-	return slices.ContainsFunc(p.tokens, func(t token) bool { return t.kind == word && t.text == "export" && t.depth == 0 })
+func (p *sourceProgram) hasExports() bool {
+	return slices.ContainsFunc(p.tokens, func(t sourceToken) bool { return t.kind == word && t.text == "export" && t.depth == 0 })
 }
 
-func (p *program) at(i int) token {
+func (p *sourceProgram) tokenAt(i int) sourceToken {
 	if i < 0 || i >= len(p.tokens) {
-		return token{}
+		return sourceToken{}
 	}
 	return p.tokens[i]
 }
 
-// find lifts literals that are the value of a member, of a keyword argument or of a constant.
-func (p *program) find() {
+// findLiterals lifts literals that are the value of a member, of a keyword argument or of a constant.
+func (p *sourceProgram) findLiterals() {
 	for i, t := range p.tokens {
-		if t.kind != text && t.kind != number || len(t.text) > maxValue || t.text == `""` || t.text == "''" || strings.Contains(t.text, "\n") || p.python && p.matches(t.start) || !p.python && p.declares(i) {
+		if t.kind != text && t.kind != number || len(t.text) > maxValue || t.text == `""` || t.text == "''" || strings.Contains(t.text, "\n") || p.python && p.isInPattern(t.start) || !p.python && p.isTypeDeclaration(i) {
 			continue
 		}
-		key, ends := p.at(i-2), p.at(i+1)
+		key, ends := p.tokenAt(i-2), p.tokenAt(i+1)
 		switch {
-		case p.at(i-1).text == ":" && t.depth > 0 && slices.Contains([]string{",", "}"}, ends.text) && slices.Contains([]string{",", "{"}, p.at(i-3).text),
-			p.python && p.at(i-1).text == "=" && t.depth > 0 && slices.Contains([]string{",", ")"}, ends.text) && slices.Contains([]string{",", "("}, p.at(i-3).text):
-			p.lift(key, t, edit{start: t.start, end: t.end})
-		case p.at(i-1).text == "=" && t.depth == 0 && (ends.text == ";" || ends.text == "" || p.newline(t.end, ends.start)):
-			p.constant(i, key, t)
+		case p.tokenAt(i-1).text == ":" && t.depth > 0 && slices.Contains([]string{",", "}"}, ends.text) && slices.Contains([]string{",", "{"}, p.tokenAt(i-3).text),
+			p.python && p.tokenAt(i-1).text == "=" && t.depth > 0 && slices.Contains([]string{",", ")"}, ends.text) && slices.Contains([]string{",", "("}, p.tokenAt(i-3).text):
+			p.liftLiteral(key, t, textEdit{start: t.start, end: t.end})
+		case p.tokenAt(i-1).text == "=" && t.depth == 0 && (ends.text == ";" || ends.text == "" || p.hasNewline(t.end, ends.start)):
+			p.liftConstant(i, key, t)
 		}
 	}
 }
 
-// matches reports whether a position is in a pattern, where a name would match anything.
-func (p *program) matches(at int) bool {
+// isInPattern reports whether a position is in a pattern, where a name would match anything.
+func (p *sourceProgram) isInPattern(at int) bool {
 	line := p.code[strings.LastIndexByte(p.code[:at], '\n')+1 : at]
 	return strings.HasPrefix(strings.TrimSpace(line), "case ")
 }
 
-// declares reports whether a token is in the declaration of a type.
-func (p *program) declares(i int) bool {
+// isTypeDeclaration reports whether a token is in the declaration of a type.
+func (p *sourceProgram) isTypeDeclaration(i int) bool {
 	for i--; i >= 0; i-- {
 		switch t := p.tokens[i]; {
 		case t.depth > 0:
@@ -147,53 +147,53 @@ func (p *program) declares(i int) bool {
 	return false
 }
 
-func (p *program) newline(from, to int) bool {
+func (p *sourceProgram) hasNewline(from, to int) bool {
 	return to >= from && strings.Contains(p.code[from:to], "\n")
 }
 
-// constant lifts the value of a constant and removes its declaration.
-func (p *program) constant(i int, key, value token) {
+// liftConstant lifts the value of a constant and removes its declaration.
+func (p *sourceProgram) liftConstant(i int, key, value sourceToken) {
 	from := key.start
 	if p.python {
 		if key.start > 0 && p.code[key.start-1] != '\n' {
 			return
 		}
-	} else if p.at(i-3).text != "const" {
+	} else if p.tokenAt(i-3).text != "const" {
 		return
 	} else {
-		from = p.at(i - 3).start
+		from = p.tokenAt(i - 3).start
 	}
 	to := value.end
-	if p.at(i+1).text == ";" {
-		to = p.at(i + 1).end
+	if p.tokenAt(i+1).text == ";" {
+		to = p.tokenAt(i + 1).end
 	}
-	if key.kind != word || slices.Contains(p.skip, key.text) || p.python && p.assigned(key.text) > 1 || key.text == "result" {
+	if key.kind != word || slices.Contains(p.skip, key.text) || p.python && p.assignmentCount(key.text) > 1 || key.text == "result" {
 		return
 	}
-	if p.add(key.text, value, "") != "" {
-		p.edits = append(p.edits, edit{from, to, ""})
+	if p.addParam(key.text, value, "") != "" {
+		p.edits = append(p.edits, textEdit{from, to, ""})
 	}
 }
 
-// assigned counts the assignments to a name.
-func (p *program) assigned(name string) (n int) {
+// assignmentCount counts the assignments to a name.
+func (p *sourceProgram) assignmentCount(name string) (n int) {
 	for i, t := range p.tokens {
-		if t.text == name && strings.HasSuffix(p.at(i+1).text, "=") && p.at(i+1).text != "==" {
+		if t.text == name && strings.HasSuffix(p.tokenAt(i+1).text, "=") && p.tokenAt(i+1).text != "==" {
 			n++
 		}
 	}
 	return n
 }
 
-func (p *program) lift(key, value token, e edit) {
+func (p *sourceProgram) liftLiteral(key, value sourceToken, e textEdit) {
 	name := strings.Trim(key.text, `"'`)
-	if key.kind != word && key.kind != text || !identifier.MatchString(name) || keywords[name] {
+	if key.kind != word && key.kind != text || !identifier.MatchString(name) || reservedNames[name] {
 		return
 	}
 	if p.python {
-		name = snake(name)
+		name = snakeCase(name)
 	}
-	if e.text = p.add(name, value, "value"); e.text != "" {
+	if e.text = p.addParam(name, value, "value"); e.text != "" {
 		p.edits = append(p.edits, e)
 	}
 }
@@ -202,22 +202,24 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-func snake(name string) string { return strings.ToLower(capital.ReplaceAllString(name, "${1}_${2}")) }
+func snakeCase(name string) string {
+	return strings.ToLower(capital.ReplaceAllString(name, "${1}_${2}"))
+}
 
-// add makes a parameter of a literal, or returns the one that it already is. other is prefixed to a name that means
+// addParam makes a parameter of a literal, or returns the one that it already is. other is prefixed to a name that means
 // something else in the program. add returns the parameter's name, or "" if the literal stays.
-func (p *program) add(name string, value token, other string) string {
+func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {
-		i := slices.IndexFunc(p.params, func(q Param) bool { return q.Name == name })
+		i := slices.IndexFunc(p.params, func(q LiteralParam) bool { return q.Name == name })
 		switch {
 		case i >= 0 && p.params[i].Literal == value.text && other != "":
 			return name
-		case i < 0 && (other == "" || !p.means(name)):
+		case i < 0 && (other == "" || !p.isUsedName(name)):
 			if len(p.params) >= maxParams || slices.Contains(p.skip, name) {
 				return ""
 			}
-			q := Param{Name: name, Literal: value.text, Type: "string", Needed: sealed.MatchString(value.text)}
+			q := LiteralParam{Name: name, Literal: value.text, Type: "string", Needed: sealedToken.MatchString(value.text)}
 			if value.kind == number {
 				q.Type = "number"
 			}
@@ -230,22 +232,22 @@ func (p *program) add(name string, value token, other string) string {
 	}
 }
 
-// means reports whether a name is used for something other than a member.
-func (p *program) means(name string) bool {
+// isUsedName reports whether a name is used for something other than a member.
+func (p *sourceProgram) isUsedName(name string) bool {
 	for i, t := range p.tokens {
 		if t.kind != word || t.text != name {
 			continue
 		}
-		if next, before := p.at(i+1).text, p.at(i-1).text; before != "." && !(next == ":" && (before == "," || before == "{")) && !(p.python && next == "=" && t.depth > 0) {
+		if next, before := p.tokenAt(i+1).text, p.tokenAt(i-1).text; before != "." && !(next == ":" && (before == "," || before == "{")) && !(p.python && next == "=" && t.depth > 0) {
 			return true
 		}
 	}
 	return false
 }
 
-// edited returns the part of the program between two positions with its edits.
-func (p *program) edited(from, to int) string {
-	slices.SortFunc(p.edits, func(a, b edit) int { return a.start - b.start })
+// editedText returns the part of the program between two positions with its edits.
+func (p *sourceProgram) editedText(from, to int) string {
+	slices.SortFunc(p.edits, func(a, b textEdit) int { return a.start - b.start })
 	var b strings.Builder
 	for _, e := range p.edits {
 		if e.start < from || e.end > to {
@@ -257,8 +259,8 @@ func (p *program) edited(from, to int) string {
 	return b.String() + p.code[from:to]
 }
 
-// signature returns the parameters, those without a default first.
-func (p *program) signature() string {
+// paramList returns the parameters, those without a default first.
+func (p *sourceProgram) paramList() string {
 	types, assign := map[string]string{"string": "string", "number": "number"}, " = "
 	if p.python {
 		types = map[string]string{"string": "str", "number": "float"}

@@ -64,7 +64,7 @@ b"""
 		{core.Python, "rows = await sheets.read_rows(spreadsheetId='[NAME_1]', offset=1.5)\nlen(rows)", nil, "async def save_notes(spreadsheet_id: str, offset: float = 1.5):\n    rows = await sheets.read_rows(spreadsheetId=spreadsheet_id, offset=offset)\n    return len(rows)\n"},
 		{core.Python, "match x:\n    case P(kind='a'):\n        f(kind='b')", nil, "def save_notes(kind: str = 'b'):\n    match x:\n        case P(kind='a'):\n            f(kind=kind)\n"},
 	} {
-		got, err := Program(c.code, c.lang, "save-notes", c.skip)
+		got, err := FromProgram(c.code, c.lang, "save-notes", c.skip)
 		if err != nil || got.Code != c.want {
 			t.Errorf("--- got\n%s--- want\n%s", got.Code, c.want)
 		}
@@ -82,7 +82,7 @@ func FuzzProgram(f *testing.F) {
 		if python {
 			lang = core.Python
 		}
-		got, err := Program(code, lang, "x", nil)
+		got, err := FromProgram(code, lang, "x", nil)
 		if err == nil && len(got.Code) > 10*len(code)+500 || len(got.Params) > maxParams {
 			t.Errorf("%d bytes of %d: %d parameters", len(got.Code), len(code), len(got.Params))
 		}

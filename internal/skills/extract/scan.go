@@ -2,46 +2,46 @@ package extract
 
 import "strings"
 
-// kind is the type of a token.
-type kind int
+// tokenKind is the type of a token.
+type tokenKind int
 
 const (
-	mark kind = iota // an operator, or a bracket
+	mark tokenKind = iota // an operator, or a bracket
 	word
 	number
 	text // also a template, and a regular expression
 )
 
-// token represents a piece of a program. Blanks and comments are not tokens.
-type token struct {
-	kind       kind
+// sourceToken represents a piece of a program. Blanks and comments are not tokens.
+type sourceToken struct {
+	kind       tokenKind
 	text       string
 	start, end int
 	depth      int  // of brackets around it
 	closes     bool // it is a closing bracket
 }
 
-// scanner splits a program into tokens.
-type scanner struct {
+// tokenScanner splits a program into tokens.
+type tokenScanner struct {
 	code   string
 	python bool
 	at     int
 	depth  int
-	tokens []token
+	tokens []sourceToken
 }
 
-func scan(code string, python bool) []token {
-	s := &scanner{code: code, python: python}
+func scanTokens(code string, python bool) []sourceToken {
+	s := &tokenScanner{code: code, python: python}
 	for s.at < len(s.code) {
-		s.next()
+		s.scanNext()
 	}
 	return s.tokens
 }
 
-func (s *scanner) has(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
+func (s *tokenScanner) hasPrefix(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
 
-// until skips to the end of the next occurrence of end, or to the end of the program.
-func (s *scanner) until(end string) {
+// skipUntil skips to the end of the next occurrence of end, or to the end of the program.
+func (s *tokenScanner) skipUntil(end string) {
 	if i := strings.Index(s.code[s.at:], end); i >= 0 {
 		s.at += i + len(end)
 		return
@@ -49,75 +49,75 @@ func (s *scanner) until(end string) {
 	s.at = len(s.code)
 }
 
-func (s *scanner) add(k kind, start int) {
-	s.tokens = append(s.tokens, token{kind: k, text: s.code[start:s.at], start: start, end: s.at, depth: s.depth})
+func (s *tokenScanner) addToken(k tokenKind, start int) {
+	s.tokens = append(s.tokens, sourceToken{kind: k, text: s.code[start:s.at], start: start, end: s.at, depth: s.depth})
 }
 
-func (s *scanner) next() {
+func (s *tokenScanner) scanNext() {
 	start, c := s.at, s.code[s.at]
 	switch {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || s.python && c == '\\':
 		s.at++
-	case s.python && c == '#', !s.python && s.has("//"):
+	case s.python && c == '#', !s.python && s.hasPrefix("//"):
 		if i := strings.IndexByte(s.code[s.at:], '\n'); i >= 0 {
 			s.at += i
 		} else {
 			s.at = len(s.code)
 		}
-	case !s.python && s.has("/*"):
+	case !s.python && s.hasPrefix("/*"):
 		s.at += 2
-		s.until("*/")
-	case s.python && (s.has(`"""`) || s.has("'''")):
+		s.skipUntil("*/")
+	case s.python && (s.hasPrefix(`"""`) || s.hasPrefix("'''")):
 		s.at += 3
-		s.until(strings.Repeat(string(c), 3))
-		s.add(text, start)
+		s.skipUntil(strings.Repeat(string(c), 3))
+		s.addToken(text, start)
 	case c == '"' || c == '\'':
-		s.quoted(c)
-		s.add(text, start)
+		s.scanQuoted(c)
+		s.addToken(text, start)
 	case !s.python && c == '`':
-		s.template()
-		s.add(text, start)
-	case !s.python && c == '/' && s.regular():
-		s.expression()
-		s.add(text, start)
+		s.scanTemplate()
+		s.addToken(text, start)
+	case !s.python && c == '/' && s.isRegexStart():
+		s.scanRegex()
+		s.addToken(text, start)
 	case c >= '0' && c <= '9':
-		s.while(func(c byte) bool { return partOfName(c) || c == '.' })
-		s.add(number, start)
+		s.skipWhile(func(c byte) bool { return partOfName(c) || c == '.' })
+		s.addToken(number, start)
 	case partOfName(c):
-		s.while(partOfName)
+		s.skipWhile(partOfName)
 		if s.python && s.at < len(s.code) && (s.code[s.at] == '"' || s.code[s.at] == '\'') && len(s.code[start:s.at]) <= 2 {
-			s.prefixed(start)
+			s.scanPrefixedText(start)
 			return
 		}
-		s.add(word, start)
+		s.addToken(word, start)
 	default:
-		s.mark(c)
+		s.scanMark(c)
 	}
 }
 
-// prefixed scans a Python string with a prefix, which does not count as a plain literal.
-func (s *scanner) prefixed(start int) {
+// scanPrefixedText scans a Python string with a prefix, which does not count as a plain literal.
+func (s *tokenScanner) scanPrefixedText(start int) {
 	c := s.code[s.at]
-	if triple := strings.Repeat(string(c), 3); s.has(triple) {
+	if triple := strings.Repeat(string(c), 3); s.hasPrefix(triple) {
 		s.at += 3
-		s.until(triple)
+		s.skipUntil(triple)
 	} else {
-		s.quoted(c)
+		s.scanQuoted(c)
 	}
-	s.add(text, start)
+	s.addToken(text, start)
 }
 
 func partOfName(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-func (s *scanner) while(f func(byte) bool) {
+func (s *tokenScanner) skipWhile(f func(byte) bool) {
 	for s.at < len(s.code) && f(s.code[s.at]) {
 		s.at++
 	}
 }
 
-func (s *scanner) quoted(end byte) {
+func (s *tokenScanner) scanQuoted(end byte) {
 	for s.at++; s.at < len(s.code); s.at++ {
 		switch s.code[s.at] {
 		case '\\':
@@ -130,8 +130,8 @@ func (s *scanner) quoted(end byte) {
 	s.at = len(s.code)
 }
 
-// template scans a JavaScript template string with embedded expressions.
-func (s *scanner) template() {
+// scanTemplate scans a JavaScript template string with embedded expressions.
+func (s *tokenScanner) scanTemplate() {
 	for s.at++; s.at < len(s.code); s.at++ {
 		switch {
 		case s.code[s.at] == '\\':
@@ -139,10 +139,10 @@ func (s *scanner) template() {
 		case s.code[s.at] == '`':
 			s.at++
 			return
-		case s.has("${"):
-			inside := &scanner{code: s.code, at: s.at + 2}
+		case s.hasPrefix("${"):
+			inside := &tokenScanner{code: s.code, at: s.at + 2}
 			for inside.depth >= 0 && inside.at < len(s.code) {
-				inside.next()
+				inside.scanNext()
 			}
 			s.at = inside.at - 1
 		}
@@ -150,8 +150,8 @@ func (s *scanner) template() {
 	s.at = len(s.code)
 }
 
-// regular reports whether a slash begins a regular expression. After a value it is a division.
-func (s *scanner) regular() bool {
+// isRegexStart reports whether a slash begins a regular expression. After a value it is a division.
+func (s *tokenScanner) isRegexStart() bool {
 	if len(s.tokens) == 0 {
 		return true
 	}
@@ -165,7 +165,7 @@ func (s *scanner) regular() bool {
 	return false
 }
 
-func (s *scanner) expression() {
+func (s *tokenScanner) scanRegex() {
 	class := false
 	for s.at++; s.at < len(s.code) && s.code[s.at] != '\n'; s.at++ {
 		switch c := s.code[s.at]; {
@@ -177,28 +177,28 @@ func (s *scanner) expression() {
 			class = false
 		case c == '/' && !class:
 			s.at++
-			s.while(partOfName)
+			s.skipWhile(partOfName)
 			return
 		}
 	}
 	s.at = min(s.at, len(s.code))
 }
 
-func (s *scanner) mark(c byte) {
+func (s *tokenScanner) scanMark(c byte) {
 	start := s.at
 	s.at++
 	switch {
 	case strings.IndexByte("([{", c) >= 0:
-		s.add(mark, start)
+		s.addToken(mark, start)
 		s.depth++
 		return
 	case strings.IndexByte(")]}", c) >= 0:
 		s.depth--
-		s.add(mark, start)
+		s.addToken(mark, start)
 		s.tokens[len(s.tokens)-1].closes = true
 		return
 	case strings.IndexByte(";,:.", c) < 0:
-		s.while(func(c byte) bool { return strings.IndexByte("=<>!&|+-*%?^~@", c) >= 0 })
+		s.skipWhile(func(c byte) bool { return strings.IndexByte("=<>!&|+-*%?^~@", c) >= 0 })
 	}
-	s.add(mark, start)
+	s.addToken(mark, start)
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Step describes one answer of the model. The zero Step answers nothing.
-type Step struct {
+// ScriptedStep describes one answer of the model. The zero Step answers nothing.
+type ScriptedStep struct {
 	Text    string
 	Refuse  string            // the model refuses to answer
 	Status  int               // an HTTP error
@@ -28,53 +28,53 @@ type Step struct {
 	Tokens  int               // input tokens that it reports; 100 if 0
 }
 
-// Asked is one request that the model received.
-type Asked struct {
+// ReceivedRequest is one request that the model received.
+type ReceivedRequest struct {
 	Path   string
 	Header http.Header
 	Body   string
 	Last   string // the last message
 }
 
-// Server is a fake model.
-type Server struct {
+// FakeServer is a fake model.
+type FakeServer struct {
 	URL string
 
 	server *httptest.Server
-	script func(n int, a Asked) Step
+	script func(n int, a ReceivedRequest) ScriptedStep
 	end    chan struct{}
 	mu     sync.Mutex
-	asked  []Asked
+	asked  []ReceivedRequest
 }
 
 // New starts a model. It calls script for each request, with n counting from 1.
-func New(script func(n int, a Asked) Step) *Server {
-	s := &Server{script: script, end: make(chan struct{})}
-	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
+func New(script func(n int, a ReceivedRequest) ScriptedStep) *FakeServer {
+	s := &FakeServer{script: script, end: make(chan struct{})}
+	s.server = httptest.NewServer(http.HandlerFunc(s.handleRequest))
 	s.URL = s.server.URL + "/v1"
 	return s
 }
 
 // Serve runs a model on a listener until the listener is closed.
-func Serve(l net.Listener, script func(n int, a Asked) Step) error {
-	s := &Server{script: script, end: make(chan struct{})}
-	return http.Serve(l, http.HandlerFunc(s.serve))
+func Serve(l net.Listener, script func(n int, a ReceivedRequest) ScriptedStep) error {
+	s := &FakeServer{script: script, end: make(chan struct{})}
+	return http.Serve(l, http.HandlerFunc(s.handleRequest))
 }
 
 // Close stops the server.
-func (s *Server) Close() {
+func (s *FakeServer) Close() {
 	close(s.end)
 	s.server.Close()
 }
 
-// Asked returns the requests received so far.
-func (s *Server) Asked() []Asked {
+// Requests returns the requests received so far.
+func (s *FakeServer) Requests() []ReceivedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Asked{}, s.asked...)
+	return append([]ReceivedRequest{}, s.asked...)
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+func (s *FakeServer) handleRequest(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
 		Messages []struct {
@@ -82,7 +82,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		} `json:"messages"`
 	}
 	_ = json.Unmarshal(body, &m)
-	a := Asked{Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)}
+	a := ReceivedRequest{Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)}
 	if n := len(m.Messages); n > 0 {
 		a.Last = m.Messages[n-1].Content
 	}
@@ -90,10 +90,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.asked = append(s.asked, a)
 	n := len(s.asked)
 	s.mu.Unlock()
-	s.answer(w, r, s.script(n, a))
+	s.writeReply(w, r, s.script(n, a))
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, step Step) {
+func (s *FakeServer) writeReply(w http.ResponseWriter, r *http.Request, step ScriptedStep) {
 	for name, value := range step.Header {
 		w.Header().Set(name, value)
 	}
@@ -107,32 +107,32 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, step Step) {
 	case step.Status != 0:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(step.Status)
-		fmt.Fprintf(w, `{"error":{"type":"e","message":%s}}`, quoted("status "+fmt.Sprint(step.Status)+step.Text))
+		fmt.Fprintf(w, `{"error":{"type":"e","message":%s}}`, quoteJSON("status "+fmt.Sprint(step.Status)+step.Text))
 	case step.Raw != "":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, step.Raw)
 	case step.Plain:
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, plain(step, anthropic))
+		_, _ = io.WriteString(w, plainReply(step, anthropic))
 	default:
-		s.stream(w, r, step, anthropic)
+		s.streamReply(w, r, step, anthropic)
 	}
 }
 
-func quoted(s string) string {
+func quoteJSON(s string) string {
 	text, _ := json.Marshal(s)
 	return string(text)
 }
 
-func plain(step Step, anthropic bool) string {
+func plainReply(step ScriptedStep, anthropic bool) string {
 	if anthropic {
-		return fmt.Sprintf(`{"type":"message","model":"scripted","content":[{"type":"text","text":%s}],"stop_reason":"end_turn","usage":{"input_tokens":100,"output_tokens":20}}`, quoted(step.Text))
+		return fmt.Sprintf(`{"type":"message","model":"scripted","content":[{"type":"text","text":%s}],"stop_reason":"end_turn","usage":{"input_tokens":100,"output_tokens":20}}`, quoteJSON(step.Text))
 	}
-	return fmt.Sprintf(`{"model":"scripted","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`, quoted(step.Text))
+	return fmt.Sprintf(`{"model":"scripted","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`, quoteJSON(step.Text))
 }
 
-// stream sends the text in pieces.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, step Step, anthropic bool) {
+// streamReply sends the text in pieces.
+func (s *FakeServer) streamReply(w http.ResponseWriter, r *http.Request, step ScriptedStep, anthropic bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(format string, args ...any) bool {
 		_, err := fmt.Fprintf(w, "data: "+format+"\n\n", args...)
@@ -141,9 +141,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, step Step, anthr
 	}
 	delta := func(text string) bool {
 		if anthropic {
-			return send(`{"type":"content_block_delta","delta":{"type":"text_delta","text":%s}}`, quoted(text))
+			return send(`{"type":"content_block_delta","delta":{"type":"text_delta","text":%s}}`, quoteJSON(text))
 		}
-		return send(`{"model":"scripted","choices":[{"delta":{"content":%s}}]}`, quoted(text))
+		return send(`{"model":"scripted","choices":[{"delta":{"content":%s}}]}`, quoteJSON(text))
 	}
 	if anthropic {
 		send(`{"type":"message_start","message":{"model":"scripted","usage":{"input_tokens":%d,"output_tokens":1}}}`, max(step.Tokens, 100))
@@ -169,7 +169,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, step Step, anthr
 		send(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":20}}`)
 		send(`{"type":"message_stop"}`)
 	case step.Refuse != "":
-		send(`{"choices":[{"delta":{"refusal":%s}}]}`, quoted(step.Refuse))
+		send(`{"choices":[{"delta":{"refusal":%s}}]}`, quoteJSON(step.Refuse))
 		send(`{"choices":[{"delta":{},"finish_reason":"stop"}]}`)
 	default:
 		send(`{"choices":[{"delta":{},"finish_reason":"stop"}]}`)

@@ -129,7 +129,7 @@ func (c *Client) demand(ctx context.Context, asked challenge, why string) error 
 // needed returns the error that a login mends.
 func (c *Client) needed(why string) *core.Error {
 	e := core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the server needs a login (%s): %w", why, core.ErrLogin).
-		WithHint("a person logs in with: %s", c.command("")).At(c.o.Server, "")
+		WithHint("a person logs in with: %s", c.command("")).AtTool(c.o.Server, "")
 	e.Message = "the server needs a login: " + why
 	return e
 }
@@ -233,7 +233,7 @@ func shown(text string) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return core.Legible(text)
+	return core.EscapeIllegible(text)
 }
 
 func union(a, b []string) []string {

@@ -12,11 +12,11 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// read reads a body within its bounds and puts it back for the next handler. If it returns false, it has answered the
+// readBody reads a body within its bounds and puts it back for the next handler. If it returns false, it has answered the
 // request.
-func (l *Listener) read(w http.ResponseWriter, r *http.Request) (a server.Content, ok bool) {
+func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Content, ok bool) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		l.refuse(w, r, http.StatusUnsupportedMediaType, "the Content-Type must be application/json")
+		l.refuseRequest(w, r, http.StatusUnsupportedMediaType, "the Content-Type must be application/json")
 		return a, false
 	}
 	control := http.NewResponseController(w)
@@ -25,14 +25,14 @@ func (l *Listener) read(w http.ResponseWriter, r *http.Request) (a server.Conten
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		l.refuse(w, r, http.StatusRequestEntityTooLarge, "the request is larger than http.maxBody")
+		l.refuseRequest(w, r, http.StatusRequestEntityTooLarge, "the request is larger than http.maxBody")
 		return a, false
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		l.refuse(w, r, http.StatusRequestTimeout, "the request took too long to arrive")
+		l.refuseRequest(w, r, http.StatusRequestTimeout, "the request took too long to arrive")
 		return a, false
 	case err != nil:
-		l.refuse(w, r, http.StatusBadRequest, "the request did not arrive whole")
+		l.refuseRequest(w, r, http.StatusBadRequest, "the request did not arrive whole")
 		return a, false
 	}
 	_ = control.SetReadDeadline(time.Time{})
@@ -47,8 +47,8 @@ func (l *Listener) read(w http.ResponseWriter, r *http.Request) (a server.Conten
 	return a, refused == nil
 }
 
-// modern reports whether a request is of the era without sessions: by its header, or by
+// isSessionless reports whether a request is of the era without sessions: by its header, or by
 // its body, which must then agree with the header.
-func modern(r *http.Request, a server.Content) bool {
+func isSessionless(r *http.Request, a server.Content) bool {
 	return a.Modern || r.Header.Get(server.VersionHeader) >= server.Stateless
 }

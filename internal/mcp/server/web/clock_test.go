@@ -26,7 +26,7 @@ type still struct {
 	running *atomic.Int64
 }
 
-func (e still) Execute(ctx context.Context, _ core.Request) core.Outcome {
+func (e still) Execute(ctx context.Context, _ core.ExecutionRequest) core.Outcome {
 	e.running.Add(1)
 	defer e.running.Add(-1)
 	e.execute(ctx)
@@ -35,19 +35,19 @@ func (e still) Execute(ctx context.Context, _ core.Request) core.Outcome {
 	}
 	return core.Outcome{ExecutionID: "x", Status: core.StatusOK, Result: json.RawMessage(`"late"`)}
 }
-func (e still) Running() int                                      { return int(e.running.Load()) }
-func (still) Waiting(string) []core.Approval                      { return nil }
-func (still) Exposed() []string                                   { return nil }
-func (still) Awaited(context.Context, time.Duration)              {}
-func (still) Toolset() *core.Toolset                              { return &core.Toolset{} }
-func (still) Listed(context.Context, server.Kind) []server.Listed { return nil }
-func (still) WantLog(string)                                      {}
-func (still) Watch(func(string, string, json.RawMessage)) func()  { return func() {} }
+func (e still) Running() int                                          { return int(e.running.Load()) }
+func (still) Waiting(string) []core.Approval                          { return nil }
+func (still) Exposed() []string                                       { return nil }
+func (still) Awaited(context.Context, time.Duration)                  {}
+func (still) Toolset() *core.Toolset                                  { return &core.Toolset{} }
+func (still) Listed(context.Context, server.Kind) []server.ListedItem { return nil }
+func (still) WantLog(string)                                          {}
+func (still) Watch(func(string, string, json.RawMessage)) func()      { return func() {} }
 
 // counter is a Listener and its HTTP client, both in a testing/synctest bubble.
 type counter struct {
 	*testing.T
-	pipes  *testenv.Pipes
+	pipes  *testenv.PipeListener
 	client *http.Client
 	stop   func() // closes the Listener and waits until it has shut down
 }

@@ -39,7 +39,7 @@ func FuzzBodies(f *testing.F) {
 		if !modern {
 			c.session = c.post(hello).Header().Get("Mcp-Session-Id")
 		}
-		for body := range strings.SplitSeq(testenv.Messages(choices)+"\n"+string(raw), "\n") {
+		for body := range strings.SplitSeq(testenv.MakeMessages(choices)+"\n"+string(raw), "\n") {
 			ctx, end := context.WithCancel(t.Context())
 			odd := poster{l, ctx, modern, c.session}
 			done := make(chan *httptest.ResponseRecorder, 1)

@@ -15,25 +15,25 @@ import (
 // single lists headers that may occur only once: otherwise two readers could see different requests.
 var single = []string{"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site", server.SessionHeader, server.VersionHeader}
 
-// guard refuses requests that a web page, or a name that was made to lead here, could have
+// checkOrigin refuses requests that a web page, or a name that was made to lead here, could have
 // sent. It reports whether the request may go on.
-func (l *Listener) guard(w http.ResponseWriter, r *http.Request) bool {
+func (l *Listener) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
 	for _, name := range single {
 		if len(r.Header.Values(name)) > 1 {
-			l.refuse(w, r, http.StatusBadRequest, "there is more than one header "+name)
+			l.refuseRequest(w, r, http.StatusBadRequest, "there is more than one header "+name)
 			return false
 		}
 	}
-	if !l.host(r.Host) {
-		l.refuse(w, r, http.StatusForbidden, "this listener is not asked for by the host it was named; add it to http.allowedHosts")
+	if !l.isAllowedHost(r.Host) {
+		l.refuseRequest(w, r, http.StatusForbidden, "this listener is not asked for by the host it was named; add it to http.allowedHosts")
 		return false
 	}
 	switch origin := r.Header.Get("Origin"); {
 	case origin == "" && fromOtherSite(r):
-		l.refuse(w, r, http.StatusForbidden, "pages of other sites may not ask without saying their origin")
+		l.refuseRequest(w, r, http.StatusForbidden, "pages of other sites may not ask without saying their origin")
 		return false
-	case origin != "" && !l.origin(origin):
-		l.refuse(w, r, http.StatusForbidden, "pages of this origin may not ask; add it to http.allowedOrigins")
+	case origin != "" && !l.isAllowedOrigin(origin):
+		l.refuseRequest(w, r, http.StatusForbidden, "pages of this origin may not ask; add it to http.allowedOrigins")
 		return false
 	}
 	return true
@@ -46,23 +46,23 @@ func fromOtherSite(r *http.Request) bool {
 	return site != "" && site != "same-origin" && site != "none"
 }
 
-// host reports whether a request may name a host. Names of this machine may always be
+// isAllowedHost reports whether a request may name a host. Names of this machine may always be
 // named. Other addresses, and the names of the certificate, may be where the listener can
 // be reached by them; a page can't make a browser name an address that is not its own.
-func (l *Listener) host(given string) bool {
-	name := bare(given)
-	if here(name) || slices.ContainsFunc(l.AllowedHosts, func(h string) bool { return strings.EqualFold(bare(h), name) }) {
+func (l *Listener) isAllowedHost(given string) bool {
+	name := hostWithoutPort(given)
+	if isLoopbackName(name) || slices.ContainsFunc(l.AllowedHosts, func(h string) bool { return strings.EqualFold(hostWithoutPort(h), name) }) {
 		return true
 	}
 	if l.loopback {
 		return false
 	}
 	_, err := netip.ParseAddr(name)
-	return err == nil || l.certs != nil && l.certs.names(name)
+	return err == nil || l.certs != nil && l.certs.isForHost(name)
 }
 
-// bare returns a host without its port.
-func bare(host string) string {
+// hostWithoutPort returns a host without its port.
+func hostWithoutPort(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.Trim(host, "[]")
@@ -70,29 +70,29 @@ func bare(host string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// here reports whether a name is one of this machine alone.
-func here(name string) bool {
+// isLoopbackName reports whether a name is one of this machine alone.
+func isLoopbackName(name string) bool {
 	address, err := netip.ParseAddr(name)
 	return name == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-func (l *Listener) origin(given string) bool {
-	if l.configured(given) {
+func (l *Listener) isAllowedOrigin(given string) bool {
+	if l.isConfiguredOrigin(given) {
 		return true
 	}
 	u, err := url.Parse(given)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && here(bare(u.Host))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopbackName(hostWithoutPort(u.Host))
 }
 
-func (l *Listener) configured(origin string) bool {
+func (l *Listener) isConfiguredOrigin(origin string) bool {
 	return slices.ContainsFunc(l.AllowedOrigins, func(o string) bool { return strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }
 
-// share sets the headers that let pages of configured origins read answers. Pages of this machine may send requests,
+// setCORSHeaders sets the headers that let pages of configured origins read answers. Pages of this machine may send requests,
 // too, but browsers do not let them read the answers.
-func (l *Listener) share(w http.ResponseWriter, r *http.Request) (preflight bool) {
+func (l *Listener) setCORSHeaders(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || !l.configured(origin) {
+	if origin == "" || !l.isConfiguredOrigin(origin) {
 		return false
 	}
 	h := w.Header()
@@ -103,14 +103,14 @@ func (l *Listener) share(w http.ResponseWriter, r *http.Request) (preflight bool
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, "+server.SessionHeader+", "+server.VersionHeader+params(r))
+	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, "+server.SessionHeader+", "+server.VersionHeader+mirroredHeaders(r))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
 
-// params returns the headers of tools' arguments that a page wants to send.
-func params(r *http.Request) (list string) {
+// mirroredHeaders returns the headers of tools' arguments that a page wants to send.
+func mirroredHeaders(r *http.Request) (list string) {
 	for _, name := range strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name)
 		if len(name) > len(headers.ParamPrefix) && strings.EqualFold(name[:len(headers.ParamPrefix)], headers.ParamPrefix) && headers.IsToken(name) {

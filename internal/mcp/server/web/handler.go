@@ -19,13 +19,13 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch r.URL.Path {
 	case livePath:
-		answer(w, http.StatusOK, "ok")
+		writeText(w, http.StatusOK, "ok")
 		return
 	case readyPath:
-		l.ready(w)
+		l.serveReady(w)
 		return
 	}
-	if !l.guard(w, r) || l.share(w, r) {
+	if !l.checkOrigin(w, r) || l.setCORSHeaders(w, r) {
 		return
 	}
 	if open, ok := l.routes[r.URL.Path]; ok {
@@ -33,59 +33,59 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path != Path && r.URL.Path != EventsPath {
-		l.refuse(w, r, http.StatusNotFound, "there is nothing here; clients are answered on "+Path)
+		l.refuseRequest(w, r, http.StatusNotFound, "there is nothing here; clients are answered on "+Path)
 		return
 	}
 	p, ok := l.authenticate(w, r)
 	if !ok {
 		return
 	}
-	t, err := l.tenant(p.Name)
+	t, err := l.tenantOf(p.Name)
 	if err != nil {
-		l.refuse(w, r, http.StatusInternalServerError, "the server can't be made")
+		l.refuseRequest(w, r, http.StatusInternalServerError, "the server can't be made")
 		return
 	}
-	defer t.enter(-1)
-	l.held(w, r, t, p)
+	defer t.enterRequests(-1)
+	l.serveWhilePermitted(w, r, t, p)
 }
 
-// held serves a request as long as its token is valid.
-func (l *Listener) held(w *writer, r *http.Request, t *tenant, p Principal) {
-	c := &clientAddress{tenant: t, now: p}
-	t.renew(p)
+// serveWhilePermitted serves a request as long as its token is valid.
+func (l *Listener) serveWhilePermitted(w *permittedWriter, r *http.Request, t *tenant, p Principal) {
+	c := &tokenHolder{tenant: t, now: p}
+	t.noteToken(p)
 	w.permit = c.permit()
 	ctx, end := deadline.WhilePermitted(core.WithPermit(r.Context(), w.permit))
 	defer end()
-	l.serve(w, r.WithContext(ctx), t, c)
-	if refused := w.permit.Refused(); refused != nil && !w.begun.Load() {
+	l.serveTenant(w, r.WithContext(ctx), t, c)
+	if refused := w.permit.CheckValid(); refused != nil && !w.begun.Load() {
 		w.permit = core.Permit{}
 		if l.Authenticator != nil {
 			w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
 		}
-		l.refuse(w, r, http.StatusUnauthorized, refused.Message)
+		l.refuseRequest(w, r, http.StatusUnauthorized, refused.Message)
 	}
 }
 
-func answer(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-func (l *Listener) ready(w http.ResponseWriter) {
+func (l *Listener) serveReady(w http.ResponseWriter) {
 	if l.draining.Load() {
-		answer(w, http.StatusServiceUnavailable, "draining")
+		writeText(w, http.StatusServiceUnavailable, "draining")
 		return
 	}
-	answer(w, http.StatusOK, "ready")
+	writeText(w, http.StatusOK, "ready")
 }
 
 // authenticate returns the principal of a request. If it returns false, it has answered the request.
 func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Principal, ok bool) {
-	if l.loopback && !required(l.Authenticator) {
+	if l.loopback && !requiresToken(l.Authenticator) {
 		if l.Authenticator != nil {
-			p.Holds = func() bool { return !required(l.Authenticator) }
+			p.Holds = func() bool { return !requiresToken(l.Authenticator) }
 		}
 		return p, true
 	}
@@ -99,146 +99,146 @@ func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Princ
 	var refusal interface{ Refuse(http.ResponseWriter) }
 	switch {
 	case errors.As(err, &refusal):
-		l.tried(r, bearer)
+		l.noteRefusedToken(r, bearer)
 		refusal.Refuse(w)
 		return p, false
 	case errors.As(err, &challenge):
-		l.refused.note(networkOf(r.RemoteAddr), "the token does not allow this", time.Now())
+		l.refused.noteRefusal(networkOf(r.RemoteAddr), "the token does not allow this", time.Now())
 		w.Header().Set("WWW-Authenticate", challenge.Challenge())
-		l.refuse(w, r, http.StatusForbidden, "the token does not allow this")
+		l.refuseRequest(w, r, http.StatusForbidden, "the token does not allow this")
 		return p, false
 	case err != nil || p.Name == "":
-		l.tried(r, bearer)
+		l.noteRefusedToken(r, bearer)
 		w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
-		l.refuse(w, r, http.StatusUnauthorized, "who asks must say so with a token: Authorization: Bearer …")
+		l.refuseRequest(w, r, http.StatusUnauthorized, "who asks must say so with a token: Authorization: Bearer …")
 		return p, false
 	}
 	return p, true
 }
 
-// tried reports a token that is not valid. A request without a token is no attempt: it asks how to log in.
-func (l *Listener) tried(r *http.Request, bearer string) {
+// noteRefusedToken reports a token that is not valid. A request without a token is no attempt: it asks how to log in.
+func (l *Listener) noteRefusedToken(r *http.Request, bearer string) {
 	if bearer != "" {
-		l.refused.note(networkOf(r.RemoteAddr), "the token does not count", time.Now())
+		l.refused.noteRefusal(networkOf(r.RemoteAddr), "the token does not count", time.Now())
 	}
 }
 
-// required reports whether callers must have a token.
-func required(a Authenticator) bool {
+// requiresToken reports whether callers must have a token.
+func requiresToken(a Authenticator) bool {
 	r, may := a.(interface{ Required() bool })
 	return a != nil && (!may || r.Required())
 }
 
-// serve answers a request of a principal.
-func (l *Listener) serve(w *writer, r *http.Request, t *tenant, c *clientAddress) {
+// serveTenant answers a request of a principal.
+func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder) {
 	var a server.Content
 	if r.Method == http.MethodPost {
 		var ok bool
-		if a, ok = l.read(w, r); !ok {
+		if a, ok = l.readBody(w, r); !ok {
 			return
 		}
 	}
-	if wait := t.take(max(1, a.Messages)); wait > 0 {
-		l.later(w, r, wait, "there are too many requests; http.rate says how many are answered")
+	if wait := t.takeQuota(max(1, a.Messages)); wait > 0 {
+		l.refuseForNow(w, r, wait, "there are too many requests; http.rate says how many are answered")
 		return
 	}
 	if a.Calls > 0 {
-		if l.calls.Add(int64(a.Calls)); !l.begin(w, r, t, a.Calls) {
+		if l.calls.Add(int64(a.Calls)); !l.beginCalls(w, r, t, a.Calls) {
 			l.calls.Add(-int64(a.Calls))
 			return
 		}
-		defer func() { l.calls.Add(-int64(a.Calls)); t.end(a.Calls) }()
+		defer func() { l.calls.Add(-int64(a.Calls)); t.endCalls(a.Calls) }()
 	}
-	l.route(w, r, t, c, a)
+	l.routeRequest(w, r, t, c, a)
 }
 
-// begin lets calls of tools begin. It answers itself if it reports false.
-func (l *Listener) begin(w http.ResponseWriter, r *http.Request, t *tenant, calls int) bool {
+// beginCalls lets calls of tools begin. It answers itself if it reports false.
+func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *tenant, calls int) bool {
 	switch {
 	case l.draining.Load():
 		w.Header().Set("Retry-After", "5")
-		l.refuse(w, r, http.StatusServiceUnavailable, "the server is ending; nothing ran")
-	case !t.begin(calls):
-		l.later(w, r, time.Second, "too many executions have not ended yet; http.executions says how many may be under way, and one that waits for a person counts")
+		l.refuseRequest(w, r, http.StatusServiceUnavailable, "the server is ending; nothing ran")
+	case !t.beginCalls(calls):
+		l.refuseForNow(w, r, time.Second, "too many executions have not ended yet; http.executions says how many may be under way, and one that waits for a person counts")
 	default:
 		return true
 	}
 	return false
 }
 
-// route hands a request to the handler of its era.
-func (l *Listener) route(w *writer, r *http.Request, t *tenant, c *clientAddress, a server.Content) {
+// routeRequest hands a request to the handler of its era.
+func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder, a server.Content) {
 	switch {
 	case r.URL.Path == EventsPath:
-		l.events(w, r, t)
-	case modern(r, a):
+		l.serveEvents(w, r, t)
+	case isSessionless(r, a):
 		t.http.Stateless.ServeHTTP(w, r)
 	default:
 		l.inSession(w, r, t, c, a)
 	}
 }
 
-// events serves the oldest transport: the stream is the session.
-func (l *Listener) events(w *writer, r *http.Request, t *tenant) {
+// serveEvents serves the oldest transport: the stream is the session.
+func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *tenant) {
 	if r.Method == http.MethodGet {
-		if !l.admit(w, r, t) {
+		if !l.admitSession(w, r, t) {
 			return
 		}
-		id := stream()
-		t.open(id, nil)
-		defer t.close(id)
+		id := newStreamName()
+		t.openSession(id, nil)
+		defer t.closeSession(id)
 	}
 	t.http.Events.ServeHTTP(w, r)
 }
 
-func (l *Listener) inSession(w *writer, r *http.Request, t *tenant, c *clientAddress, a server.Content) {
+func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder, a server.Content) {
 	id := r.Header.Get(server.SessionHeader)
 	switch {
 	case r.Method == http.MethodDelete && id != "":
-		defer t.close(id)
+		defer t.closeSession(id)
 	case id != "":
-		if !t.touch(id, c) {
-			l.refuse(w, r, http.StatusNotFound, "session not found")
+		if !t.touchSession(id, c) {
+			l.refuseRequest(w, r, http.StatusNotFound, "session not found")
 			return
 		}
-		defer t.release(id)
+		defer t.releaseSession(id)
 	case a.Begins:
-		if !l.admit(w, r, t) {
+		if !l.admitSession(w, r, t) {
 			return
 		}
 		r = r.WithContext(core.WithPermit(r.Context(), c.permit())) // all requests of the session are answered under it
 		w.begins = func(h http.Header) {
 			if begun := h.Get(server.SessionHeader); begun != "" {
-				t.open(begun, c)
+				t.openSession(begun, c)
 				id = begun
 			}
 		}
-		defer func() { t.release(id) }()
+		defer func() { t.releaseSession(id) }()
 	}
 	t.http.Sessions.ServeHTTP(w, r)
 }
 
-// admit lets a session begin. It answers itself if it reports false.
-func (l *Listener) admit(w http.ResponseWriter, r *http.Request, t *tenant) bool {
+// admitSession lets a session begin. It answers itself if it reports false.
+func (l *Listener) admitSession(w http.ResponseWriter, r *http.Request, t *tenant) bool {
 	if l.draining.Load() || l.sessions.Load() >= int64(l.Limits.AllSessions) {
 		w.Header().Set("Retry-After", "5")
-		l.refuse(w, r, http.StatusServiceUnavailable, "no more sessions can begin here now")
+		l.refuseRequest(w, r, http.StatusServiceUnavailable, "no more sessions can begin here now")
 		return false
 	}
-	if !t.room() {
-		l.later(w, r, 5*time.Second, "all sessions are in use; http.sessions says how many there may be")
+	if !t.makeRoom() {
+		l.refuseForNow(w, r, 5*time.Second, "all sessions are in use; http.sessions says how many there may be")
 		return false
 	}
 	return true
 }
 
-func (l *Listener) later(w http.ResponseWriter, r *http.Request, wait time.Duration, why string) {
+func (l *Listener) refuseForNow(w http.ResponseWriter, r *http.Request, wait time.Duration, why string) {
 	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait/time.Second))))
-	l.refuse(w, r, http.StatusTooManyRequests, why)
+	l.refuseRequest(w, r, http.StatusTooManyRequests, why)
 }
 
-// refuse answers with an error that clients of the protocol can read.
-func (l *Listener) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+// refuseRequest answers with an error that clients of the protocol can read.
+func (l *Listener) refuseRequest(w http.ResponseWriter, r *http.Request, status int, why string) {
 	l.Log.Info("refused", "status", status, "why", why, "from", r.RemoteAddr)
 	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32000, "message": why}})
 	w.Header().Set("Content-Type", "application/json")

@@ -28,7 +28,7 @@ type Limits struct {
 	Drain       time.Duration // that calls have when the listener ends
 }
 
-func (l Limits) defaults() Limits {
+func (l Limits) withDefaults() Limits {
 	return Limits{
 		Body: cmp.Or(l.Body, 4<<20), Header: cmp.Or(l.Header, 64<<10), Connections: cmp.Or(l.Connections, 4096),
 		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, 4096)/4)),
@@ -43,9 +43,9 @@ const (
 	idleConnection = 2 * time.Minute
 )
 
-// limited accepts a bounded number of connections; others wait. Connections of an address that has its share already
+// limitedListener accepts a bounded number of connections; others wait. Connections of an address that has its share already
 // are closed, so that one client cannot keep out all others.
-type limited struct {
+type limitedListener struct {
 	net.Listener
 	free chan struct{}
 	done chan struct{}
@@ -56,11 +56,11 @@ type limited struct {
 	from map[string]int
 }
 
-func limit(l net.Listener, n, most int) net.Listener {
-	return &limited{Listener: l, free: make(chan struct{}, n), done: make(chan struct{}), most: most, from: map[string]int{}}
+func limitConnections(l net.Listener, n, most int) net.Listener {
+	return &limitedListener{Listener: l, free: make(chan struct{}, n), done: make(chan struct{}), most: most, from: map[string]int{}}
 }
 
-func (l *limited) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	select {
 	case l.free <- struct{}{}:
 	case <-l.done:
@@ -73,15 +73,15 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		from := networkOf(c.RemoteAddr().String())
-		if !l.enter(from) {
+		if !l.enterConnection(from) {
 			_ = c.Close()
 			continue
 		}
-		return &counted{Conn: c, done: sync.OnceFunc(func() { l.leave(from); <-l.free })}, nil
+		return &countedConn{Conn: c, done: sync.OnceFunc(func() { l.leaveConnection(from); <-l.free })}, nil
 	}
 }
 
-func (l *limited) enter(from string) bool {
+func (l *limitedListener) enterConnection(from string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.from[from] >= l.most {
@@ -91,7 +91,7 @@ func (l *limited) enter(from string) bool {
 	return true
 }
 
-func (l *limited) leave(from string) {
+func (l *limitedListener) leaveConnection(from string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.from[from]--; l.from[from] == 0 {
@@ -99,38 +99,38 @@ func (l *limited) leave(from string) {
 	}
 }
 
-func (l *limited) Close() error {
+func (l *limitedListener) Close() error {
 	l.end.Do(func() { close(l.done) })
 	return l.Listener.Close()
 }
 
-type counted struct {
+type countedConn struct {
 	net.Conn
 	done func()
 }
 
 // Close releases the connection's place in the limits before it closes the connection. A client that
 // sees the close can therefore connect again without being refused.
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	c.done()
 	return c.Conn.Close()
 }
 
-// gated bounds the programs that run at once. A program that waits for an approval gives up its place meanwhile.
-type gated struct {
+// gatedEngine bounds the programs that run at once. A program that waits for an approval gives up its place meanwhile.
+type gatedEngine struct {
 	Engine
 	slots chan struct{}
 }
 
-func (g gated) Execute(ctx context.Context, r core.Request) core.Outcome {
-	if !g.enter(ctx) {
+func (g gatedEngine) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
+	if !g.takeSlot(ctx) {
 		return core.Outcome{Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "http", "the request ended before the program could run")}
 	}
-	defer g.leave()
-	return g.Engine.Execute(g.polite(ctx), r)
+	defer g.releaseSlot()
+	return g.Engine.Execute(g.releaseSlotDuringApproval(ctx), r)
 }
 
-func (g gated) enter(ctx context.Context) bool {
+func (g gatedEngine) takeSlot(ctx context.Context) bool {
 	select {
 	case g.slots <- struct{}{}:
 		return true
@@ -139,15 +139,15 @@ func (g gated) enter(ctx context.Context) bool {
 	}
 }
 
-func (g gated) leave() { <-g.slots }
+func (g gatedEngine) releaseSlot() { <-g.slots }
 
-func (g gated) polite(ctx context.Context) context.Context {
+func (g gatedEngine) releaseSlotDuringApproval(ctx context.Context) context.Context {
 	ask := core.ChannelOf(ctx)
 	if ask == nil {
 		return ctx
 	}
-	return core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.Answer, bool) {
-		g.leave()
+	return core.WithChannel(ctx, func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		g.releaseSlot()
 		defer func() { g.slots <- struct{}{} }()
 		return ask(ctx, a)
 	})

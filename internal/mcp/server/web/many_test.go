@@ -104,10 +104,10 @@ func TestAllSessions(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	var told []web.Refusal
+	var told []web.RefusedLogins
 	p := open(t, func(o *web.Options) {
 		o.Authenticator = tokens{}
-		o.Refused = func(r web.Refusal) {
+		o.Refused = func(r web.RefusedLogins) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, r)
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 	p.stop()
 	mu.Lock()
 	defer mu.Unlock()
-	if len(told) < 2 || len(told) > 4 || told[0] != (web.Refusal{From: "127.0.0.1", Why: "the token does not count", Count: 1}) {
+	if len(told) < 2 || len(told) > 4 || told[0] != (web.RefusedLogins{From: "127.0.0.1", Why: "the token does not count", Count: 1}) {
 		t.Fatalf("%+v", told)
 	}
 	all := 0

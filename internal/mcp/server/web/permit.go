@@ -6,22 +6,22 @@ import (
 	"retort/internal/core"
 )
 
-// clientAddress has the principal of a request, or of all requests of a session, with the newest token. It is safe
+// tokenHolder has the principal of a request, or of all requests of a session, with the newest token. It is safe
 // for concurrent use.
-type clientAddress struct {
+type tokenHolder struct {
 	tenant *tenant
 	mu     sync.Mutex
 	now    Principal
 }
 
 // renew replaces the token of the client by another one of the same principal.
-func (c *clientAddress) renew(p Principal) {
+func (c *tokenHolder) renew(p Principal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = p
 }
 
-func (c *clientAddress) current() Principal {
+func (c *tokenHolder) current() Principal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
@@ -29,26 +29,28 @@ func (c *clientAddress) current() Principal {
 
 // permit returns the Permit for work that is done for the client. An expired token of an authorization server is
 // replaced by a newer one of the same principal, if there is one. A revoked token is not.
-func (c *clientAddress) permit() core.Permit {
+func (c *tokenHolder) permit() core.Permit {
 	p := c.current()
 	if p.Holds == nil {
 		return core.Permit{}
 	}
 	return core.Permit{Credential: p.Credential, Check: func() *core.Error {
 		p := c.current()
-		if p.Holds() || expires(p) && c.tenant.renewed() {
+		if p.Holds() || expiresByItself(p) && c.tenant.isTokenCurrent() {
 			return nil
 		}
-		return core.Revoked()
+		return core.RevokedError()
 	}}
 }
 
-// expires reports whether a token ends by itself, and cannot be revoked.
-func expires(p Principal) bool { return p.Credential.Token == "" && !p.Credential.Expires.IsZero() }
+// expiresByItself reports whether a token ends by itself, and cannot be revoked.
+func expiresByItself(p Principal) bool {
+	return p.Credential.Token == "" && !p.Credential.Expires.IsZero()
+}
 
-// renew notes the newest token that ends by itself.
-func (t *tenant) renew(p Principal) {
-	if !expires(p) {
+// noteToken notes the newest token that ends by itself.
+func (t *tenant) noteToken(p Principal) {
+	if !expiresByItself(p) {
 		return
 	}
 	t.mu.Lock()
@@ -58,8 +60,8 @@ func (t *tenant) renew(p Principal) {
 	}
 }
 
-// renewed reports whether the newest such token is valid.
-func (t *tenant) renewed() bool {
+// isTokenCurrent reports whether the newest such token is valid.
+func (t *tenant) isTokenCurrent() bool {
 	t.mu.Lock()
 	p := t.newest
 	t.mu.Unlock()

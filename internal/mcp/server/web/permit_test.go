@@ -98,7 +98,7 @@ func TestRevoked(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, j := range tasks {
-				testenv.WaitUntil(t, "the task has ended", func() bool { j, err = anna.Task(j.ID); return err != nil || j.Status.Ended() })
+				testenv.WaitUntil(t, "the task has ended", func() bool { j, err = anna.Task(j.ID); return err != nil || j.Status.HasEnded() })
 				if j.Status != core.TaskStatus(core.StatusCancelled) || j.Outcome == nil || j.Outcome.Error == nil || !strings.Contains(j.Outcome.Error.Message, core.ErrRevoked.Error()) {
 					t.Errorf("the task ended as %s: %+v", j.Status, j.Outcome)
 				}

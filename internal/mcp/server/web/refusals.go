@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Refusal represents of calls whose token did not count.
-type Refusal struct {
+// RefusedLogins represents of calls whose token did not count.
+type RefusedLogins struct {
 	From  string // the address, or the network of it; empty: several
 	Why   string
 	Count int // of calls
@@ -21,9 +21,9 @@ const (
 	maxRefusals = 8
 )
 
-// refusals logs the first failed login of an address, and the number of further ones at the end of each minute.
-type refusals struct {
-	tell func(Refusal) // may be nil
+// refusalLog logs the first failed login of an address, and the number of further ones at the end of each minute.
+type refusalLog struct {
+	tell func(RefusedLogins) // may be nil
 
 	mu    sync.Mutex
 	began time.Time
@@ -31,43 +31,43 @@ type refusals struct {
 	more  int
 }
 
-func (r *refusals) note(from, why string, now time.Time) {
+func (r *refusalLog) noteRefusal(from, why string, now time.Time) {
 	if r.tell == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.began) >= refusalWindow || now.Before(r.began) {
-		r.flush(now)
+		r.startWindow(now)
 	}
 	if r.seen[from] || len(r.seen) >= maxRefusals {
 		r.more++
 		return
 	}
 	r.seen[from] = true
-	r.tell(Refusal{From: from, Why: why, Count: 1})
+	r.tell(RefusedLogins{From: from, Why: why, Count: 1})
 }
 
-// end logs the attempts that were not logged yet.
-func (r *refusals) end(now time.Time) {
+// flushPending logs the attempts that were not logged yet.
+func (r *refusalLog) flushPending(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flush(now)
+	r.startWindow(now)
 }
 
-// passed ends a window without recent attempts.
-func (r *refusals) passed(now time.Time) {
+// endQuietWindow ends a window without recent attempts.
+func (r *refusalLog) endQuietWindow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.began) >= refusalWindow {
-		r.flush(now)
+		r.startWindow(now)
 	}
 }
 
-// flush begins another window; mu is held.
-func (r *refusals) flush(now time.Time) {
+// startWindow begins another window; mu is held.
+func (r *refusalLog) startWindow(now time.Time) {
 	if r.more > 0 {
-		r.tell(Refusal{Why: "further calls whose token does not count", Count: r.more})
+		r.tell(RefusedLogins{Why: "further calls whose token does not count", Count: r.more})
 	}
 	r.began, r.seen, r.more = now, map[string]bool{}, 0
 }

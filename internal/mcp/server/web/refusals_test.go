@@ -9,17 +9,17 @@ import (
 // Tries from a million addresses for an hour are as many entries as fit on a page or two.
 func TestRefusalsAreBounded(t *testing.T) {
 	entries, calls := 0, 0
-	r := refusals{tell: func(r Refusal) { entries++; calls += r.Count }}
+	r := refusalLog{tell: func(r RefusedLogins) { entries++; calls += r.Count }}
 	now := time.Now()
 	const n = 36_000
 	for i := range n {
-		r.note(fmt.Sprint(i), "", now.Add(time.Duration(i)*100*time.Millisecond))
+		r.noteRefusal(fmt.Sprint(i), "", now.Add(time.Duration(i)*100*time.Millisecond))
 	}
-	r.end(now.Add(time.Hour))
+	r.flushPending(now.Add(time.Hour))
 	if entries > 60*(maxRefusals+1)+1 || calls != n || len(r.seen) > maxRefusals {
 		t.Errorf("%d entries of %d calls", entries, calls)
 	}
-	r.note("x", "", now) // the clock was set back
+	r.noteRefusal("x", "", now) // the clock was set back
 	if calls != n+1 {
 		t.Errorf("%d calls", calls)
 	}

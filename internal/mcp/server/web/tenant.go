@@ -24,47 +24,47 @@ type tenant struct {
 	calls    int // of tools, being answered
 	active   int // requests being answered
 	used     time.Time
-	sessions map[string]*session
+	sessions map[string]*tenantSession
 	newest   Principal // of the tokens that end by themselves, the one that came last
 }
 
-type session struct {
+type tenantSession struct {
 	busy   int // requests being answered
 	used   time.Time
-	client *clientAddress // nil: its stream ends with its token
+	client *tokenHolder // nil: its stream ends with its token
 }
 
-// tenant returns that of a principal.
-func (l *Listener) tenant(principal string) (*tenant, error) {
+// tenantOf returns that of a principal.
+func (l *Listener) tenantOf(principal string) (*tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t, ok := l.tenants[principal]; ok {
-		t.enter(1)
+		t.enterRequests(1)
 		return t, nil
 	}
 	o := l.Server
 	o.Principal = principal
 	engine := l.Engine(principal)
-	server, err := server.New(gated{engine, l.slots}, o)
+	server, err := server.New(gatedEngine{engine, l.slots}, o)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	t := &tenant{server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions, tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*session{}}
+	t := &tenant{server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions, tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*tenantSession{}}
 	l.tenants[principal] = t
 	return t, nil
 }
 
-// enter counts requests that are being answered.
-func (t *tenant) enter(n int) {
+// enterRequests counts requests that are being answered.
+func (t *tenant) enterRequests(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.active += n
 	t.used = time.Now()
 }
 
-// take takes requests from what a principal has, or reports how long it has to wait.
-func (t *tenant) take(n int) (wait time.Duration) {
+// takeQuota takes requests from what a principal has, or reports how long it has to wait.
+func (t *tenant) takeQuota(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, most := time.Now(), float64(t.limits.Requests)
@@ -77,8 +77,8 @@ func (t *tenant) take(n int) (wait time.Duration) {
 	return 0
 }
 
-// begin admits calls unless the principal has too many in progress. Executions without a request count, too.
-func (t *tenant) begin(calls int) bool {
+// beginCalls admits calls unless the principal has too many in progress. Executions without a request count, too.
+func (t *tenant) beginCalls(calls int) bool {
 	running := t.engine.Running()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,15 +89,15 @@ func (t *tenant) begin(calls int) bool {
 	return true
 }
 
-func (t *tenant) end(calls int) {
+func (t *tenant) endCalls(calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls -= calls
 }
 
-// room makes room for a session, if need be by ending the one unused for longest. It
+// makeRoom makes room for a session, if need be by ending the one unused for longest. It
 // reports false if all are in use.
-func (t *tenant) room() bool {
+func (t *tenant) makeRoom() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.sessions) < t.limits.Sessions {
@@ -112,31 +112,31 @@ func (t *tenant) room() bool {
 	if oldest == "" {
 		return false
 	}
-	t.drop(oldest)
+	t.dropSession(oldest)
 	return true
 }
 
-// drop forgets a session and ends it; t.mu is held.
-func (t *tenant) drop(id string) {
+// dropSession forgets a session and ends it; t.mu is held.
+func (t *tenant) dropSession(id string) {
 	delete(t.sessions, id)
 	t.all.Add(-1)
 	t.http.End(id)
 }
 
-// open notes a session that began, or a stream that is one by itself, as in use.
-func (t *tenant) open(id string, c *clientAddress) {
+// openSession notes a session that began, or a stream that is one by itself, as in use.
+func (t *tenant) openSession(id string, c *tokenHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sessions[id] == nil {
-		t.sessions[id] = &session{client: c}
+		t.sessions[id] = &tenantSession{client: c}
 		t.all.Add(1)
 	}
 	t.sessions[id].busy++
 }
 
-// touch marks a session as used. It returns false if there is no such session, or no longer: ending a session takes
+// touchSession marks a session as used. It returns false if there is no such session, or no longer: ending a session takes
 // longer than forgetting it. Work in the session goes on while the current token of c is valid.
-func (t *tenant) touch(id string, c *clientAddress) bool {
+func (t *tenant) touchSession(id string, c *tokenHolder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sessions[id]
@@ -150,7 +150,7 @@ func (t *tenant) touch(id string, c *clientAddress) bool {
 	return true
 }
 
-func (t *tenant) release(id string) {
+func (t *tenant) releaseSession(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.sessions[id]; s != nil {
@@ -159,22 +159,22 @@ func (t *tenant) release(id string) {
 	}
 }
 
-// close forgets a session that its client has ended.
-func (t *tenant) close(id string) {
+// closeSession forgets a session that its client has ended.
+func (t *tenant) closeSession(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sessions[id] != nil {
-		t.drop(id)
+		t.dropSession(id)
 	}
 }
 
-// expire ends unused sessions, and reports whether the principal has none left.
-func (t *tenant) expire(now time.Time) (empty bool) {
+// expireSessions ends unused sessions, and reports whether the principal has none left.
+func (t *tenant) expireSessions(now time.Time) (empty bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, s := range t.sessions {
 		if s.busy == 0 && now.Sub(s.used) >= t.limits.Idle {
-			t.drop(id)
+			t.dropSession(id)
 		}
 	}
 	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgotten
@@ -183,8 +183,8 @@ func (t *tenant) expire(now time.Time) (empty bool) {
 // forgotten is how long a principal without sessions is remembered. By then its quota is full again.
 const forgotten = 2 * time.Minute
 
-// sweep ends unused sessions and principals until ctx ends.
-func (l *Listener) sweep(ctx context.Context) {
+// sweepTenants ends unused sessions and principals until ctx ends.
+func (l *Listener) sweepTenants(ctx context.Context) {
 	tick := time.NewTicker(min(l.Limits.Idle/4+time.Millisecond, time.Minute))
 	defer tick.Stop()
 	for {
@@ -192,10 +192,10 @@ func (l *Listener) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			l.refused.passed(now)
+			l.refused.endQuietWindow(now)
 			l.mu.Lock()
 			for name, t := range l.tenants {
-				if t.expire(now) {
+				if t.expireSessions(now) {
 					delete(l.tenants, name)
 					t.server.Close()
 				}
@@ -205,5 +205,5 @@ func (l *Listener) sweep(ctx context.Context) {
 	}
 }
 
-// stream returns a name for a session that has none.
-func stream() string { return "stream-" + rand.Text() }
+// newStreamName returns a name for a session that has none.
+func newStreamName() string { return "stream-" + rand.Text() }

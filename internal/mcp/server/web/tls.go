@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// certificate is a TLS certificate that is read again when its file changes.
-type certificate struct {
+// reloadingCertificate is a TLS certificate that is read again when its file changes.
+type reloadingCertificate struct {
 	cert, key string
 
 	mu      sync.Mutex
@@ -19,15 +19,15 @@ type certificate struct {
 	looked  time.Time
 }
 
-func openCertificate(cert, key string) (*certificate, error) {
-	c := &certificate{cert: cert, key: key}
-	if err := c.load(); err != nil {
+func openCertificate(cert, key string) (*reloadingCertificate, error) {
+	c := &reloadingCertificate{cert: cert, key: key}
+	if err := c.loadFiles(); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "http", "http.tls: %w", err).WithHint("cert and key are files in PEM that belong together")
 	}
 	return c, nil
 }
 
-func (c *certificate) load() error {
+func (c *reloadingCertificate) loadFiles() error {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
 		return err
@@ -42,8 +42,8 @@ func (c *certificate) load() error {
 // every sets how often it is looked for a new certificate at the most.
 const every = time.Minute
 
-// get returns the certificate of now; the one before while a new one can't be read.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// getCertificate returns the certificate of now; the one before while a new one can't be read.
+func (c *reloadingCertificate) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.looked) < every {
@@ -51,13 +51,13 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	c.looked = time.Now()
 	if info, err := os.Stat(c.cert); err == nil && !info.ModTime().Equal(c.changed) {
-		_ = c.load()
+		_ = c.loadFiles()
 	}
 	return c.now, nil
 }
 
-// names reports whether the certificate is for a host.
-func (c *certificate) names(host string) bool {
+// isForHost reports whether the certificate is for a host.
+func (c *reloadingCertificate) isForHost(host string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now.Leaf != nil && c.now.Leaf.VerifyHostname(host) == nil

@@ -52,7 +52,7 @@ type Authenticator interface {
 // Engine describes what serves one principal.
 type Engine interface {
 	server.Engine
-	server.Passer
+	server.Passthrough
 	server.Tasker
 	server.LogWanter
 	// Running counts the principal's executions that have not ended.
@@ -74,7 +74,7 @@ type Options struct {
 	// Cancel ends the work that is still in progress after the grace period, and waits for it. It may be nil.
 	Cancel func()
 	// Refused is called for calls with invalid tokens, at a bounded rate. It must not block. It may be nil.
-	Refused func(Refusal)
+	Refused func(RefusedLogins)
 	Server  server.Options
 	Limits  Limits
 	Log     *slog.Logger // nil: nobody is told
@@ -86,13 +86,13 @@ type Listener struct {
 	net      net.Listener
 	http     *http.Server
 	loopback bool
-	certs    *certificate // nil: no TLS
+	certs    *reloadingCertificate // nil: no TLS
 	routes   map[string]http.Handler
 	slots    chan struct{} // one for each program that runs
 	draining atomic.Bool
 	calls    atomic.Int64 // being answered
 	sessions atomic.Int64
-	refused  refusals
+	refused  refusalLog
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
@@ -105,7 +105,7 @@ func Listen(o Options) (*Listener, error) {
 		return nil, core.Errorf(core.KindInvalidArguments, "http", "%q is no address to listen on: %w", o.Addr, err).WithHint("write it as 127.0.0.1:7337")
 	}
 	loopback := address.IP != nil && address.IP.IsLoopback()
-	if !loopback && !required(o.Authenticator) {
+	if !loopback && !requiresToken(o.Authenticator) {
 		return nil, core.Errorf(core.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are", o.Addr).
 			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
 	}
@@ -128,14 +128,14 @@ func Listen(o Options) (*Listener, error) {
 
 // newListener returns a Listener that does not listen on an address yet.
 func newListener(o Options, loopback bool) *Listener {
-	o.Limits = o.Limits.defaults()
+	o.Limits = o.Limits.withDefaults()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Server.Rounds == nil {
-		o.Server.Rounds = server.NewRounds()
+		o.Server.Rounds = server.NewRequestStates()
 	}
-	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusals{tell: o.Refused}}
+	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusalLog{tell: o.Refused}}
 	l.http = &http.Server{
 		Handler: l, ReadHeaderTimeout: min(o.Limits.Read, maxHeaderTime), IdleTimeout: idleConnection, MaxHeaderBytes: o.Limits.Header,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelInfo),
@@ -156,17 +156,17 @@ func (l *Listener) URL() string {
 // time, has the rest cancelled, and returns.
 func (l *Listener) Serve(ctx context.Context) error {
 	failed := make(chan error, 1)
-	go func() { failed <- l.accept() }()
+	go func() { failed <- l.acceptRequests() }()
 	sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	go l.sweep(sweeping)
+	go l.sweepTenants(sweeping)
 	select {
 	case err := <-failed:
 		return core.Errorf(core.KindInternal, "http", "%w", err)
 	case <-ctx.Done():
 	}
-	l.drain()
-	l.refused.end(time.Now())
+	l.drainRequests()
+	l.refused.flushPending(time.Now())
 	if err := l.http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return core.Errorf(core.KindInternal, "http", "%w", err)
 	}
@@ -176,44 +176,44 @@ func (l *Listener) Serve(ctx context.Context) error {
 	return nil
 }
 
-func (l *Listener) accept() error {
-	limited := limit(l.net, l.Limits.Connections, l.Limits.PerAddress)
+func (l *Listener) acceptRequests() error {
+	limited := limitConnections(l.net, l.Limits.Connections, l.Limits.PerAddress)
 	if l.certs == nil {
 		return l.http.Serve(limited)
 	}
-	l.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.certs.get}
+	l.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.certs.getCertificate}
 	return l.http.ServeTLS(limited, "", "")
 }
 
 // answering sets how long the answers of what was cancelled are waited for.
 const answering = 2 * time.Second
 
-func (l *Listener) drain() {
+func (l *Listener) drainRequests() {
 	l.draining.Store(true)
 	l.Log.Info("draining", "calls", l.calls.Load())
-	if l.quiet(l.Limits.Drain) {
+	if l.waitUntilQuiet(l.Limits.Drain) {
 		return
 	}
 	l.Log.Warn("what is still running is cancelled", "calls", l.calls.Load())
 	if l.Cancel != nil {
 		l.Cancel()
 	}
-	l.quiet(answering)
+	l.waitUntilQuiet(answering)
 }
 
-// quiet waits until no call is being answered and no program runs, and reports whether it
+// waitUntilQuiet waits until no call is being answered and no program runs, and reports whether it
 // came to that.
-func (l *Listener) quiet(patience time.Duration) bool {
+func (l *Listener) waitUntilQuiet(patience time.Duration) bool {
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-		if l.calls.Load() == 0 && l.running() == 0 {
+		if l.calls.Load() == 0 && l.countRunning() == 0 {
 			return true
 		}
 	}
 	return l.calls.Load() == 0
 }
 
-// running counts executions that do not wait for a person: some run without a request.
-func (l *Listener) running() (n int) {
+// countRunning counts executions that do not wait for a person: some run without a request.
+func (l *Listener) countRunning() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.tenants {

@@ -69,7 +69,7 @@ func (insufficient) Challenge() string { return `Bearer error="insufficient_scop
 type place struct {
 	t      *testing.T
 	engine *retort.Engine
-	files  *demo.Server
+	files  *demo.DemoServer
 	url    string
 	stop   func()
 }
@@ -359,7 +359,7 @@ func TestRequestState(t *testing.T) {
 	}
 	if e := p.engine.As("bob"); len(e.Waiting("")) != 0 {
 		t.Error("another principal sees what waits")
-	} else if w := p.engine.Waiting(""); len(w) != 1 || e.Decide(id, w[0].Digest, core.Answer{Approve: true}) == nil {
+	} else if w := p.engine.Waiting(""); len(w) != 1 || e.Decide(id, w[0].Digest, core.ApprovalAnswer{Approve: true}) == nil {
 		t.Errorf("another principal answers what waits: %v", w)
 	}
 	answered := func(state, code string, headers ...string) string {
@@ -393,16 +393,16 @@ func TestAlwaysIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	const code = `await files.writeFile({path: '/srv/nordlys/x.txt', content: 'one'}); return 'written'`
-	yes := core.WithChannel(t.Context(), func(context.Context, core.Approval) (core.Answer, bool) {
-		return core.Answer{Approve: true, Scope: core.ScopeAlways}, true
+	yes := core.WithChannel(t.Context(), func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, true
 	})
-	if o := p.engine.As("ann").Execute(yes, core.Request{Code: code}); o.Status != core.StatusOK {
+	if o := p.engine.As("ann").Execute(yes, core.ExecutionRequest{Code: code}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o)
 	}
-	if o := p.engine.As("ann").Execute(t.Context(), core.Request{Code: code}); o.Status != core.StatusOK {
+	if o := p.engine.As("ann").Execute(t.Context(), core.ExecutionRequest{Code: code}); o.Status != core.StatusOK {
 		t.Errorf("%+v", o)
 	}
-	if o := p.engine.As("bob").Execute(t.Context(), core.Request{Code: code}); o.Status != core.StatusPendingApproval {
+	if o := p.engine.As("bob").Execute(t.Context(), core.ExecutionRequest{Code: code}); o.Status != core.StatusPendingApproval {
 		t.Errorf("%+v", o)
 	}
 }
@@ -412,7 +412,7 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	ann, bob := p.engine.As("ann"), p.engine.As("bob")
-	if o := ann.Execute(t.Context(), core.Request{Code: "return 1"}); o.Status != core.StatusOK {
+	if o := ann.Execute(t.Context(), core.ExecutionRequest{Code: "return 1"}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o)
 	}
 	for _, session := range []string{"", "default"} {

@@ -8,9 +8,9 @@ import (
 	"retort/internal/core"
 )
 
-// writer gives a client so long to accept each part of an answer, and tells once which
+// permittedWriter gives a client so long to accept each part of an answer, and tells once which
 // headers the answer has.
-type writer struct {
+type permittedWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
@@ -19,39 +19,39 @@ type writer struct {
 	begun    atomic.Bool // something was
 }
 
-func newWriter(w http.ResponseWriter, patience time.Duration) *writer {
-	return &writer{ResponseWriter: w, control: http.NewResponseController(w), patience: patience}
+func newWriter(w http.ResponseWriter, patience time.Duration) *permittedWriter {
+	return &permittedWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: patience}
 }
 
 // Unwrap lets http.ResponseController find the underlying writer.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *permittedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *writer) WriteHeader(status int) {
-	if !w.begin() {
+func (w *permittedWriter) WriteHeader(status int) {
+	if !w.mayWrite() {
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *writer) Write(p []byte) (int, error) {
-	if !w.begin() {
+func (w *permittedWriter) Write(p []byte) (int, error) {
+	if !w.mayWrite() {
 		return 0, core.ErrRevoked
 	}
 	return w.ResponseWriter.Write(p)
 }
 
-func (w *writer) Flush() { _ = w.FlushError() }
+func (w *permittedWriter) Flush() { _ = w.FlushError() }
 
-func (w *writer) FlushError() error {
-	if !w.begin() {
+func (w *permittedWriter) FlushError() error {
+	if !w.mayWrite() {
 		return core.ErrRevoked
 	}
 	return w.control.Flush()
 }
 
-// begin reports whether the client may be told anything still.
-func (w *writer) begin() bool {
-	if w.permit.Refused() != nil {
+// mayWrite reports whether the client may be told anything still.
+func (w *permittedWriter) mayWrite() bool {
+	if w.permit.CheckValid() != nil {
 		return false
 	}
 	w.begun.Store(true)

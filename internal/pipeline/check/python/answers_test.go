@@ -13,8 +13,8 @@ import (
 // TestAdvice checks keys of dicts against what was learned of answers.
 func TestAdvice(t *testing.T) {
 	tools := sample()
-	me, _ := tools.Tool("github.getMe")
-	me.Learned = &core.Learned{Observations: 12, Steady: 9, Schema: json.RawMessage(`{"type":"array","items":{"type":"object","properties":{
+	me, _ := tools.FindTool("github.getMe")
+	me.Learned = &core.LearnedSchema{Observations: 12, Steady: 9, Schema: json.RawMessage(`{"type":"array","items":{"type":"object","properties":{
 		"title":{"type":"string"},"number":{"type":"integer"},"user":{"type":"object","properties":{"login":{"type":"string"}},"required":["login"]},
 		"by_id":{"type":"object","additionalProperties":{"type":"object","properties":{"total":{"type":"integer"}},"required":["total"]}}},"required":["title","number","user"]}}`)}
 	c := New(parsertest.NewInterpreter(t))
@@ -48,7 +48,7 @@ r["titel"] = 1`: "",
 		`a = b = c = a
 print(a["x"], github.get_me())`: "",
 	} {
-		checked, refusal := c.Check(t.Context(), Source{Code: code, Level: rules.Standard}, tools)
+		checked, refusal := c.Check(t.Context(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 		if refusal != nil {
 			t.Errorf("%s: %v", code, refusal)
 			continue

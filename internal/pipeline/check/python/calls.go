@@ -11,19 +11,19 @@ import (
 
 // checkedCall holds a call of a tool while it is checked.
 type checkedCall struct {
-	program *program
+	program *pythonProgram
 	tool    *core.Tool
 	name    string
-	params  bindings.Parameters
+	params  bindings.ToolParameters
 	given   map[string]bool // by the schema's name
 	open    bool            // more may be given than is plain to see
-	found   []finding
+	found   []refusalFinding
 }
 
-// call checks the arguments of a call.
-func (p *program) call(t *core.Tool, c *call) []finding {
-	k := &checkedCall{program: p, tool: t, name: t.Python, params: p.checker.parameters(t), given: map[string]bool{}, open: c.Star || c.DoubleStar}
-	if s, ok := p.tools.Server(t.Server); ok {
+// checkCall checks the arguments of a call.
+func (p *pythonProgram) checkCall(t *core.Tool, c *callFact) []refusalFinding {
+	k := &checkedCall{program: p, tool: t, name: t.Python, params: p.checker.toolParameters(t), given: map[string]bool{}, open: c.Star || c.DoubleStar}
+	if s, ok := p.tools.FindServer(t.Server); ok {
 		k.name = s.Python + "." + t.Python
 	}
 	if len(k.params.List) == 0 && k.params.Open {
@@ -31,29 +31,29 @@ func (p *program) call(t *core.Tool, c *call) []finding {
 	}
 	switch {
 	case len(c.Args) == 1 && !c.Star && k.isWhole(c.Args[0]):
-		k.dict(c.Args[0])
+		k.checkDict(c.Args[0])
 	case len(c.Args) == 1 && !c.Star && len(c.Keywords) == 0 && c.Args[0].Kind == "":
 		return k.found // it may be all arguments as one dict
 	default:
-		k.positional(c)
+		k.checkPositional(c)
 	}
 	for _, argument := range c.Keywords {
-		k.argument(argument.Name, argument.place, argument.Value)
+		k.checkArgument(argument.Name, argument.sourcePlace, argument.Value)
 	}
 	if !k.open {
-		k.missing(c)
+		k.reportMissing(c)
 	}
 	return k.found
 }
 
-func (k *checkedCall) say(at place, format string, args ...any) {
-	k.found = append(k.found, finding{
-		kind: core.KindType, message: fmt.Sprintf(format, args...), hint: k.program.signature(k.tool), server: k.tool.Server, tool: k.tool.Name, place: at,
+func (k *checkedCall) addFinding(at sourcePlace, format string, args ...any) {
+	k.found = append(k.found, refusalFinding{
+		kind: core.KindType, message: fmt.Sprintf(format, args...), hint: k.program.toolSignature(k.tool), server: k.tool.Server, tool: k.tool.Name, sourcePlace: at,
 	})
 }
 
 // isWhole reports whether a positional dict holds all arguments. The guest decides it in the same way.
-func (k *checkedCall) isWhole(a argument) bool {
+func (k *checkedCall) isWhole(a argumentFact) bool {
 	if a.Kind != "dict" {
 		return false
 	}
@@ -68,19 +68,19 @@ func (k *checkedCall) isWhole(a argument) bool {
 	return len(a.Keys) > 0 && !a.Open
 }
 
-func (k *checkedCall) dict(a argument) {
+func (k *checkedCall) checkDict(a argumentFact) {
 	k.open = k.open || a.Open || len(a.Keys) == 0 && a.JSON == nil
 	for _, key := range a.Keys {
 		p, ok := k.byName(key.Name)
 		if !ok {
-			k.unknown(key.Name, key.place, func(p bindings.Parameter) string { return p.Name })
+			k.reportUnknown(key.Name, key.sourcePlace, func(p bindings.ToolParameter) string { return p.Name })
 			continue
 		}
-		k.value(p, key.Value)
+		k.checkValue(p, key.Value)
 	}
 }
 
-func (k *checkedCall) positional(c *call) {
+func (k *checkedCall) checkPositional(c *callFact) {
 	params := k.params.List
 	if len(c.Args) > len(params) {
 		takes := fmt.Sprintf("%d positional arguments", len(params))
@@ -90,43 +90,43 @@ func (k *checkedCall) positional(c *call) {
 		case 1:
 			takes = "1 positional argument"
 		}
-		k.say(c.Args[len(params)].place, "%s takes %s, but got %d", k.name, takes, len(c.Args))
+		k.addFinding(c.Args[len(params)].sourcePlace, "%s takes %s, but got %d", k.name, takes, len(c.Args))
 	}
 	if c.Star {
 		return
 	}
 	for i, a := range c.Args[:min(len(c.Args), len(params))] {
-		k.value(params[i], a)
+		k.checkValue(params[i], a)
 	}
 }
 
 // byName finds a parameter by its name in the schema.
-func (k *checkedCall) byName(name string) (bindings.Parameter, bool) {
+func (k *checkedCall) byName(name string) (bindings.ToolParameter, bool) {
 	for _, p := range k.params.List {
 		if p.Name == name {
 			return p, true
 		}
 	}
-	return bindings.Parameter{}, false
+	return bindings.ToolParameter{}, false
 }
 
-// argument checks a keyword argument. All spellings of its name are accepted.
-func (k *checkedCall) argument(name string, at place, value argument) {
+// checkArgument checks a keyword argument. All spellings of its name are accepted.
+func (k *checkedCall) checkArgument(name string, at sourcePlace, value argumentFact) {
 	for _, p := range k.params.List {
 		if p.Keyword != name && p.Name != name && p.Snake != name {
 			continue
 		}
 		if k.given[p.Name] {
-			k.say(at, "%s got several values for %q", k.name, name)
+			k.addFinding(at, "%s got several values for %q", k.name, name)
 			return
 		}
-		k.value(p, value)
+		k.checkValue(p, value)
 		return
 	}
-	k.unknown(name, at, func(p bindings.Parameter) string { return p.Keyword })
+	k.reportUnknown(name, at, func(p bindings.ToolParameter) string { return p.Keyword })
 }
 
-func (k *checkedCall) unknown(name string, at place, spell func(bindings.Parameter) string) {
+func (k *checkedCall) reportUnknown(name string, at sourcePlace, spell func(bindings.ToolParameter) string) {
 	if k.params.Open {
 		return
 	}
@@ -137,29 +137,29 @@ func (k *checkedCall) unknown(name string, at place, spell func(bindings.Paramet
 		meant[spell(p)] = p.Name
 	}
 	message := fmt.Sprintf("%s has no argument %q", k.name, name)
-	if near := core.Nearest(name, names, 2); len(near) > 0 {
+	if near := core.NearestNames(name, names, 2); len(near) > 0 {
 		message += ". Did you mean " + source.OrList(near) + "?"
 		k.given[meant[near[0]]] = true // it is not missing as well
 	}
-	k.say(at, "%s", message)
+	k.addFinding(at, "%s", message)
 }
 
-// value checks the value of a parameter: a literal must have its type. None stands for an omitted argument.
-func (k *checkedCall) value(p bindings.Parameter, a argument) {
+// checkValue checks the value of a parameter: a literal must have its type. None stands for an omitted argument.
+func (k *checkedCall) checkValue(p bindings.ToolParameter, a argumentFact) {
 	k.given[p.Name] = true
 	switch {
 	case a.Kind == "none" && (p.Null || !p.Required):
 	case a.Kind == "none":
-		k.say(a.place, "%s: expected %s, got None", p.Keyword, p.Type)
-	case a.JSON != nil && !p.Takes(a.JSON):
-		k.say(a.place, "%s: expected %s, got %s", p.Keyword, p.Type, shown(a))
+		k.addFinding(a.sourcePlace, "%s: expected %s, got None", p.Keyword, p.Type)
+	case a.JSON != nil && !p.CanTake(a.JSON):
+		k.addFinding(a.sourcePlace, "%s: expected %s, got %s", p.Keyword, p.Type, showLiteral(a))
 	case a.JSON == nil && a.Kind != "" && !p.TakesKind(a.Kind):
-		k.say(a.place, "%s: expected %s, got %s", p.Keyword, p.Type, a.Kind)
+		k.addFinding(a.sourcePlace, "%s: expected %s, got %s", p.Keyword, p.Type, a.Kind)
 	}
 }
 
-// shown returns a literal for a message.
-func shown(a argument) string {
+// showLiteral returns a literal for a message.
+func showLiteral(a argumentFact) string {
 	const most = 40
 	s := string(a.JSON)
 	if len(s) > most {
@@ -172,7 +172,7 @@ func shown(a argument) string {
 	return s
 }
 
-func (k *checkedCall) missing(c *call) {
+func (k *checkedCall) reportMissing(c *callFact) {
 	var names []string
 	for _, p := range k.params.List {
 		if p.Required && !k.given[p.Name] {
@@ -180,6 +180,6 @@ func (k *checkedCall) missing(c *call) {
 		}
 	}
 	if len(names) > 0 {
-		k.say(c.place, "%s is called without %s", k.name, strings.Join(names, ", "))
+		k.addFinding(c.sourcePlace, "%s is called without %s", k.name, strings.Join(names, ", "))
 	}
 }

@@ -13,26 +13,26 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Parser parses code with an interpreter in a sandbox; see internal/sandbox/guest/python. Its errors are *core.Error,
+// CodeParser parses code with an interpreter in a sandbox; see internal/sandbox/guest/python. Its errors are *core.Error,
 // or the context's.
-type Parser interface {
-	Parse(ctx context.Context, code string) (core.Parsed, error)
+type CodeParser interface {
+	Parse(ctx context.Context, code string) (core.ParsedProgram, error)
 }
 
-// Source holds a program as it was written.
-type Source struct {
+// ProgramSource holds a program as it was written.
+type ProgramSource struct {
 	Code   string
 	Level  rules.Level
-	Skills source.Library // nil has none
+	Skills source.SkillLibrary // nil has none
 }
 
-// Checked holds a program that may run.
-type Checked struct {
+// CheckedProgram holds a program that may run.
+type CheckedProgram struct {
 	Code       string
-	Namespaces []core.Namespace // the servers it names; all of them if Unknown
-	Tools      []*core.Tool     // those it can reach; all of them if that is unknown
-	Unknown    bool             // the program computes names, so that Tools are all
-	Skills     []*Skill         // that it imports, and those that they import
+	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
+	Tools      []*core.Tool           // those it can reach; all of them if that is unknown
+	Unknown    bool                   // the program computes names, so that Tools are all
+	Skills     []*LinkedSkill         // that it imports, and those that they import
 	Warnings   []string
 	Report     rules.Report // of the program alone
 
@@ -41,40 +41,40 @@ type Checked struct {
 
 // Locate converts a line and column of Code to those of the program as it was written. All are 1-based; columns count
 // code points.
-func (c Checked) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
+func (c CheckedProgram) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
 
 // Checker checks programs. It is safe for concurrent use.
 type Checker struct {
-	parser   Parser
+	parser   CodeParser
 	builtins map[string]bool
-	made     source.Memo[*core.Server, core.Namespace]
-	params   source.Memo[*core.Tool, bindings.Parameters]
-	skills   source.Memo[skillKey, *program]
+	made     source.MemoCache[*core.ToolServer, core.ServerNamespace]
+	params   source.MemoCache[*core.Tool, bindings.ToolParameters]
+	skills   source.MemoCache[skillKey, *pythonProgram]
 }
 
 // New returns a checker that parses programs with p.
-func New(p Parser) *Checker {
+func New(p CodeParser) *Checker {
 	const servers, tools = 512, 4096
 	return &Checker{
-		parser: p, builtins: bindings.Builtins(),
-		made: source.NewMemo[*core.Server, core.Namespace](servers), params: source.NewMemo[*core.Tool, bindings.Parameters](tools), skills: source.NewMemo[skillKey, *program](256),
+		parser: p, builtins: bindings.BuiltinNames(),
+		made: source.NewMemo[*core.ToolServer, core.ServerNamespace](servers), params: source.NewMemo[*core.Tool, bindings.ToolParameters](tools), skills: source.NewMemo[skillKey, *pythonProgram](256),
 	}
 }
 
-// program holds one program while it is checked.
-type program struct {
+// pythonProgram holds one program while it is checked.
+type pythonProgram struct {
 	checker *Checker
 	written string // as it was sent
 	code    string
 	tools   *core.Toolset
 	failed  *syntaxError
-	facts   *facts
-	scopes  *scopes
+	facts   *programFacts
+	scopes  *scopeTable
 	tree    *rules.Tree
 	report  rules.Report
 	lines   int
 	indent  int
-	reach   *reach
+	reach   *programReach
 }
 
 // maxCode bounds the code that is parsed, in bytes.
@@ -82,49 +82,49 @@ const maxCode = 4 << 20
 
 // Check checks a program against the tools it may see. Its error has the kind syntax, policy, type, tool_not_found,
 // limit or cancelled if the cause is the program or ctx. Any other error is the parser's.
-func (c *Checker) Check(ctx context.Context, src Source, tools *core.Toolset) (Checked, *core.Error) {
-	p, refusal := c.judged(ctx, src, tools)
+func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
+	p, refusal := c.judgeProgram(ctx, src, tools)
 	if refusal != nil {
-		return Checked{}, refusal
+		return CheckedProgram{}, refusal
 	}
-	l := c.linker(src, tools)
-	if refusal := l.uses(ctx, p, nil); refusal != nil {
-		return Checked{}, refusal
+	l := c.newLinker(src, tools)
+	if refusal := l.checkUses(ctx, p, nil); refusal != nil {
+		return CheckedProgram{}, refusal
 	}
-	return Checked{
-		Code: p.code, Namespaces: p.namespaces(), Tools: p.reach.list(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
-		Skills: l.modules(p), Warnings: append(p.report.Warnings(src.Level, p.place), p.advice()...), Report: p.report,
+	return CheckedProgram{
+		Code: p.code, Namespaces: p.serverNamespaces(), Tools: p.reach.reachableTools(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
+		Skills: l.skillModules(p), Warnings: append(p.report.ListWarnings(src.Level, p.findingPlace), p.adviseAnswers()...), Report: p.report,
 	}, nil
 }
 
-// judged returns the program if it is correct, apart from the skills that it imports.
-func (c *Checker) judged(ctx context.Context, src Source, tools *core.Toolset) (*program, *core.Error) {
+// judgeProgram returns the program if it is correct, apart from the skills that it imports.
+func (c *Checker) judgeProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (*pythonProgram, *core.Error) {
 	if len(src.Code) > maxCode {
 		return nil, core.Errorf(core.KindLimit, "gate.python", "the program has more than 4 MB").
 			WithHint("put data into a workspace file and read it with open()")
 	}
-	return c.parse(ctx, src.Code, tools, func(p *program) *core.Error {
+	return c.parseProgram(ctx, src.Code, tools, func(p *pythonProgram) *core.Error {
 		if refusal := p.judgeTree(src.Level); refusal != nil {
 			return refusal
 		}
-		p.reach = p.reached()
-		return p.refuse(p.judge())
+		p.reach = p.findReach()
+		return p.refuseFindings(p.judgeFacts())
 	})
 }
 
-// parse finds the program in the text, parses it, and judges it while the interpreter compiles it. Text that does not
+// parseProgram finds the program in the text, parses it, and judges it while the interpreter compiles it. Text that does not
 // compile is refused, whatever the judgement.
-func (c *Checker) parse(ctx context.Context, code string, tools *core.Toolset, judge func(*program) *core.Error) (*program, *core.Error) {
-	var first *program
-	for _, piece := range source.Pieces(code, `"""`, `'''`) {
-		text, indent := dedented(strings.ReplaceAll(piece.Code, "\r\n", "\n"))
-		p := &program{checker: c, written: code, code: text, tools: tools, lines: piece.Lines, indent: indent}
-		refusal, err := p.read(ctx, judge)
+func (c *Checker) parseProgram(ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error) (*pythonProgram, *core.Error) {
+	var first *pythonProgram
+	for _, piece := range source.ProgramRanges(code, `"""`, `'''`) {
+		text, indent := dedentText(strings.ReplaceAll(piece.Code, "\r\n", "\n"))
+		p := &pythonProgram{checker: c, written: code, code: text, tools: tools, lines: piece.Lines, indent: indent}
+		refusal, err := p.readProgram(ctx, judge)
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return nil, core.Errorf(core.KindCancelled, "gate.python", "the execution was cancelled")
 		}
 		if err != nil {
-			return nil, failure(err)
+			return nil, failureError(err)
 		}
 		if p.failed == nil {
 			return p, refusal
@@ -133,31 +133,31 @@ func (c *Checker) parse(ctx context.Context, code string, tools *core.Toolset, j
 			first = p
 		}
 	}
-	return nil, first.syntax()
+	return nil, first.syntaxError()
 }
 
-// read parses the text and judges it. If the text is not a program, failed holds the reason.
-func (p *program) read(ctx context.Context, judge func(*program) *core.Error) (refusal *core.Error, err error) {
+// readProgram parses the text and judges it. If the text is not a program, failed holds the reason.
+func (p *pythonProgram) readProgram(ctx context.Context, judge func(*pythonProgram) *core.Error) (refusal *core.Error, err error) {
 	parsed, err := p.checker.parser.Parse(ctx, p.code)
 	if err != nil {
 		return nil, err
 	}
 	lines := strings.Split(p.code, "\n")
-	known, err := decode(parsed.Known, len(lines))
+	known, err := decodeFacts(parsed.Known, len(lines))
 	if err != nil {
 		return nil, err
 	}
 	if p.failed = known.Error; p.failed != nil {
 		return nil, nil
 	}
-	if err := p.look(lines, known, parsed.Tree); err != nil {
-		refusal = failure(err)
+	if err := p.readFacts(lines, known, parsed.Tree); err != nil {
+		refusal = failureError(err)
 	} else if code, executes := p.withImports(); executes {
 		if _, err := parsed.Compiled(); err != nil {
 			return nil, err
 		}
 		p.code = code
-		return p.read(ctx, judge)
+		return p.readProgram(ctx, judge)
 	} else {
 		refusal = judge(p)
 	}
@@ -165,7 +165,7 @@ func (p *program) read(ctx context.Context, judge func(*program) *core.Error) (r
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := decode(told, len(lines))
+	compiled, err := decodeFacts(told, len(lines))
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +173,12 @@ func (p *program) read(ctx context.Context, judge func(*program) *core.Error) (r
 	return refusal, nil
 }
 
-// look reads the program's facts and tree from the interpreter's report.
-func (p *program) look(lines []string, known *told, pickle []byte) error {
+// readFacts reads the program's facts and tree from the interpreter's report.
+func (p *pythonProgram) readFacts(lines []string, known *guestFacts, pickle []byte) error {
 	if known.Large {
 		return rules.ErrLarge
 	}
-	s, err := unpickle(pickle)
+	s, err := unpickleTree(pickle)
 	if err != nil {
 		return err
 	}
@@ -188,14 +188,14 @@ func (p *program) look(lines []string, known *told, pickle []byte) error {
 	}
 	p.scopes = scopes
 	p.facts = factsOf(lines, scopes, known)
-	if !p.facts.short() {
+	if !p.facts.hasShortNames() {
 		return errMuch
 	}
 	return nil
 }
 
-// dedented removes the white space that all lines of a program begin with.
-func dedented(text string) (string, int) {
+// dedentText removes the white space that all lines of a program begin with.
+func dedentText(text string) (string, int) {
 	lines := strings.Split(text, "\n")
 	common, found := "", false
 	for _, line := range lines {
@@ -219,20 +219,20 @@ func dedented(text string) (string, int) {
 	return strings.Join(lines, "\n"), len(common)
 }
 
-// namespaces returns the servers that the guest creates for a program.
-func (p *program) namespaces() []core.Namespace {
-	var all []core.Namespace
+// serverNamespaces returns the servers that the guest creates for a program.
+func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
+	var all []core.ServerNamespace
 	for _, s := range p.tools.Servers {
 		if p.reach.unknown || p.reach.servers[s] != nil {
-			all = append(all, p.checker.made.Get(s, func() core.Namespace { return p.checker.namespaceOf(s) }))
+			all = append(all, p.checker.made.Get(s, func() core.ServerNamespace { return p.checker.namespaceOf(s) }))
 		}
 	}
 	return all
 }
 
-// global returns the name under which programs find a server without an import, or "" if the environment uses that
+// globalName returns the name under which programs find a server without an import, or "" if the environment uses that
 // name itself.
-func (c *Checker) global(s *core.Server) string {
+func (c *Checker) globalName(s *core.ToolServer) string {
 	if c.builtins[s.Python] {
 		return ""
 	}
@@ -240,25 +240,25 @@ func (c *Checker) global(s *core.Server) string {
 }
 
 // namespaceOf returns a server as the guest creates it.
-func (c *Checker) namespaceOf(s *core.Server) core.Namespace {
-	n := core.Namespace{Server: s.Name, Global: c.global(s)}
+func (c *Checker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
+	n := core.ServerNamespace{Server: s.Name, Global: c.globalName(s)}
 	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {
-		if spelling != "" && !contains(n.Modules, spelling) {
+		if spelling != "" && !containsString(n.Modules, spelling) {
 			n.Modules = append(n.Modules, spelling)
 		}
 	}
 	for _, t := range s.Tools {
-		n.Functions = append(n.Functions, functionOf(t, c.parameters(t)))
+		n.Functions = append(n.Functions, functionOf(t, c.toolParameters(t)))
 	}
 	return n
 }
 
-func (c *Checker) parameters(t *core.Tool) bindings.Parameters {
-	return c.params.Get(t, func() bindings.Parameters { return bindings.ParametersOf(t) })
+func (c *Checker) toolParameters(t *core.Tool) bindings.ToolParameters {
+	return c.params.Get(t, func() bindings.ToolParameters { return bindings.ParametersOf(t) })
 }
 
-func functionOf(t *core.Tool, params bindings.Parameters) core.Function {
-	f := core.Function{Name: t.Python, Tool: t.Name}
+func functionOf(t *core.Tool, params bindings.ToolParameters) core.ToolFunction {
+	f := core.ToolFunction{Name: t.Python, Tool: t.Name}
 	renamed := false
 	var keywords []string
 	for i, p := range params.List {
@@ -284,7 +284,7 @@ func functionOf(t *core.Tool, params bindings.Parameters) core.Function {
 	return f
 }
 
-func contains(list []string, s string) bool {
+func containsString(list []string, s string) bool {
 	for _, item := range list {
 		if item == s {
 			return true

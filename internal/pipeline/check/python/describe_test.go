@@ -8,35 +8,35 @@ import (
 )
 
 // described are facts, a line each.
-func described(f *facts) string {
+func described(f *programFacts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "computes %v, star %v, asks %v\n", f.Computes, f.Star, f.Asks)
 	for _, i := range f.Imports {
-		fmt.Fprintf(&b, "import %q %q known %v lacks %v near %q guarded %v at %v\n", i.Module, i.Name, i.Known, i.Lacks, i.Near, i.Guarded, i.place)
+		fmt.Fprintf(&b, "import %q %q known %v lacks %v near %q guarded %v at %v\n", i.Module, i.Name, i.Known, i.Lacks, i.Near, i.Guarded, i.sourcePlace)
 	}
 	for _, n := range f.Names {
-		fmt.Fprintf(&b, "name %s at %v\n", n.Name, n.place)
+		fmt.Fprintf(&b, "name %s at %v\n", n.Name, n.sourcePlace)
 	}
 	for _, u := range f.Uses {
-		fmt.Fprintf(&b, "use %q free %v at %v\n", u.Path, u.Free, u.place)
+		fmt.Fprintf(&b, "use %q free %v at %v\n", u.Path, u.Free, u.sourcePlace)
 		if u.Call == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "  called at %v star %v %v\n", u.Call.place, u.Call.Star, u.Call.DoubleStar)
+		fmt.Fprintf(&b, "  called at %v star %v %v\n", u.Call.sourcePlace, u.Call.Star, u.Call.DoubleStar)
 		for _, a := range u.Call.Args {
 			fmt.Fprintf(&b, "  %s\n", describedArgument(a))
 		}
 		for _, k := range u.Call.Keywords {
-			fmt.Fprintf(&b, "  %s at %v = %s\n", k.Name, k.place, describedArgument(k.Value))
+			fmt.Fprintf(&b, "  %s at %v = %s\n", k.Name, k.sourcePlace, describedArgument(k.Value))
 		}
 	}
 	return b.String()
 }
 
-func describedArgument(a argument) string {
-	text := fmt.Sprintf("%s %s at %v open %v", a.Kind, a.JSON, a.place, a.Open)
+func describedArgument(a argumentFact) string {
+	text := fmt.Sprintf("%s %s at %v open %v", a.Kind, a.JSON, a.sourcePlace, a.Open)
 	for _, k := range a.Keys {
-		text += fmt.Sprintf("; %q at %v: %s", k.Name, k.place, describedArgument(k.Value))
+		text += fmt.Sprintf("; %q at %v: %s", k.Name, k.sourcePlace, describedArgument(k.Value))
 	}
 	return text
 }

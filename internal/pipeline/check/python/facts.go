@@ -11,89 +11,89 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// facts lists the calls and names of a program.
-type facts struct {
-	Imports  []module // in the order of the text
-	Uses     []use    // in the order of the text
-	Names    []name   // that nothing binds and the environment does not have
-	Computes bool     // it reads names that it computes
-	Star     bool     // it imports everything from a module that is no server
-	Asks     bool     // it asks, by catching NameError, whether names exist
+// programFacts lists the calls and names of a program.
+type programFacts struct {
+	Imports  []importedModule // in the order of the text
+	Uses     []nameChain      // in the order of the text
+	Names    []usedName       // that nothing binds and the environment does not have
+	Computes bool             // it reads names that it computes
+	Star     bool             // it imports everything from a module that is no server
+	Asks     bool             // it asks, by catching NameError, whether names exist
 
-	taken func() []taken // keys read by a literal
+	taken func() []takenKey // keys read by a literal
 }
 
 type syntaxError struct {
 	Name, Message string
-	place
+	sourcePlace
 }
 
-// place locates a piece of text and its width, in code points.
-type place struct{ Line, Column, Width int }
+// sourcePlace locates a piece of text and its width, in code points.
+type sourcePlace struct{ Line, Column, Width int }
 
-// module describes one imported module, or one name imported from it.
-type module struct {
+// importedModule describes one imported module, or one name imported from it.
+type importedModule struct {
 	Module, Name string
 	Known        bool // the interpreter has it
 	Lacks        bool // it has no such name
 	Near         []string
 	Guarded      bool // the program catches its absence
-	place
+	sourcePlace
 }
 
-type name struct {
+type usedName struct {
 	Name string
-	place
+	sourcePlace
 }
 
-// use describes a chain of names, as in github.list_issues. Its root is an unbound name (Free), or a name bound by an
+// nameChain describes a chain of names, as in github.list_issues. Its root is an unbound name (Free), or a name bound by an
 // import of servers or client, in which case the path begins with the imported path.
-type use struct {
+type nameChain struct {
 	Path []string
 	Free bool
-	Call *call // nil if it is not called
-	place
+	Call *callFact // nil if it is not called
+	sourcePlace
 }
 
-type call struct {
-	Args       []argument
+type callFact struct {
+	Args       []argumentFact
 	Star       bool // there is *args
-	Keywords   []keyword
+	Keywords   []keywordFact
 	DoubleStar bool // there is **kwargs
 	node       nodeID
-	place
+	sourcePlace
 }
 
-type keyword struct {
+type keywordFact struct {
 	Name  string
-	Value argument
-	place
+	Value argumentFact
+	sourcePlace
 }
 
-// argument holds what is known of a value without running the program.
-type argument struct {
+// argumentFact holds what is known of a value without running the program.
+type argumentFact struct {
 	Kind string          // str bytes int float bool none list dict, or "" if unknown
 	JSON json.RawMessage // of a literal
-	Keys []keyword       // of a dict
+	Keys []keywordFact   // of a dict
 	Open bool            // the dict has other keys
-	place
+	sourcePlace
 }
 
-// told holds the guest's report on a program, except its tree. After the guest has compiled the program, only the
+// guestFacts holds the guest's report on a program, except its tree. After the guest has compiled the program, only the
 // error counts. The guest has read untrusted code, so its report is not trusted: a false report can at most let a
 // program pass that then fails at run time.
-type told struct {
+type guestFacts struct {
 	Error    *syntaxError
 	Version  string // of the interpreter: "3.11"
 	Builtins string // the names of its builtins, in words
 	Own      string // the other names that programs find without binding them
 	Unknown  []string
-	Lacks    []lack
+	Lacks    []missingName
 	Large    bool // the program has too large a tree to be sent
 }
 
-// lack describes a name that a module does not have, and its replacement.
-type lack struct {
+// missingName describes a name that a module does not have, and its replacement.
+type missingName struct {
 	Module, Name string
 	Near         []string
 }
@@ -111,13 +111,13 @@ var errFacts = errors.New("the interpreter's report on the program is invalid")
 // errMuch reports a program with too many or too long names.
 var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)
 
-// decode parses a guest's report on a program with this many lines.
-func decode(raw json.RawMessage, lines int) (*told, error) {
-	t := &told{}
+// decodeFacts parses a guest's report on a program with this many lines.
+func decodeFacts(raw json.RawMessage, lines int) (*guestFacts, error) {
+	t := &guestFacts{}
 	if len(raw) <= maxTold && json.Unmarshal(raw, t) != nil {
 		return nil, errFacts
 	}
-	if e := t.Error; len(raw) > maxTold || len(t.Unknown) > maxItems || len(t.Lacks) > maxItems || e != nil && !short(e.Name, e.Message) {
+	if e := t.Error; len(raw) > maxTold || len(t.Unknown) > maxItems || len(t.Lacks) > maxItems || e != nil && !areShort(e.Name, e.Message) {
 		return nil, errMuch
 	}
 	if e := t.Error; e != nil && !(1 <= e.Line && e.Line <= lines+1 && 1 <= e.Column && e.Column < 1<<24) {
@@ -127,14 +127,14 @@ func decode(raw json.RawMessage, lines int) (*told, error) {
 		if len(l.Near) > maxNear {
 			return nil, errFacts
 		}
-		if !short(l.Near...) {
+		if !areShort(l.Near...) {
 			return nil, errMuch
 		}
 	}
 	return t, nil
 }
 
-func short(texts ...string) bool {
+func areShort(texts ...string) bool {
 	for _, text := range texts {
 		if len(text) > maxText {
 			return false
@@ -143,28 +143,28 @@ func short(texts ...string) bool {
 	return true
 }
 
-// short reports whether all names are short enough for a message.
-func (f *facts) short() bool {
+// hasShortNames reports whether all names are short enough for a message.
+func (f *programFacts) hasShortNames() bool {
 	for _, i := range f.Imports {
-		if !short(i.Module, i.Name) {
+		if !areShort(i.Module, i.Name) {
 			return false
 		}
 	}
 	for _, n := range f.Names {
-		if !short(n.Name) {
+		if !areShort(n.Name) {
 			return false
 		}
 	}
 	for _, u := range f.Uses {
-		if !short(u.Path...) {
+		if !areShort(u.Path...) {
 			return false
 		}
 	}
 	return true
 }
 
-// failure returns the error for a program that could not be checked.
-func failure(err error) *core.Error {
+// failureError returns the error for a program that could not be checked.
+func failureError(err error) *core.Error {
 	var e *core.Error
 	switch {
 	case errors.As(err, &e):
@@ -179,8 +179,8 @@ func failure(err error) *core.Error {
 	return core.Errorf(core.KindInternal, "gate.python", "the program could not be parsed: %w", err)
 }
 
-// head returns the first name of a dotted one.
-func head(dotted string) string {
+// firstName returns the first name of a dotted one.
+func firstName(dotted string) string {
 	first, _, _ := strings.Cut(dotted, ".")
 	return first
 }

@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-func server(name string, tools ...*core.Tool) *core.Server {
+func server(name string, tools ...*core.Tool) *core.ToolServer {
 	raw := make([]string, len(tools))
 	for i, t := range tools {
 		t.Server = name
@@ -19,15 +19,15 @@ func server(name string, tools ...*core.Tool) *core.Server {
 	for _, t := range tools {
 		t.TypeScript, t.Python = names[t.Name].TypeScript, names[t.Name].Python
 	}
-	return &core.Server{Name: name, Tools: tools}
+	return &core.ToolServer{Name: name, Tools: tools}
 }
 
 func tool(name, input, output string) *core.Tool {
 	return &core.Tool{Name: name, Description: "About " + name + ".", InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output)}
 }
 
-func toolset(servers ...*core.Server) *core.Toolset {
-	slices.SortFunc(servers, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+func toolset(servers ...*core.ToolServer) *core.Toolset {
+	slices.SortFunc(servers, func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })
 	raw := make([]string, len(servers))
 	for i, s := range servers {
 		raw[i] = s.Name

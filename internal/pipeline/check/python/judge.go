@@ -12,77 +12,77 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// finding holds a reason to refuse a program.
-type finding struct {
+// refusalFinding holds a reason to refuse a program.
+type refusalFinding struct {
 	kind         core.Kind
 	message      string
 	hint         string
 	server, tool string
 	unknown      string // the name, if nothing binds it
-	place
+	sourcePlace
 }
 
-func (p *program) words() source.Words {
-	return source.Words{
-		Server:    func(s *core.Server) string { return s.Python },
+func (p *pythonProgram) nameErrors() source.NameErrors {
+	return source.NameErrors{
+		Server:    func(s *core.ToolServer) string { return s.Python },
 		Tool:      func(t *core.Tool) string { return t.Python },
-		Signature: p.signature,
+		Signature: p.toolSignature,
 	}
 }
 
-// signature returns a tool's call on one line.
-func (p *program) signature(t *core.Tool) string {
-	return bindings.Stub(p.tools, t, core.Python, bindings.Signature)
+// toolSignature returns a tool's call on one line.
+func (p *pythonProgram) toolSignature(t *core.Tool) string {
+	return bindings.RenderStub(p.tools, t, core.Python, bindings.Signature)
 }
 
-// syntax returns the error for a text that is not a program.
-func (p *program) syntax() *core.Error {
+// syntaxError returns the error for a text that is not a program.
+func (p *pythonProgram) syntaxError() *core.Error {
 	e := p.failed
-	f := finding{kind: core.KindSyntax, message: e.Name + ": " + e.Message, place: e.place}
+	f := refusalFinding{kind: core.KindSyntax, message: e.Name + ": " + e.Message, sourcePlace: e.sourcePlace}
 	if e.Name == "deep" {
 		f.kind, f.message, f.hint = core.KindLimit, e.Message, "build nested values and long expressions in several statements"
 	}
 	lines := strings.Split(p.code, "\n")
 	if e.Line <= len(lines) {
-		if marker, _ := source.Fence(lines[e.Line-1]); marker != "" {
+		if marker, _ := source.ParseFence(lines[e.Line-1]); marker != "" {
 			f.hint = "send one program, without Markdown around it"
 		}
 	}
 	if strings.Contains(e.Message, "outside async function") {
 		f.hint = "make the function async"
 	}
-	return p.refuse([]finding{f})
+	return p.refuseFindings([]refusalFinding{f})
 }
 
-// judge returns all findings, in source order.
-func (p *program) judge() []finding {
-	found := p.absences()
-	found = append(found, p.modules()...)
-	found = append(found, p.names()...)
+// judgeFacts returns all findings, in source order.
+func (p *pythonProgram) judgeFacts() []refusalFinding {
+	found := p.findAbsent()
+	found = append(found, p.findAbsentModules()...)
+	found = append(found, p.findUnboundNames()...)
 	for _, u := range p.facts.Uses {
 		if t := p.toolOf(u); t != nil && u.Call != nil {
-			found = append(found, p.call(t, u.Call)...)
+			found = append(found, p.checkCall(t, u.Call)...)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b finding) int {
+	slices.SortStableFunc(found, func(a, b refusalFinding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return found
 }
 
-// absences returns findings for servers and tools that the program names and that do not exist.
-func (p *program) absences() []finding {
-	var found []finding
+// findAbsent returns findings for servers and tools that the program names and that do not exist.
+func (p *pythonProgram) findAbsent() []refusalFinding {
+	var found []refusalFinding
 	said := map[string]bool{}
 	for _, a := range p.reach.missing {
-		f := finding{kind: core.KindToolNotFound, place: a.place}
-		if e := source.Refused(p.tools, a.server, a.name); e != nil {
+		f := refusalFinding{kind: core.KindToolNotFound, sourcePlace: a.sourcePlace}
+		if e := source.RefusalOf(p.tools, a.server, a.name); e != nil {
 			f.kind, f.message, f.hint, f.server, f.tool = e.Kind, e.Message, e.Hint, e.Server, e.Tool
 		} else if a.server != nil {
 			f.server = a.server.Name
-			f.message, f.hint = p.words().NoTool(a.server, a.name)
+			f.message, f.hint = p.nameErrors().NoTool(a.server, a.name)
 		} else {
-			f.message, f.hint = p.words().NoServer(p.tools, a.name)
+			f.message, f.hint = p.nameErrors().NoServer(p.tools, a.name)
 		}
 		if !said[f.message] {
 			said[f.message] = true
@@ -92,12 +92,12 @@ func (p *program) absences() []finding {
 	return found
 }
 
-// modules returns findings for imports of things that do not exist.
-func (p *program) modules() []finding {
-	var found []finding
+// findAbsentModules returns findings for imports of things that do not exist.
+func (p *pythonProgram) findAbsentModules() []refusalFinding {
+	var found []refusalFinding
 	for _, i := range p.facts.Imports {
 		head, _, _ := strings.Cut(i.Module, ".")
-		f := finding{kind: core.KindType, place: i.place}
+		f := refusalFinding{kind: core.KindType, sourcePlace: i.sourcePlace}
 		switch {
 		case i.Guarded:
 			continue
@@ -118,33 +118,33 @@ func (p *program) modules() []finding {
 	return found
 }
 
-func (p *program) moduleHint(head string) string {
-	if s, ok := p.tools.Server(head); ok {
+func (p *pythonProgram) moduleHint(head string) string {
+	if s, ok := p.tools.FindServer(head); ok {
 		return "did you mean: from servers import " + s.Python + "?"
 	}
-	if hint := instead(head); hint != "" {
+	if hint := suggestInstead(head); hint != "" {
 		return "only Python's standard library is here: " + hint
 	}
 	return "there are Python's standard library and the servers: from servers import <server>"
 }
 
-// names returns findings for unbound names.
-func (p *program) names() []finding {
+// findUnboundNames returns findings for unbound names.
+func (p *pythonProgram) findUnboundNames() []refusalFinding {
 	if p.facts.Computes || p.facts.Star || p.facts.Asks {
 		return nil
 	}
-	var found []finding
+	var found []refusalFinding
 	for _, n := range p.facts.Names {
 		if p.globalServer(n.Name) != nil || p.fromStar(n.Name) {
 			continue
 		}
-		found = append(found, finding{kind: core.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name), unknown: n.Name, place: n.place})
+		found = append(found, refusalFinding{kind: core.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name), unknown: n.Name, sourcePlace: n.sourcePlace})
 	}
 	return found
 }
 
 // fromStar reports whether a star import binds a name.
-func (p *program) fromStar(name string) bool {
+func (p *pythonProgram) fromStar(name string) bool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
 		if i.Name != "*" {
@@ -153,8 +153,8 @@ func (p *program) fromStar(name string) bool {
 		if !isServer {
 			return true
 		}
-		if s, ok := p.tools.Server(server); ok {
-			if t, ok := s.On(name); ok && t.Python == name {
+		if s, ok := p.tools.FindServer(server); ok {
+			if t, ok := s.FindTool(name); ok && t.Python == name {
 				return true
 			}
 		}
@@ -162,7 +162,7 @@ func (p *program) fromStar(name string) bool {
 	return false
 }
 
-func (p *program) nameHint(name string) string {
+func (p *pythonProgram) nameHint(name string) string {
 	var servers, tools []string
 	for _, s := range p.tools.Servers {
 		if s.Python == name {
@@ -178,14 +178,14 @@ func (p *program) nameHint(name string) string {
 	if len(tools) > 0 {
 		return "did you mean " + source.OrList(tools[:min(3, len(tools))]) + "?"
 	}
-	if near := core.Nearest(name, servers, 2); len(near) > 0 {
+	if near := core.NearestNames(name, servers, 2); len(near) > 0 {
 		return "did you mean the server " + source.OrList(near) + "?"
 	}
 	return "names come from imports, assignments in the program, and the servers; search_tools finds tools"
 }
 
 // toolOf returns the tool that a use refers to, if any.
-func (p *program) toolOf(u use) *core.Tool {
+func (p *pythonProgram) toolOf(u nameChain) *core.Tool {
 	path := u.Path
 	if u.Free {
 		if len(path) == 1 && p.globalServer(path[0]) == nil {
@@ -195,29 +195,29 @@ func (p *program) toolOf(u use) *core.Tool {
 			path = append([]string{"servers"}, path...)
 		}
 	}
-	path = p.plain(path)
+	path = p.simplifyPath(path)
 	if len(path) != 3 || path[0] != "servers" {
 		return nil
 	}
-	s, ok := p.tools.Server(path[1])
+	s, ok := p.tools.FindServer(path[1])
 	if !ok {
 		return nil
 	}
-	if t, ok := s.On(path[2]); ok && (t.Python == path[2] || !u.Free) {
+	if t, ok := s.FindTool(path[2]); ok && (t.Python == path[2] || !u.Free) {
 		return t
 	}
 	return nil
 }
 
 // starTool returns the tool that the only star import binds to a name.
-func (p *program) starTool(name string) *core.Tool {
+func (p *pythonProgram) starTool(name string) *core.Tool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
 		if i.Name != "*" || !isServer {
 			continue
 		}
-		if s, ok := p.tools.Server(server); ok {
-			if t, ok := s.On(name); ok && t.Python == name {
+		if s, ok := p.tools.FindServer(server); ok {
+			if t, ok := s.FindTool(name); ok && t.Python == name {
 				return t
 			}
 		}
@@ -226,7 +226,7 @@ func (p *program) starTool(name string) *core.Tool {
 }
 
 // unknownNames returns the unbound names in findings.
-func unknownNames(found []finding) []string {
+func unknownNames(found []refusalFinding) []string {
 	var names []string
 	for _, f := range found {
 		if f.unknown != "" {
@@ -236,9 +236,9 @@ func unknownNames(found []finding) []string {
 	return names
 }
 
-// refuse returns the error for findings, or nil if there are none. It describes the first in full and some others in
+// refuseFindings returns the error for findings, or nil if there are none. It describes the first in full and some others in
 // one line each.
-func (p *program) refuse(found []finding) *core.Error {
+func (p *pythonProgram) refuseFindings(found []refusalFinding) *core.Error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -259,11 +259,11 @@ func (p *program) refuse(found []finding) *core.Error {
 	if names := unknownNames(found); len(names) > 0 {
 		e.Err = &core.UnknownNames{Names: names}
 	}
-	e.Frame = source.Frame(p.written, e.Line, e.Column, first.Width)
+	e.Frame = source.CodeFrame(p.written, e.Line, e.Column, first.Width)
 	return e
 }
 
-func text(literal json.RawMessage) string {
+func literalText(literal json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(literal, &s) // only a string can name a tool
 	return s

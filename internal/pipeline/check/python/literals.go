@@ -16,19 +16,19 @@ const (
 	exactInteger   = 1 << 53
 )
 
-// arguments collects what is known of a call's arguments.
-func (v *visitor) arguments(id nodeID) *call {
-	c := &call{node: id, place: v.place(id)}
-	args := v.s.list(id, fieldArgs)
+// readArguments collects what is known of a call's arguments.
+func (v *factVisitor) readArguments(id nodeID) *callFact {
+	c := &callFact{node: id, sourcePlace: v.nodePlace(id)}
+	args := v.s.fieldList(id, fieldArgs)
 	for i, item := range args {
 		arg := nodeOf(item)
-		if v.s.class(arg) == classStarred {
+		if v.s.classOf(arg) == classStarred {
 			c.Star = true
 		} else if i < maxArguments {
-			c.Args = append(c.Args, v.argument(arg))
+			c.Args = append(c.Args, v.readArgument(arg))
 		}
 	}
-	for _, item := range v.s.list(id, fieldKeywords) {
+	for _, item := range v.s.fieldList(id, fieldKeywords) {
 		k := nodeOf(item)
 		name := v.s.get(k, fieldArg)
 		if name.sort != sortText {
@@ -36,46 +36,46 @@ func (v *visitor) arguments(id nodeID) *call {
 			continue
 		}
 		if len(c.Keywords) < maxKeywords {
-			at := place{v.line(v.s.nodes[k].line), v.column(v.s.nodes[k].line, v.s.nodes[k].column), runes(v.s.texts[name.at])}
-			c.Keywords = append(c.Keywords, keyword{Name: v.s.texts[name.at], Value: v.argument(v.s.node(k, fieldValue)), place: at})
+			at := sourcePlace{v.lineNumber(v.s.nodes[k].line), v.columnNumber(v.s.nodes[k].line, v.s.nodes[k].column), countRunes(v.s.texts[name.at])}
+			c.Keywords = append(c.Keywords, keywordFact{Name: v.s.texts[name.at], Value: v.readArgument(v.s.childNode(k, fieldValue)), sourcePlace: at})
 		}
 	}
 	return c
 }
 
-// argument returns what is known of a value: its kind, its JSON if it is a literal, and the keys of a dict.
-func (v *visitor) argument(id nodeID) argument {
-	a := v.plain(id)
-	if v.s.class(id) != classDict {
+// readArgument returns what is known of a value: its kind, its JSON if it is a literal, and the keys of a dict.
+func (v *factVisitor) readArgument(id nodeID) argumentFact {
+	a := v.readPlain(id)
+	if v.s.classOf(id) != classDict {
 		return a
 	}
-	keys, values := v.s.list(id, fieldKeys), v.s.list(id, fieldValues)
+	keys, values := v.s.fieldList(id, fieldKeys), v.s.fieldList(id, fieldValues)
 	for i, item := range keys {
 		key := nodeOf(item)
 		if !v.s.isText(key) {
 			a.Open = true
 		} else if i < len(values) && len(a.Keys) < maxKeywords {
-			a.Keys = append(a.Keys, keyword{Name: v.s.word(key, fieldValue), Value: v.plain(nodeOf(values[i])), place: v.place(key)})
+			a.Keys = append(a.Keys, keywordFact{Name: v.s.fieldString(key, fieldValue), Value: v.readPlain(nodeOf(values[i])), sourcePlace: v.nodePlace(key)})
 		}
 	}
 	return a
 }
 
-// plain returns what is known of a value, without the keys of a dict.
-func (v *visitor) plain(id nodeID) argument {
-	a := argument{Kind: v.s.kind(id), place: v.place(id)}
-	if literal, ok := v.s.literal(nil, id, 0); ok {
+// readPlain returns what is known of a value, without the keys of a dict.
+func (v *factVisitor) readPlain(id nodeID) argumentFact {
+	a := argumentFact{Kind: v.s.argumentKind(id), sourcePlace: v.nodePlace(id)}
+	if literal, ok := v.s.appendLiteral(nil, id, 0); ok {
 		a.JSON = literal
 	}
 	return a
 }
 
-// kind returns the kind of an argument, or "" if it is unknown.
-func (s *syntax) kind(id nodeID) string {
-	for s.class(id) == classUnaryOp && s.symbol(id, fieldOp) == classUSub {
-		id = s.node(id, fieldOperand)
+// argumentKind returns the kind of an argument, or "" if it is unknown.
+func (s *syntaxTree) argumentKind(id nodeID) string {
+	for s.classOf(id) == classUnaryOp && s.fieldSymbol(id, fieldOp) == classUSub {
+		id = s.childNode(id, fieldOperand)
 	}
-	switch s.class(id) {
+	switch s.classOf(id) {
 	case classJoinedStr:
 		return "str"
 	case classList, classListComp:
@@ -88,47 +88,47 @@ func (s *syntax) kind(id nodeID) string {
 	return ""
 }
 
-var constantKinds = map[sort]string{
+var constantKinds = map[valueSort]string{
 	sortNone: "none", sortText: "str", sortBytes: "bytes", sortTrue: "bool", sortFalse: "bool", sortInteger: "int", sortLong: "int", sortHuge: "int", sortFloat: "float",
 }
 
-// literal appends a literal as JSON, and reports whether JSON can express the node.
-func (s *syntax) literal(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
+// appendLiteral appends a literal as JSON, and reports whether JSON can express the node.
+func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	if depth > deepestLiteral {
 		return nil, false
 	}
-	switch s.class(id) {
+	switch s.classOf(id) {
 	case classConstant:
-		return s.constant(b, s.get(id, fieldValue), false)
+		return s.appendConstant(b, s.get(id, fieldValue), false)
 	case classUnaryOp:
-		return s.negative(b, id, depth)
+		return s.appendNegative(b, id, depth)
 	case classList:
-		return s.literalList(b, s.list(id, fieldElements), depth)
+		return s.literalList(b, s.fieldList(id, fieldElements), depth)
 	case classDict:
-		return s.literalDict(b, s.list(id, fieldKeys), s.list(id, fieldValues), depth)
+		return s.literalDict(b, s.fieldList(id, fieldKeys), s.fieldList(id, fieldValues), depth)
 	}
 	return nil, false
 }
 
-// negative appends a number with its signs.
-func (s *syntax) negative(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
+// appendNegative appends a number with its signs.
+func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	minus := false
-	for ; s.class(id) == classUnaryOp; depth++ {
-		if s.symbol(id, fieldOp) != classUSub {
+	for ; s.classOf(id) == classUnaryOp; depth++ {
+		if s.fieldSymbol(id, fieldOp) != classUSub {
 			return nil, false
 		}
 		minus = !minus
-		id = s.node(id, fieldOperand)
+		id = s.childNode(id, fieldOperand)
 	}
 	value := s.get(id, fieldValue)
-	if depth > deepestLiteral || s.class(id) != classConstant || value.sort != sortFloat && value.sort != sortInteger && value.sort != sortLong {
+	if depth > deepestLiteral || s.classOf(id) != classConstant || value.sort != sortFloat && value.sort != sortInteger && value.sort != sortLong {
 		return nil, false
 	}
-	return s.constant(b, value, minus)
+	return s.appendConstant(b, value, minus)
 }
 
-// constant appends a constant, or a number with the opposite sign.
-func (s *syntax) constant(b []byte, value value, minus bool) (json.RawMessage, bool) {
+// appendConstant appends a constant, or a number with the opposite sign.
+func (s *syntaxTree) appendConstant(b []byte, value attrValue, minus bool) (json.RawMessage, bool) {
 	switch value.sort {
 	case sortNone:
 		return append(b, "null"...), true
@@ -138,7 +138,7 @@ func (s *syntax) constant(b []byte, value value, minus bool) (json.RawMessage, b
 		return append(b, "false"...), true
 	case sortText:
 		text := s.texts[value.at]
-		return appendText(b, text), runes(text) <= longestText
+		return appendText(b, text), countRunes(text) <= longestText
 	case sortFloat:
 		f := s.floats[value.at]
 		if minus {
@@ -146,7 +146,7 @@ func (s *syntax) constant(b []byte, value value, minus bool) (json.RawMessage, b
 		}
 		return append(b, floatText(f)...), !math.IsInf(f, 0) && !math.IsNaN(f)
 	case sortInteger, sortLong:
-		n := s.integer(value)
+		n := s.integerValue(value)
 		if minus {
 			n = -n
 		}
@@ -155,14 +155,14 @@ func (s *syntax) constant(b []byte, value value, minus bool) (json.RawMessage, b
 	return nil, false
 }
 
-func (s *syntax) integer(v value) int64 {
+func (s *syntaxTree) integerValue(v attrValue) int64 {
 	if v.sort == sortLong {
 		return s.integers[v.at]
 	}
 	return int64(v.at)
 }
 
-func (s *syntax) literalList(b []byte, items []value, depth int) (json.RawMessage, bool) {
+func (s *syntaxTree) literalList(b []byte, items []attrValue, depth int) (json.RawMessage, bool) {
 	if len(items) > longestLiteral {
 		return nil, false
 	}
@@ -172,7 +172,7 @@ func (s *syntax) literalList(b []byte, items []value, depth int) (json.RawMessag
 			b = append(b, ',')
 		}
 		var ok bool
-		if b, ok = s.literal(b, nodeOf(item), depth+1); !ok {
+		if b, ok = s.appendLiteral(b, nodeOf(item), depth+1); !ok {
 			return nil, false
 		}
 	}
@@ -180,7 +180,7 @@ func (s *syntax) literalList(b []byte, items []value, depth int) (json.RawMessag
 }
 
 // literalDict appends a dict with text keys. A repeated key replaces the earlier value in its place.
-func (s *syntax) literalDict(b []byte, keys, values []value, depth int) (json.RawMessage, bool) {
+func (s *syntaxTree) literalDict(b []byte, keys, values []attrValue, depth int) (json.RawMessage, bool) {
 	if len(keys) > longestLiteral || len(keys) != len(values) || depth == deepestLiteral && len(keys) > 0 {
 		return nil, false
 	}
@@ -188,11 +188,11 @@ func (s *syntax) literalDict(b []byte, keys, values []value, depth int) (json.Ra
 	var order []textID
 	for i, item := range keys {
 		key := nodeOf(item)
-		literal, ok := s.literal(nil, nodeOf(values[i]), depth+1)
-		if !ok || !s.isText(key) || runes(s.word(key, fieldValue)) > longestText {
+		literal, ok := s.appendLiteral(nil, nodeOf(values[i]), depth+1)
+		if !ok || !s.isText(key) || countRunes(s.fieldString(key, fieldValue)) > longestText {
 			return nil, false
 		}
-		text := s.text(key, fieldValue)
+		text := s.fieldText(key, fieldValue)
 		if last[text] == nil {
 			order = append(order, text)
 		}

@@ -13,112 +13,112 @@ const loadingCall = "load_skill"
 // exec(load_skill("name")) at the top level, and exec(x) if x = load_skill("name") is the only assignment to x. Such
 // an import is checked like any other, so that the checked skill runs and not whatever exec would get. It returns
 // false if there is no such statement.
-func (p *program) withImports() (code string, found bool) {
+func (p *pythonProgram) withImports() (code string, found bool) {
 	if !strings.Contains(p.code, loadingCall) || !strings.Contains(p.code, "exec") {
 		return "", false
 	}
-	l := loading{s: p.scopes.s, x: p.scopes, assigned: map[textID]string{}}
-	if l.bound("exec") || l.bound(loadingCall) {
+	l := skillLoading{s: p.scopes.s, x: p.scopes, assigned: map[textID]string{}}
+	if l.isBound("exec") || l.isBound(loadingCall) {
 		return "", false
 	}
-	l.walk(l.s.root)
+	l.walkScope(l.s.root)
 	if len(l.executed) == 0 {
 		return "", false
 	}
-	return l.replaced(p.code)
+	return l.replaceLoading(p.code)
 }
 
-// loading finds the statements that execute a skill's code.
-type loading struct {
-	s        *syntax
-	x        *scopes
+// skillLoading finds the statements that execute a skill's code.
+type skillLoading struct {
+	s        *syntaxTree
+	x        *scopeTable
 	assigned map[textID]string // the skills that variables of the module are assigned
 	executed []nodeID          // statements exec(…) at the top level, in the order of the text
 }
 
-// bound reports whether the program binds a name at its top level, or inside of a function by a global declaration.
-func (l *loading) bound(name string) bool {
+// isBound reports whether the program binds a name at its top level, or inside of a function by a global declaration.
+func (l *skillLoading) isBound(name string) bool {
 	text, ok := l.s.places[name]
-	return ok && l.x.find(text, l.x.module) != 0
+	return ok && l.x.findScope(text, l.x.module) != 0
 }
 
-// walk visits a node's statements that belong to the module's scope.
-func (l *loading) walk(id nodeID) {
-	for child := range l.s.children(id) {
-		switch l.s.class(child) {
+// walkScope visits a node's statements that belong to the module's scope.
+func (l *skillLoading) walkScope(id nodeID) {
+	for child := range l.s.childNodes(id) {
+		switch l.s.classOf(child) {
 		case classFunctionDef, classAsyncFunctionDef, classClassDef, classLambda:
 			continue
 		case classAssign:
-			l.assign(child)
+			l.noteAssignment(child)
 		case classExpr:
-			if call := l.s.node(child, fieldValue); l.calls(call, "exec") {
+			if call := l.s.childNode(child, fieldValue); l.isCallOf(call, "exec") {
 				l.executed = append(l.executed, child)
 			}
 		}
-		l.walk(child)
+		l.walkScope(child)
 	}
 }
 
-func (l *loading) assign(id nodeID) {
-	targets := l.s.list(id, fieldTargets)
-	skill := l.skill(l.s.node(id, fieldValue))
-	if len(targets) != 1 || skill == "" || l.s.class(nodeOf(targets[0])) != className {
+func (l *skillLoading) noteAssignment(id nodeID) {
+	targets := l.s.fieldList(id, fieldTargets)
+	skill := l.loadedSkill(l.s.childNode(id, fieldValue))
+	if len(targets) != 1 || skill == "" || l.s.classOf(nodeOf(targets[0])) != className {
 		return
 	}
-	name := l.s.text(nodeOf(targets[0]), fieldID)
-	if l.x.bindings[variable{l.x.module, name}].count == 1 {
+	name := l.s.fieldText(nodeOf(targets[0]), fieldID)
+	if l.x.bindings[scopeVariable{l.x.module, name}].count == 1 {
 		l.assigned[name] = skill
 	}
 }
 
-// calls reports whether a node calls a function by its plain name and without keywords.
-func (l *loading) calls(id nodeID, function string) bool {
-	if id == 0 || l.s.class(id) != classCall || len(l.s.list(id, fieldKeywords)) > 0 {
+// isCallOf reports whether a node calls a function by its plain name and without keywords.
+func (l *skillLoading) isCallOf(id nodeID, function string) bool {
+	if id == 0 || l.s.classOf(id) != classCall || len(l.s.fieldList(id, fieldKeywords)) > 0 {
 		return false
 	}
-	called := l.s.node(id, fieldFunc)
-	return l.s.class(called) == className && l.s.word(called, fieldID) == function
+	called := l.s.childNode(id, fieldFunc)
+	return l.s.classOf(called) == className && l.s.fieldString(called, fieldID) == function
 }
 
-// skill returns the skill whose code a node evaluates to, or "" if that is unknown. It recognizes load_skill("name"),
+// loadedSkill returns the skill whose code a node evaluates to, or "" if that is unknown. It recognizes load_skill("name"),
 // the same with ["code"] or .code, and a variable that holds it.
-func (l *loading) skill(id nodeID) string {
-	switch l.s.class(id) {
+func (l *skillLoading) loadedSkill(id nodeID) string {
+	switch l.s.classOf(id) {
 	case classSubscript:
-		if key := l.s.node(id, fieldSlice); !l.s.isText(key) || l.s.word(key, fieldValue) != "code" {
+		if key := l.s.childNode(id, fieldSlice); !l.s.isText(key) || l.s.fieldString(key, fieldValue) != "code" {
 			return ""
 		}
-		return l.skill(l.s.node(id, fieldValue))
+		return l.loadedSkill(l.s.childNode(id, fieldValue))
 	case classAttribute:
-		if l.s.word(id, fieldAttr) != "code" {
+		if l.s.fieldString(id, fieldAttr) != "code" {
 			return ""
 		}
-		return l.skill(l.s.node(id, fieldValue))
+		return l.loadedSkill(l.s.childNode(id, fieldValue))
 	case className:
-		return l.assigned[l.s.text(id, fieldID)]
+		return l.assigned[l.s.fieldText(id, fieldID)]
 	}
-	args := l.s.list(id, fieldArgs)
-	if !l.calls(id, loadingCall) || len(args) != 1 || !l.s.isText(nodeOf(args[0])) {
+	args := l.s.fieldList(id, fieldArgs)
+	if !l.isCallOf(id, loadingCall) || len(args) != 1 || !l.s.isText(nodeOf(args[0])) {
 		return ""
 	}
-	name := strings.ReplaceAll(l.s.word(nodeOf(args[0]), fieldValue), "_", "-")
+	name := strings.ReplaceAll(l.s.fieldString(nodeOf(args[0]), fieldValue), "_", "-")
 	if core.ValidSkillName(name) != nil {
 		return ""
 	}
 	return name
 }
 
-// replaced returns the code with imports in place of the statements that execute skills. Line numbers stay the same.
-func (l *loading) replaced(code string) (string, bool) {
+// replaceLoading returns the code with imports in place of the statements that execute skills. Line numbers stay the same.
+func (l *skillLoading) replaceLoading(code string) (string, bool) {
 	lines := lineStarts(code)
 	any := false
 	for i := len(l.executed) - 1; i >= 0; i-- { // from the end, so that what comes before stays where it is
 		n := l.s.nodes[l.executed[i]]
-		args := l.s.list(l.s.node(l.executed[i], fieldValue), fieldArgs)
-		if len(args) == 0 || len(args) > 1 && !(len(args) == 2 && l.calls(nodeOf(args[1]), "globals")) || n.line != n.endLine {
+		args := l.s.fieldList(l.s.childNode(l.executed[i], fieldValue), fieldArgs)
+		if len(args) == 0 || len(args) > 1 && !(len(args) == 2 && l.isCallOf(nodeOf(args[1]), "globals")) || n.line != n.endLine {
 			continue
 		}
-		skill := l.skill(nodeOf(args[0]))
+		skill := l.loadedSkill(nodeOf(args[0]))
 		start, end, ok := bytesOf(code, lines, n)
 		if skill == "" || !ok || !strings.HasPrefix(code[start:end], "exec") {
 			continue
@@ -130,7 +130,7 @@ func (l *loading) replaced(code string) (string, bool) {
 }
 
 // bytesOf returns the byte range of a single-line node in the code.
-func bytesOf(code string, lines []int, n node) (start, end int, ok bool) {
+func bytesOf(code string, lines []int, n syntaxNode) (start, end int, ok bool) {
 	if n.line < 1 || int(n.line) > len(lines) {
 		return 0, 0, false
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// packages maps advice to the well-known packages that are unavailable and that it replaces.
-var packages = map[string]string{
+// packageAdvice maps advice to the well-known packages that are unavailable and that it replaces.
+var packageAdvice = map[string]string{
 	"urllib.request reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",
 	"use csv, collections.Counter, itertools.groupby and statistics over plain lists and dicts": "pandas polars duckdb pyarrow dask tabulate",
@@ -28,9 +28,9 @@ var packages = map[string]string{
 	"servers are connected already: from servers import <server>": "mcp fastmcp",
 }
 
-// instead returns advice on what to use instead of a package, or "".
-func instead(head string) string {
-	for hint, names := range packages {
+// suggestInstead returns advice on what to use instead of a package, or "".
+func suggestInstead(head string) string {
+	for hint, names := range packageAdvice {
 		if slices.Contains(strings.Fields(names), head) {
 			return hint
 		}

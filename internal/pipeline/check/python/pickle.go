@@ -61,62 +61,62 @@ const (
 
 var errPickle = errors.New("the interpreter's report on the program is invalid")
 
-// unpickler reads a pickled syntax tree. It can build nothing but a syntax tree in which every node has exactly one
+// treeUnpickler reads a pickled syntax tree. It can build nothing but a syntax tree in which every node has exactly one
 // parent: values from the memo have no children, and every other pushed value is removed from the stack by the value
 // it becomes part of.
-type unpickler struct {
-	syntax
+type treeUnpickler struct {
+	syntaxTree
 	data    []byte
-	stack   []value
+	stack   []attrValue
 	marks   []int32
-	memo    []value
-	dicts   []dict
-	kept    int     // values that stay
-	arena   []value // of lists
-	names   []label // of texts
-	classes map[string]class
-	labelOf map[string]label
+	memo    []attrValue
+	dicts   []nodeDict
+	kept    int          // values that stay
+	arena   []attrValue  // of lists
+	names   []fieldLabel // of texts
+	classes map[string]nodeClass
+	labelOf map[string]fieldLabel
 	done    bool
 }
 
-// dict holds the fields of a node under construction.
-type dict struct {
+// nodeDict holds the fields of a node under construction.
+type nodeDict struct {
 	first, count int32
-	span
+	nodeSpan
 }
 
-// unpickle reads a syntax tree that the guest pickled. Its error is errPickle or one of package rules.
-func unpickle(data []byte) (*syntax, error) {
+// unpickleTree reads a syntax tree that the guest pickled. Its error is errPickle or one of package rules.
+func unpickleTree(data []byte) (*syntaxTree, error) {
 	if len(data) > maxPickle {
 		return nil, rules.ErrLarge
 	}
-	u := &unpickler{data: data, classes: map[string]class{}, labelOf: map[string]label{}}
+	u := &treeUnpickler{data: data, classes: map[string]nodeClass{}, labelOf: map[string]fieldLabel{}}
 	for c, name := range classNames {
 		if name != "" {
-			u.classes[name] = class(c)
+			u.classes[name] = nodeClass(c)
 		}
 	}
-	for f, name := range labels {
-		u.labelOf[name] = label(f)
+	for f, name := range labelNames {
+		u.labelOf[name] = fieldLabel(f)
 	}
 	u.places = map[string]textID{}
-	u.nodes = make([]node, 1, len(data)/24+1)
-	u.fields = make([]field, 0, len(data)/10)
-	u.memo = make([]value, 0, len(data)/6)
-	u.arena = make([]value, 0, len(data)/20)
-	if _, err := u.word(nil); err != nil { // the empty text is the first
+	u.nodes = make([]syntaxNode, 1, len(data)/24+1)
+	u.fields = make([]nodeField, 0, len(data)/10)
+	u.memo = make([]attrValue, 0, len(data)/6)
+	u.arena = make([]attrValue, 0, len(data)/20)
+	if _, err := u.internText(nil); err != nil { // the empty text is the first
 		return nil, err
 	}
 	for !u.done {
-		if err := u.step(); err != nil {
+		if err := u.runOpcode(); err != nil {
 			return nil, err
 		}
 	}
-	return &u.syntax, nil
+	return &u.syntaxTree, nil
 }
 
-// step executes the next opcode.
-func (u *unpickler) step() error {
+// runOpcode executes the next opcode.
+func (u *treeUnpickler) runOpcode() error {
 	switch {
 	case u.kept > maxKept:
 		return rules.ErrLarge
@@ -127,67 +127,67 @@ func (u *unpickler) step() error {
 	u.data = u.data[1:]
 	switch op {
 	case opMemoize:
-		return u.memoize()
+		return u.memoizeTop()
 	case opBinGet, opLongBinGet, opShortBinUnicode, opBinUnicode, opShortBinBytes, opBinBytes, opBinInt, opBinInt1, opBinInt2, opBinFloat, opLong1, opLong4:
-		return u.literal(op)
+		return u.pushLiteral(op)
 	case opNone:
-		u.push(sortNone, 0)
+		u.pushValue(sortNone, 0)
 	case opNewTrue:
-		u.push(sortTrue, 0)
+		u.pushValue(sortTrue, 0)
 	case opNewFalse:
-		u.push(sortFalse, 0)
+		u.pushValue(sortFalse, 0)
 	case opEmptyTuple:
-		u.push(sortNothings, 0)
+		u.pushValue(sortNothings, 0)
 	case opEmptyList:
-		u.push(sortList, int32(len(u.lists)))
+		u.pushValue(sortList, int32(len(u.lists)))
 		u.lists = append(u.lists, nil)
 		u.kept += 3
 	case opEmptyDict:
-		u.push(sortDict, int32(len(u.dicts)))
-		u.dicts = append(u.dicts, dict{first: -1})
+		u.pushValue(sortDict, int32(len(u.dicts)))
+		u.dicts = append(u.dicts, nodeDict{first: -1})
 	case opMark:
 		u.marks = append(u.marks, int32(len(u.stack)))
 	default:
-		return u.compose(op)
+		return u.composeValue(op)
 	}
 	return nil
 }
 
-// compose executes an opcode that takes values from the stack.
-func (u *unpickler) compose(op byte) error {
+// composeValue executes an opcode that takes values from the stack.
+func (u *treeUnpickler) composeValue(op byte) error {
 	switch op {
 	case opBuild:
-		return u.build()
+		return u.buildNode()
 	case opReduce:
-		return u.reduce()
+		return u.makeInstance()
 	case opStackGlobal:
-		return u.global()
+		return u.pushClass()
 	case opSetItem:
 		return u.setItems(len(u.stack) - 2)
 	case opSetItems:
-		return u.setItems(u.mark())
+		return u.setItems(u.lastMark())
 	case opAppend:
 		return u.appendItems(len(u.stack) - 1)
 	case opAppends:
-		return u.appendItems(u.mark())
+		return u.appendItems(u.lastMark())
 	case opTuple1, opTuple2, opTuple3:
-		return u.tuple(len(u.stack) - int(op-opTuple1) - 1)
+		return u.makeTuple(len(u.stack) - int(op-opTuple1) - 1)
 	case opTuple:
-		return u.tuple(u.mark())
+		return u.makeTuple(u.lastMark())
 	case opProto:
-		return u.skip(1)
+		return u.skipBytes(1)
 	case opFrame:
-		return u.skip(8)
+		return u.skipBytes(8)
 	case opStop:
-		return u.stop()
+		return u.finishTree()
 	}
 	return errPickle
 }
 
-func (u *unpickler) push(s sort, at int32) { u.stack = append(u.stack, value{s, at}) }
+func (u *treeUnpickler) pushValue(s valueSort, at int32) { u.stack = append(u.stack, attrValue{s, at}) }
 
-// mark returns the stack height at the last mark, or -1.
-func (u *unpickler) mark() int {
+// lastMark returns the stack height at the last mark, or -1.
+func (u *treeUnpickler) lastMark() int {
 	if len(u.marks) == 0 {
 		return -1
 	}
@@ -196,13 +196,13 @@ func (u *unpickler) mark() int {
 	return int(at)
 }
 
-func (u *unpickler) skip(n int) error {
-	_, err := u.take(n)
+func (u *treeUnpickler) skipBytes(n int) error {
+	_, err := u.takeBytes(n)
 	return err
 }
 
-// take reads n bytes.
-func (u *unpickler) take(n int) ([]byte, error) {
+// takeBytes reads n bytes.
+func (u *treeUnpickler) takeBytes(n int) ([]byte, error) {
 	if n < 0 || n > len(u.data) {
 		return nil, errPickle
 	}
@@ -211,17 +211,17 @@ func (u *unpickler) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// top returns the n-th value from the top of the stack, counting from 1.
-func (u *unpickler) top(n int) value {
+// stackValue returns the n-th value from the top of the stack, counting from 1.
+func (u *treeUnpickler) stackValue(n int) attrValue {
 	if len(u.stack) < n {
-		return value{}
+		return attrValue{}
 	}
 	return u.stack[len(u.stack)-n]
 }
 
-func (u *unpickler) drop(n int) { u.stack = u.stack[:len(u.stack)-n] }
+func (u *treeUnpickler) dropValues(n int) { u.stack = u.stack[:len(u.stack)-n] }
 
-func (u *unpickler) memoize() error {
+func (u *treeUnpickler) memoizeTop() error {
 	if len(u.stack) == 0 || len(u.memo) >= maxMemo {
 		return errPickle
 	}
@@ -229,8 +229,8 @@ func (u *unpickler) memoize() error {
 	return nil
 }
 
-// recall pushes a memoized value, unless that value must be unique.
-func (u *unpickler) recall(n int) error {
+// recallMemo pushes a memoized value, unless that value must be unique.
+func (u *treeUnpickler) recallMemo(n int) error {
 	if n < 0 || n >= len(u.memo) {
 		return errPickle
 	}
@@ -243,8 +243,8 @@ func (u *unpickler) recall(n int) error {
 	return errPickle
 }
 
-// literal executes an opcode that is followed by its value.
-func (u *unpickler) literal(op byte) error {
+// pushLiteral executes an opcode that is followed by its value.
+func (u *treeUnpickler) pushLiteral(op byte) error {
 	width := 1
 	switch op {
 	case opBinInt2:
@@ -254,62 +254,62 @@ func (u *unpickler) literal(op byte) error {
 	case opLongBinGet, opBinUnicode, opBinBytes, opBinInt, opLong4:
 		width = 4
 	}
-	b, err := u.take(width)
+	b, err := u.takeBytes(width)
 	if err != nil {
 		return err
 	}
 	switch op {
 	case opBinInt1:
-		u.push(sortInteger, int32(b[0]))
+		u.pushValue(sortInteger, int32(b[0]))
 	case opBinInt2:
-		u.push(sortInteger, int32(binary.LittleEndian.Uint16(b)))
+		u.pushValue(sortInteger, int32(binary.LittleEndian.Uint16(b)))
 	case opBinInt:
-		u.push(sortInteger, int32(binary.LittleEndian.Uint32(b)))
+		u.pushValue(sortInteger, int32(binary.LittleEndian.Uint32(b)))
 	case opBinFloat:
-		u.float(sortFloat, math.Float64frombits(binary.BigEndian.Uint64(b)))
+		u.pushFloat(sortFloat, math.Float64frombits(binary.BigEndian.Uint64(b)))
 	case opBinGet:
-		return u.recall(int(b[0]))
+		return u.recallMemo(int(b[0]))
 	case opLongBinGet:
-		return u.recall(int(binary.LittleEndian.Uint32(b)))
+		return u.recallMemo(int(binary.LittleEndian.Uint32(b)))
 	default:
-		return u.sized(op, b)
+		return u.pushSized(op, b)
 	}
 	return nil
 }
 
-// sized reads a text, bytes or an integer with a length prefix.
-func (u *unpickler) sized(op byte, length []byte) error {
+// pushSized reads a text, bytes or an integer with a length prefix.
+func (u *treeUnpickler) pushSized(op byte, length []byte) error {
 	n := int(length[0])
 	if len(length) == 4 {
 		n = int(binary.LittleEndian.Uint32(length))
 	}
-	b, err := u.take(n)
+	b, err := u.takeBytes(n)
 	if err != nil {
 		return err
 	}
 	if op == opLong1 || op == opLong4 {
-		u.long(b)
+		u.pushLong(b)
 		return nil
 	}
 	s := sortText
 	if op == opBinBytes || op == opShortBinBytes {
-		s, b = sortBytes, latin1(b)
+		s, b = sortBytes, decodeLatin1(b)
 	}
-	at, err := u.word(b)
-	u.push(s, at)
+	at, err := u.internText(b)
+	u.pushValue(s, at)
 	return err
 }
 
-func (u *unpickler) float(s sort, f float64) {
-	u.push(s, int32(len(u.floats)))
+func (u *treeUnpickler) pushFloat(s valueSort, f float64) {
+	u.pushValue(s, int32(len(u.floats)))
 	u.floats = append(u.floats, f)
 	u.kept++
 }
 
-// long pushes an integer given by its bytes, lowest first.
-func (u *unpickler) long(b []byte) {
+// pushLong pushes an integer given by its bytes, lowest first.
+func (u *treeUnpickler) pushLong(b []byte) {
 	if len(b) > 8 {
-		u.push(sortHuge, 0)
+		u.pushValue(sortHuge, 0)
 		return
 	}
 	var n uint64
@@ -319,64 +319,64 @@ func (u *unpickler) long(b []byte) {
 	if shift := 64 - 8*len(b); shift < 64 {
 		n = uint64(int64(n<<shift) >> shift)
 	}
-	u.push(sortLong, int32(len(u.integers)))
+	u.pushValue(sortLong, int32(len(u.integers)))
 	u.integers = append(u.integers, int64(n))
 	u.kept++
 }
 
-// word returns the ID of a text.
-func (u *unpickler) word(b []byte) (textID, error) {
+// internText returns the ID of a text.
+func (u *treeUnpickler) internText(b []byte) (textID, error) {
 	if at, ok := u.places[string(b)]; ok {
 		return at, nil
 	}
 	text := string(b)
 	if !utf8.ValidString(text) {
-		text = paired(text)
+		text = joinSurrogates(text)
 	}
 	if len(u.texts) >= maxTexts {
 		return 0, rules.ErrLarge
 	}
-	at := u.place(text)
+	at := u.syntaxTree.internText(text)
 	if len(u.names) < len(u.texts) {
 		u.names = append(u.names, u.labelOf[text])
 	}
 	return at, nil
 }
 
-// global replaces a module and a name by a class.
-func (u *unpickler) global() error {
-	module, name := u.top(2), u.top(1)
+// pushClass replaces a module and a name by a class.
+func (u *treeUnpickler) pushClass() error {
+	module, name := u.stackValue(2), u.stackValue(1)
 	if module.sort != sortText || name.sort != sortText {
 		return errPickle
 	}
-	u.drop(2)
+	u.dropValues(2)
 	switch word := u.texts[name.at]; u.texts[module.at] {
 	case "ast", "_ast":
-		u.push(sortClass, int32(u.classes[word]))
+		u.pushValue(sortClass, int32(u.classes[word]))
 		return nil
 	case "builtins":
 		if word == "complex" {
-			u.push(sortClass, int32(classComplex))
+			u.pushValue(sortClass, int32(classComplex))
 			return nil
 		}
 		if word == "Ellipsis" {
-			u.push(sortEllipsis, 0)
+			u.pushValue(sortEllipsis, 0)
 			return nil
 		}
 	}
 	return errPickle
 }
 
-// tuple makes a tuple of the stack's values from an index on. It is either the parts of a complex number, or as many
+// makeTuple makes a tuple of the stack's values from an index on. It is either the parts of a complex number, or as many
 // None as a node has fields: newer interpreters create a node before they set its fields.
-func (u *unpickler) tuple(from int) error {
+func (u *treeUnpickler) makeTuple(from int) error {
 	if from < 0 || from > len(u.stack) {
 		return errPickle
 	}
 	items := u.stack[from:]
-	made := value{sort: sortNothings}
+	made := attrValue{sort: sortNothings}
 	if len(items) == 2 && items[0].sort == sortFloat && items[1].sort == sortFloat {
-		made = value{sortPair, items[1].at}
+		made = attrValue{sortPair, items[1].at}
 	} else {
 		for _, item := range items {
 			if item.sort != sortNone {
@@ -388,28 +388,28 @@ func (u *unpickler) tuple(from int) error {
 	return nil
 }
 
-// reduce replaces a class and a tuple by an instance.
-func (u *unpickler) reduce() error {
-	callee, arguments := u.top(2), u.top(1)
+// makeInstance replaces a class and a tuple by an instance.
+func (u *treeUnpickler) makeInstance() error {
+	callee, arguments := u.stackValue(2), u.stackValue(1)
 	if callee.sort != sortClass {
 		return errPickle
 	}
-	made := value{sortFresh, callee.at}
-	switch c := class(callee.at); {
+	made := attrValue{sortFresh, callee.at}
+	switch c := nodeClass(callee.at); {
 	case c == classComplex && arguments.sort == sortPair:
-		made = value{sortImaginary, arguments.at}
+		made = attrValue{sortImaginary, arguments.at}
 	case c == classComplex || arguments.sort != sortNothings:
 		return errPickle
 	case c >= classLoad:
 		made = callee
 	}
-	u.drop(2)
+	u.dropValues(2)
 	u.stack = append(u.stack, made)
 	return nil
 }
 
-// making returns the dict under construction at an index of the stack, if there is one.
-func (u *unpickler) making(at int) *dict {
+// openDict returns the dict under construction at an index of the stack, if there is one.
+func (u *treeUnpickler) openDict(at int) *nodeDict {
 	if at < 0 || at >= len(u.stack) || u.stack[at].sort != sortDict || int(u.stack[at].at) != len(u.dicts)-1 {
 		return nil
 	}
@@ -417,8 +417,8 @@ func (u *unpickler) making(at int) *dict {
 }
 
 // setItems moves the stack's values from an index on into the dict below them.
-func (u *unpickler) setItems(from int) error {
-	d := u.making(from - 1)
+func (u *treeUnpickler) setItems(from int) error {
+	d := u.openDict(from - 1)
 	if d == nil || d.first >= 0 || (len(u.stack)-from)%2 != 0 {
 		return errPickle
 	}
@@ -429,11 +429,11 @@ func (u *unpickler) setItems(from int) error {
 		}
 		switch name, v := u.names[items[0].at], items[1]; {
 		case fieldLine <= name && name <= fieldEndColumn:
-			if !d.set(name, v) {
+			if !d.setLabel(name, v) {
 				return errPickle
 			}
 		case v.sort != sortNone:
-			u.fields = append(u.fields, field{name, v})
+			u.fields = append(u.fields, nodeField{name, v})
 		}
 	}
 	d.count = int32(len(u.fields)) - d.first
@@ -442,8 +442,8 @@ func (u *unpickler) setItems(from int) error {
 	return nil
 }
 
-// set sets one number of a span, and reports whether its value is valid.
-func (p *span) set(name label, v value) bool {
+// setLabel sets one number of a span, and reports whether its value is valid.
+func (p *nodeSpan) setLabel(name fieldLabel, v attrValue) bool {
 	const wide = 1 << 24
 	if v.sort == sortNone {
 		return true
@@ -465,7 +465,7 @@ func (p *span) set(name label, v value) bool {
 }
 
 // appendItems moves the stack's values from an index on into the list below them.
-func (u *unpickler) appendItems(from int) error {
+func (u *treeUnpickler) appendItems(from int) error {
 	if from < 1 || from > len(u.stack) || u.stack[from-1].sort != sortList {
 		return errPickle
 	}
@@ -482,21 +482,21 @@ func (u *unpickler) appendItems(from int) error {
 	return nil
 }
 
-// build sets the fields of an instance.
-func (u *unpickler) build() error {
-	d := u.making(len(u.stack) - 1)
+// buildNode sets the fields of an instance.
+func (u *treeUnpickler) buildNode() error {
+	d := u.openDict(len(u.stack) - 1)
 	if d == nil {
 		return errPickle
 	}
-	made := u.top(2)
+	made := u.stackValue(2)
 	switch {
 	case made.sort == sortClass && d.first < 0:
 	case made.sort == sortFresh && len(u.nodes) < maxSyntax:
-		n := node{class: class(made.at), first: max(d.first, 0), count: d.count, span: d.span}
-		if n.depth = u.depth(n); n.depth > maxDeep {
+		n := syntaxNode{class: nodeClass(made.at), first: max(d.first, 0), count: d.count, nodeSpan: d.nodeSpan}
+		if n.depth = u.nodeDepth(n); n.depth > maxDeep {
 			return rules.ErrDeep
 		}
-		made = value{sortNode, int32(len(u.nodes))}
+		made = attrValue{sortNode, int32(len(u.nodes))}
 		u.nodes = append(u.nodes, n)
 	case made.sort == sortFresh:
 		return rules.ErrLarge
@@ -504,13 +504,13 @@ func (u *unpickler) build() error {
 		return errPickle
 	}
 	u.dicts = u.dicts[:len(u.dicts)-1]
-	u.drop(2)
+	u.dropValues(2)
 	u.stack = append(u.stack, made)
 	return nil
 }
 
-// depth returns the depth of a node, computed from its children's.
-func (u *unpickler) depth(n node) int32 {
+// nodeDepth returns the depth of a node, computed from its children's.
+func (u *treeUnpickler) nodeDepth(n syntaxNode) int32 {
 	deepest := int32(0)
 	for _, f := range u.fields[n.first : n.first+n.count] {
 		switch f.value.sort {
@@ -527,8 +527,8 @@ func (u *unpickler) depth(n node) int32 {
 	return deepest + 1
 }
 
-func (u *unpickler) stop() error {
-	root := u.top(1)
+func (u *treeUnpickler) finishTree() error {
+	root := u.stackValue(1)
 	if len(u.data) > 0 || len(u.stack) != 1 || len(u.marks) > 0 || root.sort != sortNode || u.nodes[root.at].class != classModule {
 		return errPickle
 	}
@@ -536,8 +536,8 @@ func (u *unpickler) stop() error {
 	return nil
 }
 
-// latin1 converts Latin-1 bytes to UTF-8.
-func latin1(b []byte) []byte {
+// decodeLatin1 converts Latin-1 bytes to UTF-8.
+func decodeLatin1(b []byte) []byte {
 	text := make([]byte, 0, len(b))
 	for _, c := range b {
 		text = utf8.AppendRune(text, rune(c))
@@ -545,8 +545,8 @@ func latin1(b []byte) []byte {
 	return text
 }
 
-// paired decodes surrogates that were encoded like characters. Pairs become the characters they stand for.
-func paired(text string) string {
+// joinSurrogates decodes surrogates that were encoded like characters. Pairs become the characters they stand for.
+func joinSurrogates(text string) string {
 	var units []uint16
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])

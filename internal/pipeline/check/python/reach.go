@@ -7,42 +7,42 @@ import (
 	"retort/internal/core"
 )
 
-// reach lists what a program can reach, as far as its text shows.
-type reach struct {
-	servers map[*core.Server]*needs
+// programReach lists what a program can reach, as far as its text shows.
+type programReach struct {
+	servers map[*core.ToolServer]*serverNeeds
 	called  map[*core.Tool]bool // named in call_mcp_tool
 	unknown bool                // it may call any tool
-	missing []absence
+	missing []absentName
 }
 
-// needs lists the tools of one server that a program names.
-type needs struct {
+// serverNeeds lists the tools of one server that a program names.
+type serverNeeds struct {
 	tools map[*core.Tool]bool
 	whole bool // any of its tools may be meant
 }
 
-// absence describes a server or tool that does not exist.
-type absence struct {
-	server *core.Server // nil if it is the server that does not exist
+// absentName describes a server or tool that does not exist.
+type absentName struct {
+	server *core.ToolServer // nil if it is the server that does not exist
 	name   string
-	place
+	sourcePlace
 }
 
-func newReach() *reach {
-	return &reach{servers: map[*core.Server]*needs{}, called: map[*core.Tool]bool{}}
+func newReach() *programReach {
+	return &programReach{servers: map[*core.ToolServer]*serverNeeds{}, called: map[*core.Tool]bool{}}
 }
 
-func (r *reach) need(s *core.Server) *needs {
+func (r *programReach) needServer(s *core.ToolServer) *serverNeeds {
 	n := r.servers[s]
 	if n == nil {
-		n = &needs{tools: map[*core.Tool]bool{}}
+		n = &serverNeeds{tools: map[*core.Tool]bool{}}
 		r.servers[s] = n
 	}
 	return n
 }
 
-// reached determines what a program can reach.
-func (p *program) reached() *reach {
+// findReach determines what a program can reach.
+func (p *pythonProgram) findReach() *programReach {
 	r := newReach()
 	r.unknown = p.facts.Computes
 	for _, i := range p.facts.Imports {
@@ -55,13 +55,13 @@ func (p *program) reached() *reach {
 }
 
 // addImport notes what an import binds. Imported names count as uses only when they are used.
-func (p *program) addImport(r *reach, i module) {
+func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 	parts := strings.Split(i.Module, ".")
 	if parts[0] != "servers" {
 		return
 	}
 	if i.Name != "" && i.Name != "*" {
-		parts = p.plain(append(parts, i.Name))
+		parts = p.simplifyPath(append(parts, i.Name))
 	}
 	if parts[0] == "client" {
 		return
@@ -75,38 +75,38 @@ func (p *program) addImport(r *reach, i module) {
 	if parts[1] == "client" {
 		return
 	}
-	s, ok := p.tools.Server(parts[1])
+	s, ok := p.tools.FindServer(parts[1])
 	if !ok {
-		r.missing = append(r.missing, absence{nil, parts[1], i.place})
+		r.missing = append(r.missing, absentName{nil, parts[1], i.sourcePlace})
 		return
 	}
-	n := r.need(s)
+	n := r.needServer(s)
 	switch {
 	case i.Name == "*":
 		n.whole = true
 	case len(parts) > 2:
-		p.addTool(r, s, parts[2], i.place, true)
+		p.addTool(r, s, parts[2], i.sourcePlace, true)
 	}
 }
 
-// helpers lists the members of every server module that are not tools, unless a tool has the same name. The guest has
+// helperNames lists the members of every server module that are not tools, unless a tool has the same name. The guest has
 // the same list.
-var helpers = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
+var helperNames = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
 
-// plain simplifies a path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes client.ToolError.
-func (p *program) plain(path []string) []string {
+// simplifyPath simplifies a path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes client.ToolError.
+func (p *pythonProgram) simplifyPath(path []string) []string {
 	if len(path) < 2 || path[0] != "servers" {
 		return path
 	}
-	s, isServer := p.tools.Server(path[1])
+	s, isServer := p.tools.FindServer(path[1])
 	switch {
-	case !isServer && slices.Contains(helpers, path[1]):
+	case !isServer && slices.Contains(helperNames, path[1]):
 		return append([]string{"client"}, path[1:]...)
 	case !isServer || len(path) < 3 || slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.Python == path[2] }):
 		return path
 	case path[2] == s.Python:
-		return p.plain(append([]string{"servers", path[1]}, path[3:]...))
-	case slices.Contains(helpers, path[2]):
+		return p.simplifyPath(append([]string{"servers", path[1]}, path[3:]...))
+	case slices.Contains(helperNames, path[2]):
 		return append([]string{"client"}, path[2:]...)
 	}
 	return path
@@ -114,20 +114,20 @@ func (p *program) plain(path []string) []string {
 
 // addTool notes a tool by its name in Python. A tool that exists only under another name counts as missing, unless
 // modules may have raw names.
-func (p *program) addTool(r *reach, s *core.Server, name string, at place, raw bool) {
+func (p *pythonProgram) addTool(r *programReach, s *core.ToolServer, name string, at sourcePlace, raw bool) {
 	for _, t := range s.Tools {
 		if t.Python == name || raw && t.Name == name {
-			r.need(s).tools[t] = true
+			r.needServer(s).tools[t] = true
 			return
 		}
 	}
 	if !strings.HasPrefix(name, "__") {
-		r.missing = append(r.missing, absence{s, name, at})
+		r.missing = append(r.missing, absentName{s, name, at})
 	}
 }
 
 // addUse notes a chain of names.
-func (p *program) addUse(r *reach, u use) {
+func (p *pythonProgram) addUse(r *programReach, u nameChain) {
 	path := u.Path
 	if u.Free {
 		if s := p.globalServer(path[0]); s != nil {
@@ -137,7 +137,7 @@ func (p *program) addUse(r *reach, u use) {
 			return
 		}
 	}
-	path = p.plain(path)
+	path = p.simplifyPath(path)
 	switch {
 	case path[0] == "client":
 		p.addOwn(r, u, path[len(path)-1])
@@ -151,22 +151,22 @@ func (p *program) addUse(r *reach, u use) {
 }
 
 // addMember notes servers.x and servers.x.tool.
-func (p *program) addMember(r *reach, u use, path []string) {
-	s, ok := p.tools.Server(path[1])
+func (p *pythonProgram) addMember(r *programReach, u nameChain, path []string) {
+	s, ok := p.tools.FindServer(path[1])
 	switch {
 	case strings.HasPrefix(path[1], "__"):
-	case !ok && p.imported(path[1]):
+	case !ok && p.importsAbsent(path[1]):
 	case !ok:
-		r.missing = append(r.missing, absence{nil, path[1], u.place})
+		r.missing = append(r.missing, absentName{nil, path[1], u.sourcePlace})
 	case len(path) == 2:
-		r.need(s).whole = true
+		r.needServer(s).whole = true
 	default:
-		p.addTool(r, s, path[2], u.place, false)
+		p.addTool(r, s, path[2], u.sourcePlace, false)
 	}
 }
 
-// imported reports whether an import names a server that does not exist. Such an import has its own finding.
-func (p *program) imported(server string) bool {
+// importsAbsent reports whether an import names a server that does not exist. Such an import has its own finding.
+func (p *pythonProgram) importsAbsent(server string) bool {
 	for _, i := range p.facts.Imports {
 		if i.Module == "servers."+server || i.Module == "servers" && i.Name == server {
 			return true
@@ -176,7 +176,7 @@ func (p *program) imported(server string) bool {
 }
 
 // addOwn notes a use of call_mcp_tool.
-func (p *program) addOwn(r *reach, u use, name string) {
+func (p *pythonProgram) addOwn(r *programReach, u nameChain, name string) {
 	if name != "call_mcp_tool" && name != "callMCPTool" {
 		return
 	}
@@ -184,24 +184,24 @@ func (p *program) addOwn(r *reach, u use, name string) {
 		r.unknown = true
 		return
 	}
-	raw := text(u.Call.Args[0].JSON)
-	if t, ok := p.tools.Tool(raw); ok {
+	raw := literalText(u.Call.Args[0].JSON)
+	if t, ok := p.tools.FindTool(raw); ok {
 		r.called[t] = true
 		return
 	}
-	r.missing = append(r.missing, absence{nil, raw, u.Call.Args[0].place})
+	r.missing = append(r.missing, absentName{nil, raw, u.Call.Args[0].sourcePlace})
 }
 
 // globalServer returns the server that an unbound name refers to.
-func (p *program) globalServer(name string) *core.Server {
-	if s, ok := p.tools.Server(name); ok && s.Python == name && p.checker.global(s) != "" {
+func (p *pythonProgram) globalServer(name string) *core.ToolServer {
+	if s, ok := p.tools.FindServer(name); ok && s.Python == name && p.checker.globalName(s) != "" {
 		return s
 	}
 	return nil
 }
 
-// list returns every tool that the program can reach, in the order of the toolset.
-func (r *reach) list(tools *core.Toolset) []*core.Tool {
+// reachableTools returns every tool that the program can reach, in the order of the toolset.
+func (r *programReach) reachableTools(tools *core.Toolset) []*core.Tool {
 	var found []*core.Tool
 	for _, s := range tools.Servers {
 		n := r.servers[s]

@@ -10,8 +10,8 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// place returns the position of a rule's finding in the program as it was written.
-func (p *program) place(f rules.Finding) (line, column, width int) {
+// findingPlace returns the position of a rule's finding in the program as it was written.
+func (p *pythonProgram) findingPlace(f rules.Finding) (line, column, width int) {
 	before := p.code[:min(f.Start, len(p.code))]
 	start := strings.LastIndexAny(before, "\n\r") + 1
 	line = strings.Count(before, "\n") + strings.Count(before, "\r") + 1
@@ -20,14 +20,14 @@ func (p *program) place(f rules.Finding) (line, column, width int) {
 }
 
 // judgeTree applies the rules to the program, and refuses it if they deny it.
-func (p *program) judgeTree(level rules.Level) *core.Error {
+func (p *pythonProgram) judgeTree(level rules.Level) *core.Error {
 	var err error
-	if p.report, err = rules.Judge(p.tree); err != nil {
-		return failure(err)
+	if p.report, err = rules.JudgeTree(p.tree); err != nil {
+		return failureError(err)
 	}
-	e, width := p.report.Refusal(level, p.place)
+	e, width := p.report.RefusalError(level, p.findingPlace)
 	if e != nil {
-		e.Frame = source.Frame(p.written, e.Line, e.Column, width)
+		e.Frame = source.CodeFrame(p.written, e.Line, e.Column, width)
 	}
 	return e
 }
@@ -35,7 +35,7 @@ func (p *program) judgeTree(level rules.Level) *core.Error {
 // Judge returns what the rules find in a program, whether or not it matches the tools.
 func (c *Checker) Judge(ctx context.Context, code string) (rules.Report, *core.Error) {
 	var report rules.Report
-	_, refusal := c.parse(ctx, code, core.NewToolset(nil), func(p *program) *core.Error {
+	_, refusal := c.parseProgram(ctx, code, core.NewToolset(nil), func(p *pythonProgram) *core.Error {
 		refusal := p.judgeTree(rules.Permissive)
 		report = p.report
 		return refusal

@@ -12,62 +12,62 @@ const (
 	scopeComprehension
 )
 
-// scope describes a part of the program with its own names.
-type scope struct {
+// nameScope describes a part of the program with its own names.
+type nameScope struct {
 	kind      scopeKind
 	parent    scopeID
 	elsewhere bool // some of its names are declared global or nonlocal
 }
 
-// binding describes what binds a name in a scope.
-type binding struct {
+// nameBinding describes what binds a name in a scope.
+type nameBinding struct {
 	count            int32
 	statement, alias nodeID // the last import that binds it
 }
 
-// variable identifies a name in a scope.
-type variable struct {
+// scopeVariable identifies a name in a scope.
+type scopeVariable struct {
 	scope scopeID
 	name  textID
 }
 
-// scopes resolves the names of a program to variables.
-type scopes struct {
-	s         *syntax
-	list      []scope
+// scopeTable resolves the names of a program to variables.
+type scopeTable struct {
+	s         *syntaxTree
+	list      []nameScope
 	of        []scopeID // by node; 0 for a node without a scope of its own
 	module    scopeID
-	bindings  map[variable]binding
-	elsewhere map[variable]class // Global or Nonlocal
+	bindings  map[scopeVariable]nameBinding
+	elsewhere map[scopeVariable]nodeClass // Global or Nonlocal
 }
 
-func scopesOf(s *syntax) *scopes {
-	x := &scopes{
-		s: s, list: make([]scope, 1), of: make([]scopeID, len(s.nodes)), bindings: make(map[variable]binding, len(s.nodes)/10), elsewhere: map[variable]class{},
+func scopesOf(s *syntaxTree) *scopeTable {
+	x := &scopeTable{
+		s: s, list: make([]nameScope, 1), of: make([]scopeID, len(s.nodes)), bindings: make(map[scopeVariable]nameBinding, len(s.nodes)/10), elsewhere: map[scopeVariable]nodeClass{},
 	}
-	x.module = x.open(scopeModule, s.root, 0)
+	x.module = x.openScope(scopeModule, s.root, 0)
 	x.enterChildren(s.root, x.module)
 	return x
 }
 
-func (x *scopes) open(kind scopeKind, id nodeID, parent scopeID) scopeID {
+func (x *scopeTable) openScope(kind scopeKind, id nodeID, parent scopeID) scopeID {
 	at := scopeID(len(x.list))
-	x.list = append(x.list, scope{kind: kind, parent: parent})
+	x.list = append(x.list, nameScope{kind: kind, parent: parent})
 	x.of[id] = at
 	return at
 }
 
-func (x *scopes) bind(at scopeID, name textID) {
-	v := variable{at, name}
+func (x *scopeTable) bindName(at scopeID, name textID) {
+	v := scopeVariable{at, name}
 	b := x.bindings[v]
 	b.count++
 	x.bindings[v] = b
 }
 
-// find returns the scope that a name used in a scope belongs to, or 0 if nothing binds it.
-func (x *scopes) find(name textID, from scopeID) scopeID {
+// findScope returns the scope that a name used in a scope belongs to, or 0 if nothing binds it.
+func (x *scopeTable) findScope(name textID, from scopeID) scopeID {
 	for at := from; at != 0; at = x.list[at].parent {
-		sc, v := &x.list[at], variable{at, name}
+		sc, v := &x.list[at], scopeVariable{at, name}
 		where := classOther
 		if sc.elsewhere {
 			where = x.elsewhere[v]
@@ -88,94 +88,94 @@ func (x *scopes) find(name textID, from scopeID) scopeID {
 	return 0
 }
 
-// imported returns the dotted name of the import that is a variable's only binding, or "" if there is another binding
+// importedName returns the dotted name of the import that is a variable's only binding, or "" if there is another binding
 // or the import is relative.
-func (x *scopes) imported(v variable) string {
+func (x *scopeTable) importedName(v scopeVariable) string {
 	b := x.bindings[v]
 	if b.count != 1 || b.alias == 0 {
 		return ""
 	}
-	name := x.s.word(b.alias, fieldName)
-	if x.s.class(b.statement) == classImport {
-		if x.s.text(b.alias, fieldAsName) != 0 {
+	name := x.s.fieldString(b.alias, fieldName)
+	if x.s.classOf(b.statement) == classImport {
+		if x.s.fieldText(b.alias, fieldAsName) != 0 {
 			return name
 		}
-		return head(name)
+		return firstName(name)
 	}
-	module := x.s.word(b.statement, fieldModule)
-	if module == "" || x.s.level(b.statement) != 0 {
+	module := x.s.fieldString(b.statement, fieldModule)
+	if module == "" || x.s.importLevel(b.statement) != 0 {
 		return ""
 	}
 	return module + "." + name
 }
 
-// level returns the number of dots at the beginning of an import.
-func (s *syntax) level(id nodeID) int32 {
+// importLevel returns the number of dots at the beginning of an import.
+func (s *syntaxTree) importLevel(id nodeID) int32 {
 	if v := s.get(id, fieldLevel); v.sort == sortInteger {
 		return v.at
 	}
 	return 0
 }
 
-func (x *scopes) enterChildren(id nodeID, at scopeID) {
-	for child := range x.s.children(id) {
-		x.enter(child, at)
+func (x *scopeTable) enterChildren(id nodeID, at scopeID) {
+	for child := range x.s.childNodes(id) {
+		x.enterNode(child, at)
 	}
 }
 
-func (x *scopes) enterList(list []value, at scopeID) {
+func (x *scopeTable) enterList(list []attrValue, at scopeID) {
 	for _, item := range list {
 		if id := nodeOf(item); id != 0 {
-			x.enter(id, at)
+			x.enterNode(id, at)
 		}
 	}
 }
 
-// enter notes the names that a node binds and the scopes inside it.
-func (x *scopes) enter(id nodeID, at scopeID) {
-	switch c := x.s.class(id); {
+// enterNode notes the names that a node binds and the scopes inside it.
+func (x *scopeTable) enterNode(id nodeID, at scopeID) {
+	switch c := x.s.classOf(id); {
 	case c == classConstant:
 	case c == className:
-		if x.s.symbol(id, fieldContext) != classLoad {
-			x.bind(at, x.s.text(id, fieldID))
+		if x.s.fieldSymbol(id, fieldContext) != classLoad {
+			x.bindName(at, x.s.fieldText(id, fieldID))
 		}
 	case isFunction(c):
-		x.function(id, c, at)
+		x.enterFunction(id, c, at)
 	case c == classClassDef:
 		x.classDef(id, at)
 	case isComprehension(c):
-		x.comprehension(id, at)
+		x.enterComprehension(id, at)
 	default:
-		x.binder(id, c, at)
+		x.noteBinder(id, c, at)
 		x.enterChildren(id, at)
 	}
 }
 
-func (x *scopes) function(id nodeID, c class, at scopeID) {
-	s, inner := x.s, x.open(scopeFunction, id, at)
+func (x *scopeTable) enterFunction(id nodeID, c nodeClass, at scopeID) {
+	s, inner := x.s, x.openScope(scopeFunction, id, at)
 	if c == classLambda {
-		x.enter(s.node(id, fieldBody), inner)
+		x.enterNode(s.childNode(id, fieldBody), inner)
 	} else {
-		x.bind(at, s.text(id, fieldName))
-		x.enterList(s.list(id, fieldDecorators), at)
-		x.enter(s.node(id, fieldReturns), at)
-		x.enterList(s.list(id, fieldBody), inner)
+		x.bindName(at, s.fieldText(id, fieldName))
+		x.enterList(s.fieldList(id, fieldDecorators), at)
+		x.enterNode(s.childNode(id, fieldReturns), at)
+		x.enterList(s.fieldList(id, fieldBody), inner)
 	}
-	arguments := s.node(id, fieldArgs)
-	for _, p := range s.parameters(arguments) {
-		x.bind(inner, s.text(p, fieldArg))
-		x.enter(s.node(p, fieldAnnotation), at)
+	arguments := s.childNode(id, fieldArgs)
+	for _, p := range s.parameterNodes(arguments) {
+		x.bindName(inner, s.fieldText(p, fieldArg))
+		x.enterNode(s.childNode(p, fieldAnnotation), at)
 	}
-	x.enterList(s.list(arguments, fieldDefaults), at)
-	x.enterList(s.list(arguments, fieldKeywordDefaults), at)
-	for _, item := range s.list(id, fieldTypeParams) {
-		x.bind(inner, s.text(nodeOf(item), fieldName))
+	x.enterList(s.fieldList(arguments, fieldDefaults), at)
+	x.enterList(s.fieldList(arguments, fieldKeywordDefaults), at)
+	for _, item := range s.fieldList(id, fieldTypeParams) {
+		x.bindName(inner, s.fieldText(nodeOf(item), fieldName))
 	}
 }
 
-func (x *scopes) classDef(id nodeID, at scopeID) {
-	x.bind(at, x.s.text(id, fieldName))
-	inner := x.open(scopeClass, id, at)
+func (x *scopeTable) classDef(id nodeID, at scopeID) {
+	x.bindName(at, x.s.fieldText(id, fieldName))
+	inner := x.openScope(scopeClass, id, at)
 	n := &x.s.nodes[id]
 	for _, f := range x.s.fields[n.first : n.first+n.count] {
 		if f.value.sort != sortList {
@@ -189,47 +189,47 @@ func (x *scopes) classDef(id nodeID, at scopeID) {
 	}
 }
 
-// comprehension enters a comprehension. Its first iterable belongs to the surrounding scope.
-func (x *scopes) comprehension(id nodeID, at scopeID) {
-	inner := x.open(scopeComprehension, id, at)
-	for child := range x.s.children(id) {
-		if child != x.s.first(id) {
-			x.enter(child, inner)
+// enterComprehension enters a comprehension. Its first iterable belongs to the surrounding scope.
+func (x *scopeTable) enterComprehension(id nodeID, at scopeID) {
+	inner := x.openScope(scopeComprehension, id, at)
+	for child := range x.s.childNodes(id) {
+		if child != x.s.firstIterable(id) {
+			x.enterNode(child, inner)
 			continue
 		}
-		items := x.s.node(child, fieldIter)
-		for part := range x.s.children(child) {
+		items := x.s.childNode(child, fieldIter)
+		for part := range x.s.childNodes(child) {
 			if part == items {
-				x.enter(part, at)
+				x.enterNode(part, at)
 			} else {
-				x.enter(part, inner)
+				x.enterNode(part, inner)
 			}
 		}
 	}
 }
 
-// first returns the first iterable of a comprehension.
-func (s *syntax) first(id nodeID) nodeID {
-	if list := s.list(id, fieldGenerators); len(list) > 0 {
+// firstIterable returns the first iterable of a comprehension.
+func (s *syntaxTree) firstIterable(id nodeID) nodeID {
+	if list := s.fieldList(id, fieldGenerators); len(list) > 0 {
 		return nodeOf(list[0])
 	}
 	return 0
 }
 
-// binder notes what a node binds if it is not a name.
-func (x *scopes) binder(id nodeID, c class, at scopeID) {
+// noteBinder notes what a node binds if it is not a name.
+func (x *scopeTable) noteBinder(id nodeID, c nodeClass, at scopeID) {
 	name := fieldName
 	switch c {
 	case classNamedExpr:
 		for x.list[at].kind == scopeComprehension {
 			at = x.list[at].parent
 		}
-		id, name = x.s.node(id, fieldTarget), fieldID
+		id, name = x.s.childNode(id, fieldTarget), fieldID
 	case classImport, classImportFrom:
-		x.imports(id, at)
+		x.noteImports(id, at)
 		return
 	case classGlobal, classNonlocal:
-		x.declare(id, c, at)
+		x.noteDeclaration(id, c, at)
 		return
 	case classMatchMapping:
 		name = fieldRest
@@ -237,35 +237,35 @@ func (x *scopes) binder(id nodeID, c class, at scopeID) {
 	default:
 		return
 	}
-	if text := x.s.text(id, name); text != 0 {
-		x.bind(at, text)
+	if text := x.s.fieldText(id, name); text != 0 {
+		x.bindName(at, text)
 	}
 }
 
-func (x *scopes) imports(id nodeID, at scopeID) {
-	for _, item := range x.s.list(id, fieldNames) {
+func (x *scopeTable) noteImports(id nodeID, at scopeID) {
+	for _, item := range x.s.fieldList(id, fieldNames) {
 		alias := nodeOf(item)
-		name := x.s.text(alias, fieldAsName)
+		name := x.s.fieldText(alias, fieldAsName)
 		if name == 0 {
-			name = x.s.place(head(x.s.word(alias, fieldName)))
+			name = x.s.internText(firstName(x.s.fieldString(alias, fieldName)))
 		}
-		if x.s.word(alias, fieldName) == "*" {
+		if x.s.fieldString(alias, fieldName) == "*" {
 			continue
 		}
-		v := variable{at, name}
-		x.bindings[v] = binding{x.bindings[v].count + 1, id, alias}
+		v := scopeVariable{at, name}
+		x.bindings[v] = nameBinding{x.bindings[v].count + 1, id, alias}
 	}
 }
 
-func (x *scopes) declare(id nodeID, c class, at scopeID) {
-	for _, item := range x.s.list(id, fieldNames) {
+func (x *scopeTable) noteDeclaration(id nodeID, c nodeClass, at scopeID) {
+	for _, item := range x.s.fieldList(id, fieldNames) {
 		if item.sort != sortText {
 			continue
 		}
 		x.list[at].elsewhere = true
-		x.elsewhere[variable{at, item.at}] = c
+		x.elsewhere[scopeVariable{at, item.at}] = c
 		if c == classGlobal {
-			x.bind(x.module, item.at)
+			x.bindName(x.module, item.at)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Skill holds a checked skill and what the next importer needs.
-type Skill struct {
-	source.Passed
+// LinkedSkill holds a checked skill and what the next importer needs.
+type LinkedSkill struct {
+	source.CheckedSkill
 
-	imports []named
+	imports []namedSkill
 	names   map[string]bool // that its module has
-	reach   *reach          // of it and of all that it imports
+	reach   *programReach   // of it and of all that it imports
 }
 
 // skillKey contains everything that the judgement on a skill's text depends on.
@@ -27,40 +27,40 @@ type skillKey struct {
 	tools      *core.Toolset
 }
 
-// linker checks the skills that a program uses, each once.
-type linker struct {
+// skillLinker checks the skills that a program uses, each once.
+type skillLinker struct {
 	checker *Checker
-	library source.Library
+	library source.SkillLibrary
 	level   rules.Level
 	tools   *core.Toolset
-	linked  map[string]*Skill
+	linked  map[string]*LinkedSkill
 }
 
-func (c *Checker) linker(src Source, tools *core.Toolset) *linker {
+func (c *Checker) newLinker(src ProgramSource, tools *core.Toolset) *skillLinker {
 	library := src.Skills
 	if library == nil {
 		library = source.NoSkills{}
 	}
-	return &linker{checker: c, library: library, level: src.Level, tools: tools, linked: map[string]*Skill{}}
+	return &skillLinker{checker: c, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// named describes a skill as a program names it.
-type named struct {
+// namedSkill describes a skill as a program names it.
+type namedSkill struct {
 	skill  string
 	member string // that is imported from it; "" if it is the whole
 	global bool   // as a member of the global skills
-	place
+	sourcePlace
 }
 
-// skills returns the skills that a program names, in the order of the text, and the places where it refers to all
+// namedSkills returns the skills that a program names, in the order of the text, and the places where it refers to all
 // skills.
-func (p *program) skills() (found []named, loose []place) {
+func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) {
 	for _, i := range p.facts.Imports {
 		parts := strings.Split(i.Module, ".")
 		if parts[0] != "skills" {
 			continue
 		}
-		n := named{place: i.place}
+		n := namedSkill{sourcePlace: i.sourcePlace}
 		switch {
 		case len(parts) == 1 && i.Name != "" && i.Name != "*":
 			n.skill = skillOf(i.Name)
@@ -68,7 +68,7 @@ func (p *program) skills() (found []named, loose []place) {
 			n.skill, n.member = skillOf(parts[1]), i.Name
 		}
 		if n.skill == "" {
-			loose = append(loose, i.place)
+			loose = append(loose, i.sourcePlace)
 			continue
 		}
 		found = append(found, n)
@@ -78,10 +78,10 @@ func (p *program) skills() (found []named, loose []place) {
 			continue
 		}
 		if len(u.Path) == 1 || skillOf(u.Path[1]) == "" {
-			loose = append(loose, u.place)
+			loose = append(loose, u.sourcePlace)
 			continue
 		}
-		found = append(found, named{skill: skillOf(u.Path[1]), global: true, place: u.place})
+		found = append(found, namedSkill{skill: skillOf(u.Path[1]), global: true, sourcePlace: u.sourcePlace})
 	}
 	return found, loose
 }
@@ -95,80 +95,80 @@ func skillOf(identifier string) string {
 	return name
 }
 
-// uses checks the skills that a program names. Its error refers to a place in p.
-func (l *linker) uses(ctx context.Context, p *program, chain source.Chain) *core.Error {
-	list, loose := p.skills()
+// checkUses checks the skills that a program names. Its error refers to a place in p.
+func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain source.ImportChain) *core.Error {
+	list, loose := p.namedSkills()
 	for _, at := range loose {
-		return p.refuse([]finding{{kind: core.KindType, message: "skills are named one by one", hint: "from skills import <name>, or from skills.<name> import <function>; list_skills lists them", place: at}})
+		return p.refuseFindings([]refusalFinding{{kind: core.KindType, message: "skills are named one by one", hint: "from skills import <name>, or from skills.<name> import <function>; list_skills lists them", sourcePlace: at}})
 	}
 	for _, n := range list {
-		s, refusal := l.link(ctx, n.skill, chain)
+		s, refusal := l.linkSkill(ctx, n.skill, chain)
 		if refusal != nil {
-			return p.importing(n.place, refusal)
+			return p.importError(n.sourcePlace, refusal)
 		}
 		if n.member != "" && n.member != "*" && !s.names[n.member] {
-			return p.refuse([]finding{{kind: core.KindType, message: "the skill " + n.skill + " has no " + n.member, hint: source.Exported(n.skill, s.Functions), place: n.place}})
+			return p.refuseFindings([]refusalFinding{{kind: core.KindType, message: "the skill " + n.skill + " has no " + n.member, hint: source.ListExported(n.skill, s.Functions), sourcePlace: n.sourcePlace}})
 		}
-		p.reach.join(s.reach)
+		p.reach.joinReach(s.reach)
 	}
 	return nil
 }
 
-// importing returns a skill's error, located where the program names the skill.
-func (p *program) importing(at place, e *core.Error) *core.Error {
+// importError returns a skill's error, located where the program names the skill.
+func (p *pythonProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = at.Line+p.lines, at.Column+p.indent
 	if c.Frame == "" {
-		c.Frame = source.Frame(p.written, c.Line, c.Column, at.Width)
+		c.Frame = source.CodeFrame(p.written, c.Line, c.Column, at.Width)
 	}
 	return &c
 }
 
-func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Skill, *core.Error) {
-	return source.Link(l.linked, l.library, name, core.Python, chain, func(s core.Skill, chain source.Chain) (*Skill, *core.Error) {
-		return l.check(ctx, s, chain)
+func (l *skillLinker) linkSkill(ctx context.Context, name string, chain source.ImportChain) (*LinkedSkill, *core.Error) {
+	return source.LinkSkill(l.linked, l.library, name, core.Python, chain, func(s core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
+		return l.checkSkill(ctx, s, chain)
 	})
 }
 
-// check checks a skill and what it imports.
-func (l *linker) check(ctx context.Context, skill core.Skill, chain source.Chain) (*Skill, *core.Error) {
+// checkSkill checks a skill and what it imports.
+func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 	key := skillKey{skill.Name, skill.Code, l.level, l.tools}
 	p, kept := l.checker.skills.Find(key)
 	if !kept {
 		var refusal *core.Error
-		if p, refusal = l.checker.judged(ctx, Source{Code: skill.Code, Level: l.level}, l.tools); refusal != nil {
+		if p, refusal = l.checker.judgeProgram(ctx, ProgramSource{Code: skill.Code, Level: l.level}, l.tools); refusal != nil {
 			return nil, refusal
 		}
-		if refusal := p.importable(); refusal != nil {
+		if refusal := p.checkImportable(); refusal != nil {
 			return nil, refusal
 		}
 		l.checker.skills.Put(key, p)
 	}
 	all := *p
 	all.reach = newReach()
-	all.reach.join(p.reach)
-	if refusal := l.uses(ctx, &all, chain); refusal != nil {
+	all.reach.joinReach(p.reach)
+	if refusal := l.checkUses(ctx, &all, chain); refusal != nil {
 		return nil, refusal
 	}
-	list, _ := p.skills()
+	list, _ := p.namedSkills()
 	var uses []string
 	for _, n := range list {
 		uses = append(uses, n.skill)
 	}
 	slices.Sort(uses)
-	s := &Skill{names: p.topNames(), reach: all.reach, imports: list, Passed: source.Passed{
-		Skill: skill, Module: core.Module{Name: skill.Name, File: skill.File(), Code: p.code}, Uses: slices.Compact(uses),
-		Functions: p.functions(), Tools: p.reach.list(l.tools), Unknown: p.reach.unknown, Report: p.report,
-		Warnings: append(p.report.Warnings(l.level, p.place), p.advice()...),
+	s := &LinkedSkill{names: p.topNames(), reach: all.reach, imports: list, CheckedSkill: source.CheckedSkill{
+		Skill: skill, Module: core.SkillModule{Name: skill.Name, File: skill.FileName(), Code: p.code}, Uses: slices.Compact(uses),
+		Functions: p.exportedFunctions(), Tools: p.reach.reachableTools(l.tools), Unknown: p.reach.unknown, Report: p.report,
+		Warnings: append(p.report.ListWarnings(l.level, p.findingPlace), p.adviseAnswers()...),
 		Locate:   func(line, column int) (int, int) { return line + p.lines, column + p.indent },
 	}}
 	return s, nil
 }
 
-// modules returns the skills as the guest gets them, sorted by name.
-func (l *linker) modules(p *program) (all []*Skill) {
+// skillModules returns the skills as the guest gets them, sorted by name.
+func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	global := map[string]bool{}
-	list, _ := p.skills()
+	list, _ := p.namedSkills()
 	for _, s := range l.linked {
 		list = append(list, s.imports...)
 	}
@@ -185,25 +185,25 @@ func (l *linker) modules(p *program) (all []*Skill) {
 	return all
 }
 
-// join adds what a skill can reach to the reach of an importing program.
-func (r *reach) join(o *reach) {
+// joinReach adds what a skill can reach to the reach of an importing program.
+func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {
 		r.called[t] = true
 	}
 	for s, n := range o.servers {
-		mine := r.need(s)
+		mine := r.needServer(s)
 		maps.Copy(mine.tools, n.tools)
 		mine.whole = mine.whole || n.whole
 	}
 }
 
-// Examine checks a skill that has not been saved yet.
-func (c *Checker) Examine(ctx context.Context, skill core.Skill, level rules.Level, library source.Library, tools *core.Toolset) (*Skill, *core.Error) {
-	l := c.linker(Source{Level: level, Skills: library}, tools)
-	chain, refusal := source.Chain{}.With(skill.Name, 0)
+// ExamineSkill checks a skill that has not been saved yet.
+func (c *Checker) ExamineSkill(ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset) (*LinkedSkill, *core.Error) {
+	l := c.newLinker(ProgramSource{Level: level, Skills: library}, tools)
+	chain, refusal := source.ImportChain{}.WithSkill(skill.Name, 0)
 	if refusal != nil {
 		return nil, refusal
 	}
-	return l.check(ctx, skill, chain)
+	return l.checkSkill(ctx, skill, chain)
 }

@@ -2,13 +2,13 @@ package python
 
 import "unicode/utf8"
 
-// class identifies a node class of Python's module ast.
-type class uint8
+// nodeClass identifies a node class of Python's module ast.
+type nodeClass uint8
 
 // Node classes that matter here. All others are classOther: those of a newer Python, or those with nothing but
 // children.
 const (
-	classOther class = iota
+	classOther nodeClass = iota
 	classModule
 	classFunctionDef
 	classAsyncFunctionDef
@@ -98,10 +98,10 @@ const (
 	classIn
 	classNotIn
 	classComplex // builtins.complex
-	classes
+	classCount
 )
 
-var classNames = [classes]string{
+var classNames = [classCount]string{
 	"", "Module", "FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp", "Return", "Delete", "Assign",
 	"AugAssign", "AnnAssign", "For", "AsyncFor", "While", "If", "With", "AsyncWith", "Raise", "Try", "Import", "ImportFrom", "Global", "Nonlocal", "Expr",
 	"BoolOp", "NamedExpr", "BinOp", "UnaryOp", "IfExp", "Dict", "Set", "Await", "Compare", "Call", "FormattedValue", "JoinedStr", "Constant", "Attribute",
@@ -110,20 +110,20 @@ var classNames = [classes]string{
 	"BitAnd", "MatMult", "And", "Or", "Not", "USub", "UAdd", "Invert", "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn", "",
 }
 
-// operators maps operator classes to their source text.
-var operators = [classes]string{
+// operatorTexts maps operator classes to their source text.
+var operatorTexts = [classCount]string{
 	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//", classLShift: "<<", classRShift: ">>",
 	classBitOr: "|", classBitXor: "^", classBitAnd: "&", classMatMult: "@", classAnd: "and", classOr: "or", classNot: "not", classUSub: "-", classUAdd: "+",
 	classInvert: "~", classEq: "==", classNotEq: "!=", classLt: "<", classLtE: "<=", classGt: ">", classGtE: ">=", classIs: "is", classIsNot: "is not",
 	classIn: "in", classNotIn: "not in",
 }
 
-// label identifies an attribute of a node.
-type label uint8
+// fieldLabel identifies an attribute of a node.
+type fieldLabel uint8
 
 // Fields that matter here. All others are fieldOther. The first four locate a node.
 const (
-	fieldOther label = iota
+	fieldOther fieldLabel = iota
 	fieldLine
 	fieldColumn
 	fieldEndLine
@@ -187,57 +187,57 @@ const (
 	fieldLabels
 )
 
-var labels = [fieldLabels]string{
+var labelNames = [fieldLabels]string{
 	"", "lineno", "col_offset", "end_lineno", "end_col_offset", "body", "name", "names", "asname", "module", "level", "id", "ctx", "attr", "value", "values",
 	"keys", "key", "elt", "elts", "func", "args", "arg", "keywords", "target", "targets", "iter", "generators", "ifs", "test", "orelse", "op", "ops", "left",
 	"right", "comparators", "operand", "slice", "lower", "upper", "step", "decorator_list", "returns", "bases", "posonlyargs", "kwonlyargs", "vararg", "kwarg",
 	"defaults", "kw_defaults", "annotation", "type_params", "type", "handlers", "items", "context_expr", "optional_vars", "exc", "cause", "format_spec", "rest",
 }
 
-// sort says what a value holds.
-type sort uint8
+// valueSort says what a value holds.
+type valueSort uint8
 
 const (
-	sortNone      sort = iota
-	sortNode           // one of nodes
-	sortList           // one of lists
-	sortText           // one of texts
-	sortBytes          // one of texts
-	sortTrue           //
-	sortFalse          //
-	sortEllipsis       //
-	sortInteger        // the number itself
-	sortLong           // one of integers
-	sortHuge           // an integer of more than 63 bits
-	sortFloat          // one of floats
-	sortImaginary      // one of floats
-	sortClass          // a class; operators and contexts are only this
-	sortFresh          // a node without its fields, of a class
-	sortNothings       // a tuple of None
-	sortPair           // a tuple of two numbers; the second is one of floats
-	sortDict           // the fields of a node
+	sortNone      valueSort = iota
+	sortNode                // one of nodes
+	sortList                // one of lists
+	sortText                // one of texts
+	sortBytes               // one of texts
+	sortTrue                //
+	sortFalse               //
+	sortEllipsis            //
+	sortInteger             // the number itself
+	sortLong                // one of integers
+	sortHuge                // an integer of more than 63 bits
+	sortFloat               // one of floats
+	sortImaginary           // one of floats
+	sortClass               // a class; operators and contexts are only this
+	sortFresh               // a node without its fields, of a class
+	sortNothings            // a tuple of None
+	sortPair                // a tuple of two numbers; the second is one of floats
+	sortDict                // the fields of a node
 )
 
-// value holds the contents of a node's field; see sort.
-type value struct {
-	sort sort
+// attrValue holds the contents of a node's field; see sort.
+type attrValue struct {
+	sort valueSort
 	at   int32
 }
 
-// span locates a node: lines count from 1, columns in bytes from 0. The zero value is no location.
-type span struct{ line, column, endLine, endColumn int32 }
+// nodeSpan locates a node: lines count from 1, columns in bytes from 0. The zero value is no location.
+type nodeSpan struct{ line, column, endLine, endColumn int32 }
 
-type field struct {
-	name  label
-	value value
+type nodeField struct {
+	name  fieldLabel
+	value attrValue
 }
 
-// node is a node of a syntax tree.
-type node struct {
-	class        class
+// syntaxNode is a node of a syntax tree.
+type syntaxNode struct {
+	class        nodeClass
 	depth        int32 // of its subtree
 	first, count int32 // its fields
-	span
+	nodeSpan
 }
 
 // nodeID is the index of a node. There is no node 0.
@@ -246,12 +246,12 @@ type nodeID = int32
 // textID is the index of a text. Text 0 is empty. Equal texts have the same index.
 type textID = int32
 
-// syntax holds a syntax tree as Python's parser produces it. Every node has exactly one parent.
-type syntax struct {
+// syntaxTree holds a syntax tree as Python's parser produces it. Every node has exactly one parent.
+type syntaxTree struct {
 	root     nodeID
-	nodes    []node
-	fields   []field
-	lists    [][]value
+	nodes    []syntaxNode
+	fields   []nodeField
+	lists    [][]attrValue
 	texts    []string
 	places   map[string]textID
 	integers []int64
@@ -259,57 +259,59 @@ type syntax struct {
 }
 
 // get returns a field of a node.
-func (s *syntax) get(id nodeID, name label) value {
+func (s *syntaxTree) get(id nodeID, name fieldLabel) attrValue {
 	n := &s.nodes[id]
 	for i := n.first; i < n.first+n.count; i++ {
 		if s.fields[i].name == name {
 			return s.fields[i].value
 		}
 	}
-	return value{}
+	return attrValue{}
 }
 
-// node returns the node in a field, or 0.
-func (s *syntax) node(id nodeID, name label) nodeID { return nodeOf(s.get(id, name)) }
+// childNode returns the node in a field, or 0.
+func (s *syntaxTree) childNode(id nodeID, name fieldLabel) nodeID { return nodeOf(s.get(id, name)) }
 
-func nodeOf(v value) nodeID {
+func nodeOf(v attrValue) nodeID {
 	if v.sort != sortNode {
 		return 0
 	}
 	return v.at
 }
 
-// list returns the list in a field.
-func (s *syntax) list(id nodeID, name label) []value {
+// fieldList returns the list in a field.
+func (s *syntaxTree) fieldList(id nodeID, name fieldLabel) []attrValue {
 	if v := s.get(id, name); v.sort == sortList {
 		return s.lists[v.at]
 	}
 	return nil
 }
 
-// text returns the text ID in a field, or 0.
-func (s *syntax) text(id nodeID, name label) textID {
+// fieldText returns the text ID in a field, or 0.
+func (s *syntaxTree) fieldText(id nodeID, name fieldLabel) textID {
 	if v := s.get(id, name); v.sort == sortText {
 		return v.at
 	}
 	return 0
 }
 
-// word returns the text in a field.
-func (s *syntax) word(id nodeID, name label) string { return s.texts[s.text(id, name)] }
+// fieldString returns the text in a field.
+func (s *syntaxTree) fieldString(id nodeID, name fieldLabel) string {
+	return s.texts[s.fieldText(id, name)]
+}
 
-// symbol returns the operator or context in a field.
-func (s *syntax) symbol(id nodeID, name label) class {
+// fieldSymbol returns the operator or context in a field.
+func (s *syntaxTree) fieldSymbol(id nodeID, name fieldLabel) nodeClass {
 	if v := s.get(id, name); v.sort == sortClass {
-		return class(v.at)
+		return nodeClass(v.at)
 	}
 	return classOther
 }
 
-func (s *syntax) class(id nodeID) class { return s.nodes[id].class }
+func (s *syntaxTree) classOf(id nodeID) nodeClass { return s.nodes[id].class }
 
-// children yields the children of a node, in the order of the text except for decorators.
-func (s *syntax) children(id nodeID) func(func(nodeID) bool) {
+// childNodes yields the children of a node, in the order of the text except for decorators.
+func (s *syntaxTree) childNodes(id nodeID) func(func(nodeID) bool) {
 	return func(yield func(nodeID) bool) {
 		n := &s.nodes[id]
 		for _, f := range s.fields[n.first : n.first+n.count] {
@@ -329,8 +331,8 @@ func (s *syntax) children(id nodeID) func(func(nodeID) bool) {
 	}
 }
 
-// place returns the ID of a text, adding it if it is new.
-func (s *syntax) place(text string) textID {
+// internText returns the ID of a text, adding it if it is new.
+func (s *syntaxTree) internText(text string) textID {
 	at, ok := s.places[text]
 	if !ok {
 		at = textID(len(s.texts))
@@ -341,25 +343,25 @@ func (s *syntax) place(text string) textID {
 }
 
 // isText reports whether a node is a string literal.
-func (s *syntax) isText(id nodeID) bool {
-	return id != 0 && s.class(id) == classConstant && s.get(id, fieldValue).sort == sortText
+func (s *syntaxTree) isText(id nodeID) bool {
+	return id != 0 && s.classOf(id) == classConstant && s.get(id, fieldValue).sort == sortText
 }
 
-func isFunction(c class) bool {
+func isFunction(c nodeClass) bool {
 	return c == classFunctionDef || c == classAsyncFunctionDef || c == classLambda
 }
 
-func isComprehension(c class) bool { return classListComp <= c && c <= classGeneratorExp }
+func isComprehension(c nodeClass) bool { return classListComp <= c && c <= classGeneratorExp }
 
-// parameters returns the nodes of a function's parameters.
-func (s *syntax) parameters(arguments nodeID) []nodeID {
+// parameterNodes returns the nodes of a function's parameters.
+func (s *syntaxTree) parameterNodes(arguments nodeID) []nodeID {
 	var found []nodeID
-	for _, name := range [...]label{fieldPositionOnly, fieldArgs, fieldKeywordOnly} {
-		for _, item := range s.list(arguments, name) {
+	for _, name := range [...]fieldLabel{fieldPositionOnly, fieldArgs, fieldKeywordOnly} {
+		for _, item := range s.fieldList(arguments, name) {
 			found = appendNode(found, nodeOf(item))
 		}
 	}
-	return appendNode(appendNode(found, s.node(arguments, fieldVarArg)), s.node(arguments, fieldVarKeyword))
+	return appendNode(appendNode(found, s.childNode(arguments, fieldVarArg)), s.childNode(arguments, fieldVarKeyword))
 }
 
 func appendNode(list []nodeID, id nodeID) []nodeID {
@@ -369,5 +371,5 @@ func appendNode(list []nodeID, id nodeID) []nodeID {
 	return append(list, id)
 }
 
-// runes returns the length of a text in code points.
-func runes(text string) int { return utf8.RuneCountInString(text) }
+// countRunes returns the length of a text in code points.
+func countRunes(text string) int { return utf8.RuneCountInString(text) }

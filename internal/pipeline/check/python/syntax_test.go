@@ -54,7 +54,7 @@ func TestSyntax(t *testing.T) {
 		if strings.HasSuffix(f.Name, ".want") {
 			continue
 		}
-		p, refusal := c.parse(context.Background(), string(f.Data), sample(), unjudged)
+		p, refusal := c.parseProgram(context.Background(), string(f.Data), sample(), unjudged)
 		if refusal != nil {
 			if !strings.HasPrefix(parser.Version, "3.9.") {
 				t.Errorf("%s: %v", f.Name, refusal)
@@ -101,17 +101,17 @@ func pickles(t testing.TB) [][]byte {
 }
 
 // whole reports whether every node but the root is in one place, below its parent.
-func whole(s *syntax) bool {
+func whole(s *syntaxTree) bool {
 	seen := make([]bool, len(s.nodes))
 	for id := range s.nodes {
-		for child := range s.children(nodeID(id)) {
+		for child := range s.childNodes(nodeID(id)) {
 			if child <= 0 || int(child) >= id || seen[child] || s.nodes[child].depth >= s.nodes[id].depth {
 				return false
 			}
 			seen[child] = true
 		}
 	}
-	return s.class(s.root) == classModule
+	return s.classOf(s.root) == classModule
 }
 
 // TestDamaged reads trees of which a byte is missing, or is another.
@@ -121,16 +121,16 @@ func TestDamaged(t *testing.T) {
 		step = 1
 	}
 	for _, pickle := range pickles(t) {
-		if s, err := unpickle(pickle); err != nil || !whole(s) {
+		if s, err := unpickleTree(pickle); err != nil || !whole(s) {
 			t.Fatal(err)
 		}
 		for i := 0; i < len(pickle); i += step {
-			if _, err := unpickle(pickle[:i]); err == nil {
+			if _, err := unpickleTree(pickle[:i]); err == nil {
 				t.Errorf("the first %d bytes are a tree", i)
 			}
 			changed := bytes.Clone(pickle)
 			changed[i] ^= byte(1 + i%255)
-			if s, err := unpickle(changed); err == nil && !whole(s) {
+			if s, err := unpickleTree(changed); err == nil && !whole(s) {
 				t.Errorf("with byte %d changed a node is in two places", i)
 			}
 		}
@@ -143,11 +143,11 @@ func TestShared(t *testing.T) {
 	tree := func(items string) []byte {
 		return []byte("\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}\x8c\x04body](" + items + "esb.")
 	}
-	if s, err := unpickle(tree(name)); err != nil || len(s.list(s.root, fieldBody)) != 1 {
+	if s, err := unpickleTree(tree(name)); err != nil || len(s.fieldList(s.root, fieldBody)) != 1 {
 		t.Fatal(err)
 	}
 	for _, items := range []string{name + "h\x00", "]\x94h\x00", "}\x94h\x00", "\x8c\x02os\x8c\x06system\x93", "\x8c\x08builtins\x8c\x04eval\x93", name + "}b", "h\x05", "(((", "t", "0"} {
-		if _, err := unpickle(tree(items)); err == nil {
+		if _, err := unpickleTree(tree(items)); err == nil {
 			t.Errorf("%q is a tree", items)
 		}
 	}
@@ -159,7 +159,7 @@ func FuzzUnpickle(f *testing.F) {
 		f.Add(pickle)
 	}
 	f.Fuzz(func(t *testing.T, pickle []byte) {
-		s, err := unpickle(pickle)
+		s, err := unpickleTree(pickle)
 		if err != nil {
 			return
 		}
@@ -175,7 +175,7 @@ func FuzzUnpickle(f *testing.F) {
 		if err != nil && err != rules.ErrDeep && err != rules.ErrLarge {
 			t.Error(err)
 		}
-		for _, u := range factsOf(strings.Split(code, "\n"), x, &told{}).Uses {
+		for _, u := range factsOf(strings.Split(code, "\n"), x, &guestFacts{}).Uses {
 			if u.Line < 1 || u.Line > 2 || u.Column < 1 || u.Width < 0 {
 				t.Errorf("%+v", u)
 			}

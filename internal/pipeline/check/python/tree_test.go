@@ -9,7 +9,7 @@ import (
 )
 
 // unjudged finds nothing wrong with any program.
-func unjudged(*program) *core.Error { return nil }
+func unjudged(*pythonProgram) *core.Error { return nil }
 
 func TestTree(t *testing.T) {
 	c := New(parsertest.NewInterpreter(t))
@@ -36,7 +36,7 @@ func TestTree(t *testing.T) {
 		{"del a.b\nraise c", "delete(member:b(name:a)) throw(name:c)"},
 		{"(x := 1)\nasync def f(): await g()", "assign:=(name:x# number:1) function:f#(await(call(name:g)))"},
 	} {
-		p, refusal := c.parse(context.Background(), test.code, sample(), unjudged)
+		p, refusal := c.parseProgram(context.Background(), test.code, sample(), unjudged)
 		if refusal != nil {
 			t.Errorf("%s: %s", test.code, refusal.Message)
 			continue
@@ -58,8 +58,8 @@ func TestPlace(t *testing.T) {
 	if refusal != nil || len(report.Findings) != 1 {
 		t.Fatal(refusal, report.Findings)
 	}
-	p, _ := c.parse(context.Background(), code, sample(), unjudged)
-	if line, column, width := p.place(report.Findings[0]); line != 3 || column != 16 || width != 4 {
+	p, _ := c.parseProgram(context.Background(), code, sample(), unjudged)
+	if line, column, width := p.findingPlace(report.Findings[0]); line != 3 || column != 16 || width != 4 {
 		t.Errorf("%d:%d, %d wide", line, column, width)
 	}
 }

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// computing lists the functions with which programs access names that they compute.
-var computing = map[string]bool{"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true}
+// computingFunctions lists the functions with which programs access names that they compute.
+var computingFunctions = map[string]bool{"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true}
 
-// visitor collects the facts of a program.
-type visitor struct {
-	facts
-	s        *syntax
-	x        *scopes
+// factVisitor collects the facts of a program.
+type factVisitor struct {
+	programFacts
+	s        *syntaxTree
+	x        *scopeTable
 	lines    []string
 	ascii    []bool // of lines
 	builtins map[string]bool
 	own      map[string]bool
 	unknown  map[string]bool
-	lacks    map[[2]string]lack
+	lacks    map[[2]string]missingName
 	said     map[textID]bool // the names that are among Names
 	passed   []bool          // by node: it is the middle of a chain, or was called
 	noted    []bool          // by node: it is an annotation
 	guarded  []bool          // by node: its absence is caught
 }
 
-func words(text string) map[string]bool {
+func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(text) {
 		set[word] = true
@@ -35,10 +35,10 @@ func words(text string) map[string]bool {
 }
 
 // factsOf returns the facts of a program, given its lines.
-func factsOf(lines []string, x *scopes, t *told) *facts {
+func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	n := len(x.s.nodes)
-	v := &visitor{
-		s: x.s, x: x, lines: lines, ascii: make([]bool, len(lines)), builtins: words(t.Builtins), own: words(t.Own), unknown: map[string]bool{}, lacks: map[[2]string]lack{},
+	v := &factVisitor{
+		s: x.s, x: x, lines: lines, ascii: make([]bool, len(lines)), builtins: wordSet(t.Builtins), own: wordSet(t.Own), unknown: map[string]bool{}, lacks: map[[2]string]missingName{},
 		said: map[textID]bool{}, passed: make([]bool, n), noted: make([]bool, n), guarded: make([]bool, n),
 	}
 	for i, line := range lines {
@@ -50,74 +50,74 @@ func factsOf(lines []string, x *scopes, t *told) *facts {
 	for _, l := range t.Lacks {
 		v.lacks[[2]string{l.Module, l.Name}] = l
 	}
-	v.visit(x.s.root, x.module, false)
-	slices.SortStableFunc(v.Uses, func(a, b use) int { return a.compare(b.place) })
-	slices.SortStableFunc(v.Imports, func(a, b module) int { return a.compare(b.place) })
+	v.visitNode(x.s.root, x.module, false)
+	slices.SortStableFunc(v.Uses, func(a, b nameChain) int { return a.compare(b.sourcePlace) })
+	slices.SortStableFunc(v.Imports, func(a, b importedModule) int { return a.compare(b.sourcePlace) })
 	if len(v.Uses) > maxItems || len(v.Imports) > maxItems { // too many to follow
 		v.Computes = true
 	}
 	v.Uses, v.Imports, v.Names = v.Uses[:min(len(v.Uses), maxItems)], v.Imports[:min(len(v.Imports), maxItems)], v.Names[:min(len(v.Names), maxItems)]
-	v.taken = func() []taken { return takenOf(v) }
-	return &v.facts
+	v.taken = func() []takenKey { return takenOf(v) }
+	return &v.programFacts
 }
 
-func (p place) compare(q place) int {
+func (p sourcePlace) compare(q sourcePlace) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// place returns the position of a node and its width on its first line.
-func (v *visitor) place(id nodeID) place {
+// nodePlace returns the position of a node and its width on its first line.
+func (v *factVisitor) nodePlace(id nodeID) sourcePlace {
 	n := &v.s.nodes[id]
-	start := v.column(n.line, n.column)
+	start := v.columnNumber(n.line, n.column)
 	end := start + 1
 	if n.endLine == n.line {
-		end = v.column(n.endLine, n.endColumn)
+		end = v.columnNumber(n.endLine, n.endColumn)
 	}
-	return place{v.line(n.line), start, max(end-start, 1)}
+	return sourcePlace{v.lineNumber(n.line), start, max(end-start, 1)}
 }
 
-func (v *visitor) line(line int32) int { return min(max(int(line), 1), len(v.lines)) }
+func (v *factVisitor) lineNumber(line int32) int { return min(max(int(line), 1), len(v.lines)) }
 
-// column returns a column in code points, counting from 1.
-func (v *visitor) column(line, offset int32) int {
+// columnNumber returns a column in code points, counting from 1.
+func (v *factVisitor) columnNumber(line, offset int32) int {
 	i := int(line) - 1
 	if i < 0 || i >= len(v.lines) || v.ascii[i] {
 		return int(offset) + 1
 	}
 	text := v.lines[i]
-	return runes(text[:min(int(offset), len(text))]) + 1
+	return countRunes(text[:min(int(offset), len(text))]) + 1
 }
 
-// member returns the position of the last name of a.b.c.
-func (v *visitor) member(id nodeID) place {
-	if v.s.class(id) != classAttribute {
-		return v.place(id)
+// memberPlace returns the position of the last name of a.b.c.
+func (v *factVisitor) memberPlace(id nodeID) sourcePlace {
+	if v.s.classOf(id) != classAttribute {
+		return v.nodePlace(id)
 	}
-	n, width := &v.s.nodes[id], runes(v.s.word(id, fieldAttr))
-	return place{v.line(n.endLine), max(v.column(n.endLine, n.endColumn)-width, 1), width}
+	n, width := &v.s.nodes[id], countRunes(v.s.fieldString(id, fieldAttr))
+	return sourcePlace{v.lineNumber(n.endLine), max(v.columnNumber(n.endLine, n.endColumn)-width, 1), width}
 }
 
-// visit visits a node in a scope. If quiet, as for annotations, names are not reported.
-func (v *visitor) visit(id nodeID, at scopeID, quiet bool) {
+// visitNode visits a node in a scope. If quiet, as for annotations, names are not reported.
+func (v *factVisitor) visitNode(id nodeID, at scopeID, quiet bool) {
 	quiet = quiet || v.noted[id]
-	switch c := v.s.class(id); c {
+	switch c := v.s.classOf(id); c {
 	case classCall:
-		v.call(id, at)
+		v.noteCall(id, at)
 	case classAttribute, className:
-		v.chain(id, at, quiet)
+		v.noteChain(id, at, quiet)
 	case classImport, classImportFrom:
-		v.imports(id, c)
+		v.noteImports(id, c)
 	case classTry:
-		v.guard(id)
+		v.noteGuard(id)
 	case classAnnAssign, classArg:
-		v.noted[v.s.node(id, fieldAnnotation)] = true
+		v.noted[v.s.childNode(id, fieldAnnotation)] = true
 	case classFunctionDef, classAsyncFunctionDef:
-		v.noted[v.s.node(id, fieldReturns)] = true
+		v.noted[v.s.childNode(id, fieldReturns)] = true
 	}
 	inner := v.x.of[id]
 	if inner == 0 || inner == at {
-		for child := range v.s.children(id) {
-			v.visit(child, at, quiet)
+		for child := range v.s.childNodes(id) {
+			v.visitNode(child, at, quiet)
 		}
 		return
 	}
@@ -126,8 +126,8 @@ func (v *visitor) visit(id nodeID, at scopeID, quiet bool) {
 
 // visitScope visits the children of a node with its own scope. Decorators, defaults and annotations, and the first
 // iterable of a comprehension, belong to the surrounding scope.
-func (v *visitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
-	c := v.s.class(id)
+func (v *factVisitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
+	c := v.s.classOf(id)
 	n := v.s.nodes[id]
 	for _, f := range v.s.fields[n.first : n.first+n.count] {
 		in := at
@@ -135,33 +135,33 @@ func (v *visitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
 			in = inner
 		}
 		if f.value.sort == sortNode {
-			v.visit(f.value.at, in, quiet)
+			v.visitNode(f.value.at, in, quiet)
 		}
 		if f.value.sort != sortList {
 			continue
 		}
 		for _, item := range v.s.lists[f.value.at] {
 			if item.sort == sortNode {
-				v.visit(item.at, in, quiet)
+				v.visitNode(item.at, in, quiet)
 			}
 		}
 	}
 }
 
-// guard notes names whose existence the program tests.
-func (v *visitor) guard(id nodeID) {
+// noteGuard notes names whose existence the program tests.
+func (v *factVisitor) noteGuard(id nodeID) {
 	caught := map[string]bool{}
-	for _, item := range v.s.list(id, fieldHandlers) {
-		kind := v.s.node(nodeOf(item), fieldType)
-		if v.s.class(kind) != classTuple {
-			caught[v.s.word(kind, fieldID)] = true
+	for _, item := range v.s.fieldList(id, fieldHandlers) {
+		kind := v.s.childNode(nodeOf(item), fieldType)
+		if v.s.classOf(kind) != classTuple {
+			caught[v.s.fieldString(kind, fieldID)] = true
 			continue
 		}
-		for _, item := range v.s.list(kind, fieldElements) {
-			caught[v.s.word(nodeOf(item), fieldID)] = true
+		for _, item := range v.s.fieldList(kind, fieldElements) {
+			caught[v.s.fieldString(nodeOf(item), fieldID)] = true
 		}
 	}
-	body := v.s.list(id, fieldBody)
+	body := v.s.fieldList(id, fieldBody)
 	if caught["NameError"] && len(body) <= 3 {
 		v.Asks = true
 	}
@@ -172,88 +172,88 @@ func (v *visitor) guard(id nodeID) {
 	}
 }
 
-func (v *visitor) imports(id nodeID, c class) {
-	for _, item := range v.s.list(id, fieldNames) {
+func (v *factVisitor) noteImports(id nodeID, c nodeClass) {
+	for _, item := range v.s.fieldList(id, fieldNames) {
 		alias := nodeOf(item)
-		found := module{Module: v.s.word(alias, fieldName), Guarded: v.guarded[id], Known: true, place: v.place(alias)}
+		found := importedModule{Module: v.s.fieldString(alias, fieldName), Guarded: v.guarded[id], Known: true, sourcePlace: v.nodePlace(alias)}
 		if v.s.nodes[alias].line == 0 { // an older Python does not say where it is
-			found.place = v.place(id)
+			found.sourcePlace = v.nodePlace(id)
 		}
 		if c == classImportFrom {
-			found.Module, found.Name = strings.Repeat(".", int(min(v.s.level(id), maxText)))+v.s.word(id, fieldModule), found.Module
+			found.Module, found.Name = strings.Repeat(".", int(min(v.s.importLevel(id), maxText)))+v.s.fieldString(id, fieldModule), found.Module
 		}
 		if l, lacks := v.lacks[[2]string{found.Module, found.Name}]; lacks {
 			found.Lacks, found.Near = true, l.Near
 		}
-		found.Known = !v.unknown[head(found.Module)]
+		found.Known = !v.unknown[firstName(found.Module)]
 		v.Star = v.Star || found.Name == "*" && !strings.HasPrefix(found.Module, "servers")
-		v.Computes = v.Computes || head(found.Module) == "importlib"
+		v.Computes = v.Computes || firstName(found.Module) == "importlib"
 		v.Imports = append(v.Imports, found)
 	}
 }
 
-// chain notes a.b.c if a is unbound or imported from the servers. Chains inside another chain, and called ones, were
+// noteChain notes a.b.c if a is unbound or imported from the servers. Chains inside another chain, and called ones, were
 // noted before.
-func (v *visitor) chain(id nodeID, at scopeID, quiet bool) {
-	if v.s.class(id) == classAttribute {
-		v.passed[v.s.node(id, fieldValue)] = true
+func (v *factVisitor) noteChain(id nodeID, at scopeID, quiet bool) {
+	if v.s.classOf(id) == classAttribute {
+		v.passed[v.s.childNode(id, fieldValue)] = true
 	}
 	if !v.passed[id] {
-		v.use(id, at, quiet, 0, 0)
+		v.noteUse(id, at, quiet, 0, 0)
 	}
 }
 
-// call notes a chain that is called, and getattr with a literal.
-func (v *visitor) call(id nodeID, at scopeID) {
-	called, args := v.s.node(id, fieldFunc), v.s.list(id, fieldArgs)
-	c := v.s.class(called)
+// noteCall notes a chain that is called, and getattr with a literal.
+func (v *factVisitor) noteCall(id nodeID, at scopeID) {
+	called, args := v.s.childNode(id, fieldFunc), v.s.fieldList(id, fieldArgs)
+	c := v.s.classOf(called)
 	if c != classAttribute && c != className {
 		return
 	}
-	if c == className && len(args) >= 2 && v.s.word(called, fieldID) == "getattr" && v.x.find(v.s.text(called, fieldID), at) == 0 {
+	if c == className && len(args) >= 2 && v.s.fieldString(called, fieldID) == "getattr" && v.x.findScope(v.s.fieldText(called, fieldID), at) == 0 {
 		object, name := nodeOf(args[0]), nodeOf(args[1])
-		if c := v.s.class(object); len(args) == 2 && v.s.isText(name) && (c == classAttribute || c == className) {
+		if c := v.s.classOf(object); len(args) == 2 && v.s.isText(name) && (c == classAttribute || c == className) {
 			v.passed[object] = true
-			v.use(object, at, false, 0, name)
+			v.noteUse(object, at, false, 0, name)
 		}
 		return
 	}
 	v.passed[called] = true
-	v.use(called, at, false, id, 0)
+	v.noteUse(called, at, false, id, 0)
 }
 
-// dotted returns the names of a.b.c, the root's first, and the root's node. It returns none for anything else.
-func (v *visitor) dotted(id nodeID) (names []string, root nodeID) {
+// dottedNames returns the names of a.b.c, the root's first, and the root's node. It returns none for anything else.
+func (v *factVisitor) dottedNames(id nodeID) (names []string, root nodeID) {
 	n := 1
-	for root = id; v.s.class(root) == classAttribute; root = v.s.node(root, fieldValue) {
+	for root = id; v.s.classOf(root) == classAttribute; root = v.s.childNode(root, fieldValue) {
 		n++
 	}
-	if v.s.class(root) != className {
+	if v.s.classOf(root) != className {
 		return nil, 0
 	}
 	names = make([]string, n)
-	for ; id != root; id = v.s.node(id, fieldValue) {
+	for ; id != root; id = v.s.childNode(id, fieldValue) {
 		n--
-		names[n] = v.s.word(id, fieldAttr)
+		names[n] = v.s.fieldString(id, fieldAttr)
 	}
-	names[0] = v.s.word(root, fieldID)
+	names[0] = v.s.fieldString(root, fieldID)
 	return names, root
 }
 
-// use notes a chain. If called is not 0, it is the call of the chain. If member is not 0, it is a literal that names
+// noteUse notes a chain. If called is not 0, it is the call of the chain. If member is not 0, it is a literal that names
 // one more member.
-func (v *visitor) use(id nodeID, at scopeID, quiet bool, called, member nodeID) {
-	path, root := v.dotted(id)
-	if path == nil || v.s.symbol(id, fieldContext) != classLoad {
+func (v *factVisitor) noteUse(id nodeID, at scopeID, quiet bool, called, member nodeID) {
+	path, root := v.dottedNames(id)
+	if path == nil || v.s.fieldSymbol(id, fieldContext) != classLoad {
 		return
 	}
-	text := v.s.text(root, fieldID)
-	owner := v.x.find(text, at)
+	text := v.s.fieldText(root, fieldID)
+	owner := v.x.findScope(text, at)
 	if owner == 0 {
-		v.free(root, text, quiet)
+		v.noteFree(root, text, quiet)
 	} else {
-		imported := v.x.imported(variable{owner, text})
-		if first := head(imported); first != "servers" && first != "client" {
+		imported := v.x.importedName(scopeVariable{owner, text})
+		if first := firstName(imported); first != "servers" && first != "client" {
 			return
 		}
 		path = append(strings.Split(imported, "."), path[1:]...)
@@ -262,22 +262,22 @@ func (v *visitor) use(id nodeID, at scopeID, quiet bool, called, member nodeID) 
 		return
 	}
 	if member != 0 {
-		path = append(path, v.s.word(member, fieldValue))
+		path = append(path, v.s.fieldString(member, fieldValue))
 	}
-	u := use{Path: path, Free: owner == 0, place: v.member(id)}
+	u := nameChain{Path: path, Free: owner == 0, sourcePlace: v.memberPlace(id)}
 	if called != 0 {
-		u.Call = v.arguments(called)
+		u.Call = v.readArguments(called)
 	}
 	v.Uses = append(v.Uses, u)
 }
 
-// free notes an unbound name.
-func (v *visitor) free(root nodeID, text textID, quiet bool) {
+// noteFree notes an unbound name.
+func (v *factVisitor) noteFree(root nodeID, text textID, quiet bool) {
 	word := v.s.texts[text]
-	v.Computes = v.Computes || computing[word]
+	v.Computes = v.Computes || computingFunctions[word]
 	if quiet || v.own[word] || v.builtins[word] || v.said[text] {
 		return
 	}
 	v.said[text] = true
-	v.Names = append(v.Names, name{Name: word, place: v.place(root)})
+	v.Names = append(v.Names, usedName{Name: word, sourcePlace: v.nodePlace(root)})
 }

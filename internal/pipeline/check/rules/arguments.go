@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Arguments lists what the arguments of one call name, and so what the call may touch.
-type Arguments struct {
+// ArgumentTargets lists what the arguments of one call name, and so what the call may touch.
+type ArgumentTargets struct {
 	Files    []string // by keys such as path and filename
 	Domains  []string // hosts of the addresses in its texts
 	Commands []string // by keys such as command, with their arguments
@@ -18,26 +18,26 @@ type Arguments struct {
 }
 
 var (
-	fileKeys    = lazily(`(?i)(path|paths|file|files|file_?name|directory|folder)$|^(src|dst|dir|source|destination|dest)$`)
-	shellKeys   = lazily(`(?i)(command|commands|cmd|shell|bash|script|executable|terminal|exec)$|^(program|run|line)$`)
-	listKeys    = lazily(`(?i)^(args|arguments|argv|params|parameters|options|flags)$`)
-	shellTools  = lazily(`(?i)(shell|bash|command|cmd|exec|terminal|ssh|run|script)`)
-	inlineShell = lazily(`(?i)\b(sh|bash|zsh|dash|ksh|cmd|powershell|pwsh)(\.exe)?\s+(-\w+\s+)*[-/]c\w*\s+`)
+	fileKeys    = compileLazily(`(?i)(path|paths|file|files|file_?name|directory|folder)$|^(src|dst|dir|source|destination|dest)$`)
+	shellKeys   = compileLazily(`(?i)(command|commands|cmd|shell|bash|script|executable|terminal|exec)$|^(program|run|line)$`)
+	listKeys    = compileLazily(`(?i)^(args|arguments|argv|params|parameters|options|flags)$`)
+	shellTools  = compileLazily(`(?i)(shell|bash|command|cmd|exec|terminal|ssh|run|script)`)
+	inlineShell = compileLazily(`(?i)\b(sh|bash|zsh|dash|ksh|cmd|powershell|pwsh)(\.exe)?\s+(-\w+\s+)*[-/]c\w*\s+`)
 )
 
-// critical reports whether a command is never approved automatically.
-func critical(c command) bool {
+// isCritical reports whether a command is never approved automatically.
+func isCritical(c destructiveText) bool {
 	return c.rule == "tool.shell" || c.critical
 }
 
 // ReadArguments examines the arguments of a call of a tool with this name. Anything but a JSON object yields nothing.
-func ReadArguments(tool string, arguments []byte) Arguments {
+func ReadArguments(tool string, arguments []byte) ArgumentTargets {
 	var value any
 	if json.Unmarshal(arguments, &value) != nil {
-		return Arguments{}
+		return ArgumentTargets{}
 	}
 	r := argumentReader{shell: shellTools().MatchString(tool)}
-	r.value("", value, 0)
+	r.readValue("", value, 0)
 	return r.found
 }
 
@@ -45,30 +45,30 @@ const maxNesting = 32 // levels of arguments that are read
 
 type argumentReader struct {
 	shell bool // the tool runs commands, by its name
-	found Arguments
+	found ArgumentTargets
 }
 
-func (r *argumentReader) value(key string, value any, depth int) {
+func (r *argumentReader) readValue(key string, value any, depth int) {
 	if depth > maxNesting {
 		return
 	}
 	switch v := value.(type) {
 	case string:
-		r.text(key, v)
+		r.readText(key, v)
 	case []any:
-		if line := joined(v); line != "" && (shellKeys().MatchString(key) || r.shell && listKeys().MatchString(key)) {
-			r.command(line)
+		if line := joinList(v); line != "" && (shellKeys().MatchString(key) || r.shell && listKeys().MatchString(key)) {
+			r.readCommand(line)
 		}
 		for _, item := range v {
-			r.value(key, item, depth+1)
+			r.readValue(key, item, depth+1)
 		}
 	case map[string]any:
-		r.object(v, depth)
+		r.readObject(v, depth)
 	}
 }
 
-// object reads a command together with the arguments next to it: {"command": "rm", "args": ["-rf", "/"]}.
-func (r *argumentReader) object(object map[string]any, depth int) {
+// readObject reads a command together with the arguments next to it: {"command": "rm", "args": ["-rf", "/"]}.
+func (r *argumentReader) readObject(object map[string]any, depth int) {
 	keys := slices.Sorted(maps.Keys(object))
 	for _, key := range keys {
 		name, isText := object[key].(string)
@@ -77,38 +77,38 @@ func (r *argumentReader) object(object map[string]any, depth int) {
 		}
 		for _, other := range keys {
 			if list, isList := object[other].([]any); isList && listKeys().MatchString(other) {
-				name += " " + joined(list)
+				name += " " + joinList(list)
 			} else if more, isText := object[other].(string); isText && listKeys().MatchString(other) {
 				name += " " + more
 			}
 		}
-		r.command(name)
+		r.readCommand(name)
 	}
 	for _, key := range keys {
-		r.value(key, object[key], depth+1)
+		r.readValue(key, object[key], depth+1)
 	}
 }
 
-func (r *argumentReader) text(key, text string) {
-	for _, d := range domains(text) {
-		r.found.Domains = adding(r.found.Domains, d)
+func (r *argumentReader) readText(key, text string) {
+	for _, d := range textDomains(text) {
+		r.found.Domains = addDistinct(r.found.Domains, d)
 	}
 	switch {
 	case fileKeys().MatchString(key):
-		r.found.Files = adding(r.found.Files, shortened(text))
+		r.found.Files = addDistinct(r.found.Files, shortenText(text))
 	case shellKeys().MatchString(key): // as a part of its object
 	case r.shell:
-		r.judge(text)
+		r.judgeText(text)
 	}
 }
 
-func (r *argumentReader) command(line string) {
-	r.found.Commands = adding(r.found.Commands, shortened(line))
-	r.judge(line)
+func (r *argumentReader) readCommand(line string) {
+	r.found.Commands = addDistinct(r.found.Commands, shortenText(line))
+	r.judgeText(line)
 }
 
-// judge finds critical commands in a text, also in nested shell commands.
-func (r *argumentReader) judge(text string) {
+// judgeText finds critical commands in a text, also in nested shell commands.
+func (r *argumentReader) judgeText(text string) {
 	if r.found.Critical != "" {
 		return
 	}
@@ -118,19 +118,19 @@ func (r *argumentReader) judge(text string) {
 	}
 	plain := inlineShell().ReplaceAllString(strings.NewReplacer(`\`+"\n", " ", `"`, " ", "'", " ").Replace(text), "; ")
 	for _, c := range shellCommands {
-		if !critical(c) {
+		if !isCritical(c) {
 			continue
 		}
 		for _, spelled := range []string{text, plain} {
 			if m := c.pattern().FindString(spelled); m != "" {
-				r.found.Critical = shortened(strings.TrimSpace(m))
+				r.found.Critical = shortenText(strings.TrimSpace(m))
 				return
 			}
 		}
 	}
 }
 
-func joined(list []any) string {
+func joinList(list []any) string {
 	var parts []string
 	for _, item := range list {
 		if s, isText := item.(string); isText {
@@ -142,7 +142,7 @@ func joined(list []any) string {
 
 const maxShown = 200 // bytes of one name or command
 
-func shortened(s string) string {
+func shortenText(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// call judges a call and its arguments.
-func (j *judge) call(i int32) {
-	callee := j.child(i, 0)
+// judgeCall judges a call and its arguments.
+func (j *treeJudge) judgeCall(i int32) {
+	callee := j.nthChild(i, 0)
 	if callee < 0 {
 		return
 	}
-	args := j.list(i)[1:]
-	paths := j.path(callee)
+	args := j.childList(i)[1:]
+	paths := j.possiblePaths(callee)
 	if len(paths) == 0 || strings.HasPrefix(paths[0], "?") {
 		j.anyCall(args)
 	}
 	for _, path := range paths {
 		j.callOf(i, path, args)
-		j.bound(i, path, args)
+		j.judgeBound(i, path, args)
 	}
-	if j.is(callee, Member) {
-		j.method(i, callee, args)
+	if j.hasKind(callee, Member) {
+		j.judgeMethod(i, callee, args)
 	}
 }
 
-// bound judges calls that bind some arguments of a function.
-func (j *judge) bound(i int32, path string, args []int32) {
+// judgeBound judges calls that bind some arguments of a function.
+func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	if len(args) < 2 {
 		return
 	}
@@ -34,139 +34,139 @@ func (j *judge) bound(i int32, path string, args []int32) {
 		j.callOf(i, function, args[1:])
 	}
 	if path == "@functools.partial" {
-		for _, function := range j.path(args[0]) {
+		for _, function := range j.possiblePaths(args[0]) {
 			j.callOf(i, function, args[1:])
 		}
 	}
 }
 
 // callOf judges a call of the function that a path stands for.
-func (j *judge) callOf(i int32, path string, args []int32) {
+func (j *treeJudge) callOf(i int32, path string, args []int32) {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
-	if d, ok := lookup(j.Language, path); ok && j.isBound(j.child(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
-		j.run(i, d.rule, path)
+	if d, ok := lookupDanger(j.Language, path); ok && j.isBound(j.nthChild(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
+		j.reportRun(i, d.rule, path)
 	}
-	j.indirect(i, path, args)
-	j.replacing(i, path, args)
+	j.findIndirect(i, path, args)
+	j.findReplacing(i, path, args)
 	j.fileCall(i, path, args)
 	j.toolCall(path, args)
 	j.wholeGlobal(path, args)
-	if slices.Contains(importers, path) && len(args) > 0 {
-		if name, ok := j.text(args[0]); ok {
-			j.hidden(args[0], name)
+	if slices.Contains(importerFunctions, path) && len(args) > 0 {
+		if name, ok := j.constantText(args[0]); ok {
+			j.findHiddenName(args[0], name)
 			j.fromAddress(args[0], name)
 		}
 	}
 }
 
 // isBound reports whether a node is a variable of the program.
-func (j *judge) isBound(i int32) bool { return j.is(i, Name) && j.Nodes[i].Bind > 0 }
+func (j *treeJudge) isBound(i int32) bool { return j.hasKind(i, Name) && j.Nodes[i].Bind > 0 }
 
-// method judges calls of methods that are dangerous on any object.
-func (j *judge) method(i, callee int32, args []int32) {
+// judgeMethod judges calls of methods that are dangerous on any object.
+func (j *treeJudge) judgeMethod(i, callee int32, args []int32) {
 	switch name := j.Nodes[callee].Text; name {
 	case "insertAdjacentHTML", "createContextualFragment":
 		if j.Language == Script {
-			j.find("dom.sink", callee, name)
+			j.addFinding("dom.sink", callee, name)
 		}
 	case "get_field":
 		if len(args) > 0 && j.Language == Python {
-			if s, ok := j.text(args[0]); ok {
-				j.format(i, "{"+s+"}")
+			if s, ok := j.constantText(args[0]); ok {
+				j.judgeFormat(i, "{"+s+"}")
 			}
 		}
 	case "format", "format_map":
-		for _, from := range slices.Concat([]int32{j.child(callee, 0)}, args[:min(1, len(args))]) {
-			if s, ok := j.text(from); ok && j.Language == Python {
-				j.format(i, s)
+		for _, from := range slices.Concat([]int32{j.nthChild(callee, 0)}, args[:min(1, len(args))]) {
+			if s, ok := j.constantText(from); ok && j.Language == Python {
+				j.judgeFormat(i, s)
 			}
 		}
 	}
 }
 
 // fromAddress finds modules that are imported from a URL.
-func (j *judge) fromAddress(i int32, module string) {
+func (j *treeJudge) fromAddress(i int32, module string) {
 	for _, scheme := range []string{"data:", "http:", "https:", "blob:", "file:"} {
 		if strings.HasPrefix(module, scheme) && j.Language == Script {
-			j.find("code.import", i, scheme)
+			j.addFinding("code.import", i, scheme)
 		}
 	}
 }
 
 // wholeGlobal finds calls that get the whole global object.
-func (j *judge) wholeGlobal(path string, args []int32) {
-	if slices.Contains([]string{"call", "apply", "bind"}, last(path)) || slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
+func (j *treeJudge) wholeGlobal(path string, args []int32) {
+	if slices.Contains([]string{"call", "apply", "bind"}, lastName(path)) || slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
 		return
 	}
 	for _, arg := range args {
-		if slices.Contains(j.path(arg), globalObject) {
-			j.find("code.computed", arg, path)
+		if slices.Contains(j.possiblePaths(arg), globalObject) {
+			j.addFinding("code.computed", arg, path)
 		}
 	}
 }
 
-var formatWalk = lazily(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
+var formatWalk = compileLazily(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
 
-// format finds format strings that walk attributes.
-func (j *judge) format(i int32, s string) {
+// judgeFormat finds format strings that walk attributes.
+func (j *treeJudge) judgeFormat(i int32, s string) {
 	if m := formatWalk().FindString(s); m != "" {
-		j.find("dunder.format", i, m)
+		j.addFinding("dunder.format", i, m)
 	}
 }
 
-// indirect finds disguised calls of other functions.
-func (j *judge) indirect(i int32, path string, args []int32) {
+// findIndirect finds disguised calls of other functions.
+func (j *treeJudge) findIndirect(i int32, path string, args []int32) {
 	switch {
 	case path == "setTimeout", path == "setInterval", path == "setImmediate":
 		if len(args) > 0 && j.isText(args[0]) {
-			j.run(i, "code.eval", path)
+			j.reportRun(i, "code.eval", path)
 		}
 	case strings.HasSuffix(path, ".constructor") && j.Language == Script && len(args) > 0 && j.isCode(args[len(args)-1]):
-		j.find("code.constructor", i, path)
+		j.addFinding("code.constructor", i, path)
 	case path == "getattr" || path == "setattr" || path == "delattr" || path == "@operator.attrgetter" || path == "@operator.methodcaller":
-		j.attribute(i, path, args)
-	case slices.Contains(readers, path) && len(args) > 1:
-		j.reads(i, args)
+		j.judgeAttribute(i, path, args)
+	case slices.Contains(memberReaders, path) && len(args) > 1:
+		j.judgeMemberRead(i, args)
 	case path == "String.fromCharCode" || path == "String.fromCodePoint":
 		j.characterCodes(i, args)
 	}
 }
 
-// readers lists functions that return a member by its name.
-var readers = []string{"Reflect.get", "Reflect.getOwnPropertyDescriptor", "Object.getOwnPropertyDescriptor"}
+// memberReaders lists functions that return a member by its name.
+var memberReaders = []string{"Reflect.get", "Reflect.getOwnPropertyDescriptor", "Object.getOwnPropertyDescriptor"}
 
-// reads judges access to a member by its name.
-func (j *judge) reads(i int32, args []int32) {
-	name, ok := j.text(args[1])
+// judgeMemberRead judges access to a member by its name.
+func (j *treeJudge) judgeMemberRead(i int32, args []int32) {
+	name, ok := j.constantText(args[1])
 	if !ok {
 		return
 	}
-	j.hidden(args[1], name)
+	j.findHiddenName(args[1], name)
 	switch name {
 	case "constructor":
-		j.find("code.constructor", i, name)
+		j.addFinding("code.constructor", i, name)
 	case "__proto__":
-		j.find("proto.walk", i, name)
+		j.addFinding("proto.walk", i, name)
 	}
 }
 
 // isText reports whether an expression is certainly a string.
-func (j *judge) isText(i int32) bool {
-	i = j.only(i)
-	_, constant := j.text(i)
-	return constant || j.is(i, Template) || j.is(i, Binary) && j.Nodes[i].Text == "+"
+func (j *treeJudge) isText(i int32) bool {
+	i = j.onlyValue(i)
+	_, constant := j.constantText(i)
+	return constant || j.hasKind(i, Template) || j.hasKind(i, Binary) && j.Nodes[i].Text == "+"
 }
 
-var codeLike = lazily(`[;({=]|\breturn\b|\bthis\b`)
+var codeLike = compileLazily(`[;({=]|\breturn\b|\bthis\b`)
 
 // isCode reports whether an expression is a string that contains JavaScript.
-func (j *judge) isCode(i int32) bool {
-	s, ok := j.text(i)
-	return ok && codeLike().MatchString(s) || !ok && j.is(j.only(i), Template)
+func (j *treeJudge) isCode(i int32) bool {
+	s, ok := j.constantText(i)
+	return ok && codeLike().MatchString(s) || !ok && j.hasKind(j.onlyValue(i), Template)
 }
 
-// attribute judges getattr and similar functions.
-func (j *judge) attribute(i int32, path string, args []int32) {
+// judgeAttribute judges getattr and similar functions.
+func (j *treeJudge) judgeAttribute(i int32, path string, args []int32) {
 	at := 1
 	if strings.HasPrefix(path, "@operator.") {
 		at = 0
@@ -175,35 +175,35 @@ func (j *judge) attribute(i int32, path string, args []int32) {
 		return
 	}
 	object := args[0]
-	name, constant := j.text(args[at])
+	name, constant := j.constantText(args[at])
 	if !constant {
-		j.computed(i, object, "[?]")
+		j.findComputedMember(i, object, "[?]")
 		return
 	}
-	j.hidden(args[at], name)
+	j.findHiddenName(args[at], name)
 	for _, part := range strings.Split(name, ".") {
 		if at == 0 {
 			object = -1
 		}
-		j.dunder(i, object, part)
+		j.findDunder(i, object, part)
 	}
 	if path == "setattr" {
-		for _, owner := range j.path(object) {
+		for _, owner := range j.possiblePaths(object) {
 			if owner == globalObject || slices.Contains(builtinObjects, owner) {
-				j.find("proto.builtin", i, name)
+				j.addFinding("proto.builtin", i, name)
 			}
 		}
 	}
 }
 
-// replacing finds calls that change what every object has.
-func (j *judge) replacing(i int32, path string, args []int32) {
+// findReplacing finds calls that change what every object has.
+func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	switch path {
 	case "Object.defineProperty", "Object.defineProperties", "Object.assign", "Object.setPrototypeOf", "Reflect.set", "Reflect.setPrototypeOf", "Reflect.defineProperty":
 	case "JSON.parse":
 		if len(args) > 0 {
-			if s, ok := j.text(args[0]); ok && strings.Contains(s, `"__proto__"`) {
-				j.find("proto.pollute", i, "__proto__")
+			if s, ok := j.constantText(args[0]); ok && strings.Contains(s, `"__proto__"`) {
+				j.addFinding("proto.pollute", i, "__proto__")
 			}
 		}
 		return
@@ -213,59 +213,59 @@ func (j *judge) replacing(i int32, path string, args []int32) {
 	if len(args) == 0 {
 		return
 	}
-	for _, owner := range j.path(args[0]) {
+	for _, owner := range j.possiblePaths(args[0]) {
 		name, isPrototype := strings.CutSuffix(owner, ".prototype")
 		switch {
 		case isPrototype && scriptGlobals[name], strings.HasSuffix(owner, ".__proto__"), strings.HasSuffix(owner, ".constructor.prototype"):
-			j.find("proto.pollute", i, owner)
+			j.addFinding("proto.pollute", i, owner)
 		case owner == globalObject, slices.Contains(builtinObjects, owner):
-			j.find("proto.builtin", i, owner)
+			j.addFinding("proto.builtin", i, owner)
 		}
 	}
 }
 
-// run reports a place where text is run as code. The finding depends on where the text comes from.
-func (j *judge) run(i int32, rule, path string) {
+// reportRun reports a place where text is run as code. The finding depends on where the text comes from.
+func (j *treeJudge) reportRun(i int32, rule, path string) {
 	call := i
-	if parent := j.parents[i]; !j.is(i, Call, New) && j.is(parent, Call, New) {
+	if parent := j.parents[i]; !j.hasKind(i, Call, New) && j.hasKind(parent, Call, New) {
 		call = parent
 	}
-	if j.Language == Python && !j.is(call, Call) && j.is(i, Name) && j.is(j.parents[i], Property) {
+	if j.Language == Python && !j.hasKind(call, Call) && j.hasKind(i, Name) && j.hasKind(j.parents[i], Property) {
 		call = -1
 	}
-	var from origin
-	if j.is(call, Call, New) {
-		for _, arg := range j.list(call)[1:] {
-			from |= j.origin(arg)
+	var from valueOrigin
+	if j.hasKind(call, Call, New) {
+		for _, arg := range j.childList(call)[1:] {
+			from |= j.followOrigin(arg)
 		}
 	}
 	switch {
 	case from&fromDecoded != 0:
-		j.find("code.decoded", i, path)
+		j.addFinding("code.decoded", i, path)
 	case from&fromOutside != 0:
-		j.find("code.fetched", i, path)
+		j.addFinding("code.fetched", i, path)
 	default:
-		j.find(rule, i, path)
+		j.addFinding(rule, i, path)
 	}
 }
 
-// origin classifies where a value comes from.
-type origin uint8
+// valueOrigin classifies where a value comes from.
+type valueOrigin uint8
 
 const (
-	fromDecoded origin = 1 << iota // it was decoded from something unreadable
-	fromOutside                    // a tool, a file or the network gave it
+	fromDecoded valueOrigin = 1 << iota // it was decoded from something unreadable
+	fromOutside                         // a tool, a file or the network gave it
 )
 
 const maxFollowed = 2000 // nodes that one question of origin looks at
 
-// origin follows an expression through variables to the origin of its values.
-func (j *judge) origin(i int32) (from origin) {
+// followOrigin follows an expression through variables to the origin of its values.
+func (j *treeJudge) followOrigin(i int32) (from valueOrigin) {
 	todo, left, seen := []int32{i}, maxFollowed, map[int32]bool{}
 	for len(todo) > 0 && left > 0 {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for c := range j.inside(at) {
+		for c := range j.subtreeNodes(at) {
 			if left--; left < 0 {
 				break
 			}
@@ -273,15 +273,15 @@ func (j *judge) origin(i int32) (from origin) {
 			if n.Kind == Name && n.Bind > 0 && !seen[n.Bind] {
 				seen[n.Bind] = true
 				for _, d := range j.defs[n.Bind] {
-					if d.node >= 0 && !j.is(d.node, Class) {
+					if d.node >= 0 && !j.hasKind(d.node, Class) {
 						todo = append(todo, d.node)
 					}
 				}
 			}
 			if n.Kind == Call || n.Kind == New {
-				from |= j.gives(c)
+				from |= j.callOrigin(c)
 			}
-			if n.Kind == Array && j.spells(c) {
+			if n.Kind == Array && j.spellsText(c) {
 				from |= fromDecoded
 			}
 		}
@@ -289,14 +289,14 @@ func (j *judge) origin(i int32) (from origin) {
 	return from
 }
 
-// gives returns the origin of a call's result.
-func (j *judge) gives(i int32) (from origin) {
-	for _, path := range j.path(j.child(i, 0)) {
+// callOrigin returns the origin of a call's result.
+func (j *treeJudge) callOrigin(i int32) (from valueOrigin) {
+	for _, path := range j.possiblePaths(j.nthChild(i, 0)) {
 		switch {
-		case slices.Contains(decoders, path), strings.HasSuffix(path, ".fromhex"), strings.HasPrefix(path, "@base64."), strings.HasPrefix(path, "@zlib."),
+		case slices.Contains(decoderFunctions, path), strings.HasSuffix(path, ".fromhex"), strings.HasPrefix(path, "@base64."), strings.HasPrefix(path, "@zlib."),
 			strings.HasSuffix(path, ".fromCharCode"), strings.HasSuffix(path, ".fromCodePoint"), strings.HasPrefix(path, "@codecs."):
 			from |= fromDecoded
-		case path == "Buffer.from" && len(j.list(i)) == 3:
+		case path == "Buffer.from" && len(j.childList(i)) == 3:
 			from |= fromDecoded
 		case j.toolPath(path) != "", strings.HasPrefix(path, "@fs.read"), path == "open", path == "read_file", strings.HasPrefix(path, "fetch"),
 			strings.HasPrefix(path, "@urllib.request"), strings.HasPrefix(path, "@requests"), path == "input":
@@ -306,4 +306,4 @@ func (j *judge) gives(i int32) (from origin) {
 	return from
 }
 
-var decoders = []string{"atob", "chr", "unescape", "@binascii.unhexlify", "@binascii.a2b_base64", "@marshal.loads", "@lzma.decompress", "@bz2.decompress", "@gzip.decompress"}
+var decoderFunctions = []string{"atob", "chr", "unescape", "@binascii.unhexlify", "@binascii.a2b_base64", "@marshal.loads", "@lzma.decompress", "@bz2.decompress", "@gzip.decompress"}

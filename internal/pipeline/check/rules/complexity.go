@@ -8,9 +8,9 @@ const (
 	complexExtreme  = 150
 )
 
-// complexity computes the cyclomatic complexity of each function, and of the code outside of functions: one, plus one
+// findComplexity computes the cyclomatic complexity of each function, and of the code outside of functions: one, plus one
 // for each branch, loop and logical operator.
-func (j *judge) complexity() {
+func (j *treeJudge) findComplexity() {
 	var inner []int32 // the functions that a node is in
 	counts := map[int32]int{0: 1}
 	for i := range j.Nodes {
@@ -35,9 +35,9 @@ func (j *judge) complexity() {
 		j.most = max(j.most, n)
 		switch {
 		case n > complexExtreme:
-			j.find("complexity.extreme", int32(i), strconv.Itoa(n))
+			j.addFinding("complexity.extreme", int32(i), strconv.Itoa(n))
 		case n > complexFunction:
-			j.find("complexity.function", int32(i), strconv.Itoa(n))
+			j.addFinding("complexity.function", int32(i), strconv.Itoa(n))
 		}
 	}
 }

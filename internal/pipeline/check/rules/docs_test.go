@@ -44,7 +44,7 @@ func levelTable() string {
 	for _, l := range []Level{Permissive, Standard, Strict, Maximum} {
 		fmt.Fprintf(&b, "| `%s` |", l)
 		for s := Info; s <= Critical; s++ {
-			fmt.Fprintf(&b, " %s |", l.On(s))
+			fmt.Fprintf(&b, " %s |", l.ActionFor(s))
 		}
 		b.WriteString("\n")
 	}
@@ -54,7 +54,7 @@ func levelTable() string {
 func ruleTable() string {
 	var b strings.Builder
 	b.WriteString("| rule | severity | what the program does | what to do instead | such as |\n|---|---|---|---|---|\n")
-	for _, r := range Rules() {
+	for _, r := range AllRules() {
 		such := ""
 		if len(r.Fires) > 0 && !strings.HasPrefix(r.ID, "obfuscation") {
 			such = "`" + strings.NewReplacer("\n", "; ", "|", "\\|").Replace(r.Fires[0].Code) + "`"

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Impact lists what a program can touch, as far as its tree shows.
-type Impact struct {
+// ProgramImpact lists what a program can touch, as far as its tree shows.
+type ProgramImpact struct {
 	Calls   []ToolUse // the tools it names, each once, in source order
 	Reads   []string  // files, as far as their names are constant
 	Writes  []string
@@ -29,36 +29,36 @@ const (
 	maxNames = 20 // of files and domains
 )
 
-func (j *judge) impact() Impact {
-	m := Impact{}
+func (j *treeJudge) findImpact() ProgramImpact {
+	m := ProgramImpact{}
 	for i := range j.Nodes {
 		at := int32(i)
 		switch n := &j.Nodes[i]; n.Kind {
 		case Member, Index, Imported, Name:
 			if n.Kind != Name || n.Bind > 0 {
-				for _, path := range j.path(at) {
-					m.use(j.toolPath(path), j.loops[at])
+				for _, path := range j.possiblePaths(at) {
+					m.noteTool(j.toolPath(path), j.loops[at])
 				}
 			}
 		case Call:
 			m.Repeats = m.Repeats || j.loops[at]
 			j.impactOf(at, &m)
 		case String:
-			for _, d := range domains(n.Text) {
-				m.Domains = adding(m.Domains, d)
+			for _, d := range textDomains(n.Text) {
+				m.Domains = addDistinct(m.Domains, d)
 			}
 		}
 	}
 	return m
 }
 
-func (j *judge) impactOf(i int32, m *Impact) {
-	for _, path := range j.path(j.child(i, 0)) {
-		arg := j.child(i, 1)
-		m.starts(j, i, path)
+func (j *treeJudge) impactOf(i int32, m *ProgramImpact) {
+	for _, path := range j.possiblePaths(j.nthChild(i, 0)) {
+		arg := j.nthChild(i, 1)
+		m.noteCommand(j, i, path)
 		if slices.Contains(rawCallers, path) {
-			if name, ok := j.text(arg); ok {
-				m.use(name, j.loops[i])
+			if name, ok := j.constantText(arg); ok {
+				m.noteTool(name, j.loops[i])
 			}
 			continue
 		}
@@ -67,22 +67,22 @@ func (j *judge) impactOf(i int32, m *Impact) {
 			continue
 		}
 		name := "?"
-		if s, ok := j.text(arg); ok && !strings.HasPrefix(path, "@pathlib.Path().") {
+		if s, ok := j.constantText(arg); ok && !strings.HasPrefix(path, "@pathlib.Path().") {
 			name = s
 		} else if s := j.pathOf(i); strings.HasPrefix(path, "@pathlib.Path().") && s != "" {
 			name = s
 		}
-		if mode, ok := j.text(j.child(i, 2)); ok && path == "open" && strings.ContainsAny(mode, "wax+") {
-			use = writes
+		if mode, ok := j.constantText(j.nthChild(i, 2)); ok && path == "open" && strings.ContainsAny(mode, "wax+") {
+			use = useWrites
 		}
-		m.affects(j, i, path, name, use)
+		m.noteFiles(j, i, path, name, use)
 		switch use {
-		case reads:
-			m.Reads = adding(m.Reads, name)
-		case writes:
-			m.Writes = adding(m.Writes, name)
+		case useReads:
+			m.Reads = addDistinct(m.Reads, name)
+		case useWrites:
+			m.Writes = addDistinct(m.Writes, name)
 		default:
-			m.Deletes = adding(m.Deletes, name)
+			m.Deletes = addDistinct(m.Deletes, name)
 		}
 	}
 }
@@ -90,17 +90,17 @@ func (j *judge) impactOf(i int32, m *Impact) {
 // Computed stands for a name that a program computes.
 const Computed = "(a name that the program computes)"
 
-// second lists the functions whose second argument is a file that they write.
-var second = []string{"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync", "replace", "link", "linkSync", "symlink", "symlinkSync"}
+// secondArgument lists the functions whose second argument is a file that they write.
+var secondArgument = []string{"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync", "replace", "link", "linkSync", "symlink", "symlinkSync"}
 
-// affects notes files that a call changes.
-func (m *Impact) affects(j *judge, i int32, path, name string, use fileUse) {
-	if use != reads {
-		m.Affects = adding(m.Affects, namedOr(name))
+// noteFiles notes files that a call changes.
+func (m *ProgramImpact) noteFiles(j *treeJudge, i int32, path, name string, use fileUse) {
+	if use != useReads {
+		m.Affects = addDistinct(m.Affects, namedOr(name))
 	}
-	if slices.Contains(second, last(path)) {
-		to, _ := j.text(j.child(i, 2))
-		m.Affects = adding(m.Affects, namedOr(to))
+	if slices.Contains(secondArgument, lastName(path)) {
+		to, _ := j.constantText(j.nthChild(i, 2))
+		m.Affects = addDistinct(m.Affects, namedOr(to))
 	}
 }
 
@@ -108,41 +108,41 @@ func namedOr(name string) string {
 	if name == "" || name == "?" {
 		return Computed
 	}
-	return shortened(name)
+	return shortenText(name)
 }
 
-// starts notes a command that a call starts.
-func (m *Impact) starts(j *judge, i int32, path string) {
-	d, ok := lookup(j.Language, path)
+// noteCommand notes a command that a call starts.
+func (m *ProgramImpact) noteCommand(j *treeJudge, i int32, path string) {
+	d, ok := lookupDanger(j.Language, path)
 	if !ok || d.rule != "process.command" && d.rule != "process.spawn" {
 		return
 	}
 	var words []string
 	for c := 1; ; c++ {
-		arg := j.child(i, c)
+		arg := j.nthChild(i, c)
 		if arg < 0 {
 			break
 		}
-		if list := j.only(arg); j.is(list, Array) {
-			for _, item := range j.list(list) {
-				words = append(words, constant(j, item))
+		if list := j.onlyValue(arg); j.hasKind(list, Array) {
+			for _, item := range j.childList(list) {
+				words = append(words, constantOf(j, item))
 			}
-		} else if !j.is(list, Object) {
-			words = append(words, constant(j, arg))
+		} else if !j.hasKind(list, Object) {
+			words = append(words, constantOf(j, arg))
 		}
 	}
-	m.Commands = adding(m.Commands, namedOr(strings.Join(words, " ")))
+	m.Commands = addDistinct(m.Commands, namedOr(strings.Join(words, " ")))
 }
 
-func constant(j *judge, i int32) string {
-	if s, ok := j.text(i); ok {
+func constantOf(j *treeJudge, i int32) string {
+	if s, ok := j.constantText(i); ok {
 		return s
 	}
 	return "(computed)"
 }
 
-// use notes a tool.
-func (m *Impact) use(name string, loop bool) {
+// noteTool notes a tool.
+func (m *ProgramImpact) noteTool(name string, loop bool) {
 	if name == "" || !strings.ContainsAny(name, "._") {
 		return
 	}
@@ -157,33 +157,33 @@ func (m *Impact) use(name string, loop bool) {
 	}
 }
 
-func adding(list []string, s string) []string {
+func addDistinct(list []string, s string) []string {
 	if len(list) == maxNames || slices.Contains(list, s) {
 		return list
 	}
 	return append(list, s)
 }
 
-var address = lazily(`(?i)\b(?:https?|wss?|ftp)://([a-z0-9.-]+|\[[0-9a-f:]+\])`)
+var addressPattern = compileLazily(`(?i)\b(?:https?|wss?|ftp)://([a-z0-9.-]+|\[[0-9a-f:]+\])`)
 
-// domains returns the hosts of the URLs in a text.
-func domains(text string) []string {
+// textDomains returns the hosts of the URLs in a text.
+func textDomains(text string) []string {
 	if len(text) > 10_000 {
 		text = text[:10_000]
 	}
 	var found []string
-	for _, m := range address().FindAllStringSubmatch(text, maxNames) {
+	for _, m := range addressPattern().FindAllStringSubmatch(text, maxNames) {
 		found = append(found, strings.ToLower(strings.Trim(m[1], ".")))
 	}
 	return found
 }
 
-// repeating lists methods that call a function for each of many items.
-var repeating = []string{"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort", "from", "setInterval", "filterfalse", "starmap", "replace"}
+// repeatingMethods lists methods that call a function for each of many items.
+var repeatingMethods = []string{"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort", "from", "setInterval", "filterfalse", "starmap", "replace"}
 
-// repeated finds the nodes that may run more than once: those in loops, in functions that are called in a loop or
+// findRepeated finds the nodes that may run more than once: those in loops, in functions that are called in a loop or
 // recursively, and in functions passed to a function that calls them repeatedly.
-func (p *program) repeated() []bool {
+func (p *analyzedTree) findRepeated() []bool {
 	loops := make([]bool, len(p.Nodes))
 	var todo []int32
 	for i := range p.Nodes {
@@ -208,7 +208,7 @@ func (p *program) repeated() []bool {
 				continue
 			}
 			loops[c] = true
-			if f := p.functionOf(p.Nodes[c].Bind); f >= 0 && p.is(c, Name) {
+			if f := p.functionOf(p.Nodes[c].Bind); f >= 0 && p.hasKind(c, Name) {
 				todo = append(todo, f)
 			}
 			c++
@@ -218,17 +218,17 @@ func (p *program) repeated() []bool {
 }
 
 // loopBody returns the parts of a loop that run more than once: all but its iterable.
-func (p *program) loopBody(i int32) []int32 {
-	return slices.DeleteFunc(p.list(i), func(c int32) bool { return p.is(c, Assign) && p.Nodes[c].Text == "of" })
+func (p *analyzedTree) loopBody(i int32) []int32 {
+	return slices.DeleteFunc(p.childList(i), func(c int32) bool { return p.hasKind(c, Assign) && p.Nodes[c].Text == "of" })
 }
 
 // functionOf returns the function that a variable holds, or -1.
-func (p *program) functionOf(bind int32) int32 {
+func (p *analyzedTree) functionOf(bind int32) int32 {
 	if bind == 0 {
 		return -1
 	}
 	for _, d := range p.defs[bind] {
-		if p.is(d.node, Function) && len(d.keys) == 0 {
+		if p.hasKind(d.node, Function) && len(d.keys) == 0 {
 			return d.node
 		}
 	}
@@ -236,14 +236,14 @@ func (p *program) functionOf(bind int32) int32 {
 }
 
 // repeatedBy returns the functions that a call calls repeatedly.
-func (p *program) repeatedBy(i int32) []int32 {
-	callee := p.child(i, 0)
+func (p *analyzedTree) repeatedBy(i int32) []int32 {
+	callee := p.nthChild(i, 0)
 	name := ""
-	if p.is(callee, Member, Name) {
+	if p.hasKind(callee, Member, Name) {
 		name = p.Nodes[callee].Text
 	}
-	if !slices.Contains(repeating, name) {
+	if !slices.Contains(repeatingMethods, name) {
 		return nil
 	}
-	return slices.DeleteFunc(p.list(i)[1:], func(c int32) bool { return !p.is(c, Function, Name, Member) })
+	return slices.DeleteFunc(p.childList(i)[1:], func(c int32) bool { return !p.hasKind(c, Function, Name, Member) })
 }

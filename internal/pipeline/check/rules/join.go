@@ -1,8 +1,8 @@
 package rules
 
-// Join merges the reports on a program and its skills. What one part does counts as repeated if another part repeats
+// JoinReports merges the reports on a program and its skills. What one part does counts as repeated if another part repeats
 // anything, because it may repeat that.
-func Join(program Report, skills []Report) Report {
+func JoinReports(program Report, skills []Report) Report {
 	all := append([]Report{program}, skills...)
 	repeating := 0
 	for _, r := range all {
@@ -16,25 +16,25 @@ func Join(program Report, skills []Report) Report {
 		if r.Impact.Repeats {
 			others--
 		}
-		joined.add(r, others > 0)
+		joined.addReport(r, others > 0)
 	}
 	return joined
 }
 
-func (j *Report) add(r Report, repeated bool) {
+func (j *Report) addReport(r Report, repeated bool) {
 	j.Findings = append(j.Findings, r.Findings...)
 	j.Complexity = max(j.Complexity, r.Complexity)
 	m := &j.Impact
 	m.Repeats = m.Repeats || r.Impact.Repeats
 	for _, c := range r.Impact.Calls {
-		m.use(c.Name, c.Loop || repeated)
+		m.noteTool(c.Name, c.Loop || repeated)
 	}
 	for _, part := range []struct {
 		to   *[]string
 		from []string
 	}{{&m.Reads, r.Impact.Reads}, {&m.Writes, r.Impact.Writes}, {&m.Deletes, r.Impact.Deletes}, {&m.Domains, r.Impact.Domains}, {&m.Affects, r.Impact.Affects}, {&m.Commands, r.Impact.Commands}} {
 		for _, name := range part.from {
-			*part.to = adding(*part.to, name)
+			*part.to = addDistinct(*part.to, name)
 		}
 	}
 }

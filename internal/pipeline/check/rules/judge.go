@@ -16,7 +16,7 @@ type Finding struct {
 // Report holds everything found in a program. It depends on the program only.
 type Report struct {
 	Findings   []Finding // in source order
-	Impact     Impact
+	Impact     ProgramImpact
 	Complexity int // the highest cyclomatic complexity of a function, or of the code outside of functions
 }
 
@@ -27,24 +27,24 @@ const (
 	maxDetail   = 60
 )
 
-// Judge applies all rules to a program. Its time grows with the size of the tree. Its error is ErrTree or ErrDeep.
-func Judge(t *Tree) (Report, error) {
+// JudgeTree applies all rules to a program. Its time grows with the size of the tree. Its error is ErrTree or ErrDeep.
+func JudgeTree(t *Tree) (Report, error) {
 	if err := t.Check(); err != nil {
 		return Report{}, err
 	}
-	j := &judge{program: newProgram(t), said: map[string]int{}}
+	j := &treeJudge{analyzedTree: newProgram(t), said: map[string]int{}}
 	for i := range t.Nodes {
-		j.node(int32(i))
+		j.judgeNode(int32(i))
 	}
-	j.complexity()
-	j.letters()
-	j.symbols()
+	j.findComplexity()
+	j.judgeLetters()
+	j.judgeSymbols()
 	slices.SortStableFunc(j.found, func(a, b Finding) int { return a.Start - b.Start })
-	return Report{Findings: j.found, Impact: j.impact(), Complexity: j.most}, nil
+	return Report{Findings: j.found, Impact: j.findImpact(), Complexity: j.most}, nil
 }
 
-type judge struct {
-	*program
+type treeJudge struct {
+	*analyzedTree
 	found []Finding
 	said  map[string]int
 	most  int // complexity
@@ -52,16 +52,16 @@ type judge struct {
 	commands int
 }
 
-// find adds a finding with the rule's own severity.
-func (j *judge) find(rule string, i int32, detail string) {
+// addFinding adds a finding with the rule's own severity.
+func (j *treeJudge) addFinding(rule string, i int32, detail string) {
 	j.findAs(rule, severityOf(rule), i, detail)
 }
 
-func (j *judge) findAs(rule string, s Severity, i int32, detail string) {
+func (j *treeJudge) findAs(rule string, s Severity, i int32, detail string) {
 	j.findAt(rule, s, int(j.Nodes[i].Start), int(j.Nodes[i].End), detail)
 }
 
-func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
+func (j *treeJudge) findAt(rule string, s Severity, start, end int, detail string) {
 	for k := range j.found {
 		if f := &j.found[k]; f.Rule == rule && f.Start == start {
 			f.Severity = max(f.Severity, s)
@@ -80,7 +80,7 @@ func (j *judge) findAt(rule string, s Severity, start, end int, detail string) {
 }
 
 // makeRoom drops a finding that is milder than severity.
-func (j *judge) makeRoom(s Severity) bool {
+func (j *treeJudge) makeRoom(s Severity) bool {
 	mildest := 0
 	for k, f := range j.found {
 		if f.Severity < j.found[mildest].Severity {
@@ -94,48 +94,48 @@ func (j *judge) makeRoom(s Severity) bool {
 	return true
 }
 
-func (j *judge) node(i int32) {
+func (j *treeJudge) judgeNode(i int32) {
 	switch n := &j.Nodes[i]; n.Kind {
 	case Name:
 		if n.Bind == 0 || j.isTakenApart(i) {
-			j.reference(i)
+			j.judgeReference(i)
 		}
-		j.identifier(i, n.Text)
+		j.judgeIdentifier(i, n.Text)
 	case Member, Index:
-		j.reference(i)
-		j.member(i)
+		j.judgeReference(i)
+		j.judgeMember(i)
 	case Import:
-		j.imports(i)
+		j.judgeImports(i)
 	case Imported:
-		j.reference(i)
+		j.judgeReference(i)
 	case Call, New:
 		if n.Kind == Call {
-			j.reference(i)
+			j.judgeReference(i)
 		}
-		j.call(i)
+		j.judgeCall(i)
 	case Assign, Delete:
-		j.assigned(i)
+		j.judgeAssigned(i)
 	case String:
-		j.literal(i)
+		j.judgeLiteral(i)
 	case Array:
-		j.numbers(i)
+		j.findNumberText(i)
 	case Property:
-		j.property(i)
+		j.judgeProperty(i)
 	case Parameter, Function, Class:
-		j.identifier(i, n.Text)
+		j.judgeIdentifier(i, n.Text)
 	}
 }
 
-// reference finds uses of names that no program needs, in whatever way they are accessed.
-func (j *judge) reference(i int32) {
+// judgeReference finds uses of names that no program needs, in whatever way they are accessed.
+func (j *treeJudge) judgeReference(i int32) {
 	if j.isInner(i) {
 		return
 	}
-	for _, path := range j.path(i) {
-		if j.is(i, Call) && strings.HasSuffix(path, "()") {
+	for _, path := range j.possiblePaths(i) {
+		if j.hasKind(i, Call) && strings.HasSuffix(path, "()") {
 			continue
 		}
-		d, ok := lookup(j.Language, path)
+		d, ok := lookupDanger(j.Language, path)
 		if !ok || j.isAsked(i) {
 			continue
 		}
@@ -144,7 +144,7 @@ func (j *judge) reference(i int32) {
 			severity = severityOf(d.rule)
 		}
 		if d.rule == "code.eval" || d.rule == "code.function" {
-			j.run(i, d.rule, path)
+			j.reportRun(i, d.rule, path)
 			continue
 		}
 		if d.rule == "process.env" && !j.isWhole(i) || d.rule == "code.import" && j.isConstantCall(i) || path == "Buffer.from" && !j.isDecoding(i) {
@@ -155,20 +155,20 @@ func (j *judge) reference(i int32) {
 }
 
 // isTakenApart reports whether a name is what a pattern extracts from a value.
-func (j *judge) isTakenApart(i int32) bool {
-	return j.is(j.parents[i], Property) && slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d def) bool { return len(d.keys) > 0 })
+func (j *treeJudge) isTakenApart(i int32) bool {
+	return j.hasKind(j.parents[i], Property) && slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })
 }
 
 // isInner reports whether a node is the beginning of a longer name, which is judged itself.
-func (j *judge) isInner(i int32) bool {
+func (j *treeJudge) isInner(i int32) bool {
 	parent := j.parents[i]
-	return j.is(parent, Member, Index) && parent+1 == i && !j.is(i, Call)
+	return j.hasKind(parent, Member, Index) && parent+1 == i && !j.hasKind(i, Call)
 }
 
 // isAsked reports whether a program only tests what a name is.
-func (j *judge) isAsked(i int32) bool {
+func (j *treeJudge) isAsked(i int32) bool {
 	parent := j.parents[i]
-	if !j.is(parent, Unary, Binary) {
+	if !j.hasKind(parent, Unary, Binary) {
 		return false
 	}
 	switch j.Nodes[parent].Text {
@@ -179,36 +179,36 @@ func (j *judge) isAsked(i int32) bool {
 }
 
 // isWhole reports whether a value is used as a whole, not for one of its members.
-func (j *judge) isWhole(i int32) bool {
+func (j *treeJudge) isWhole(i int32) bool {
 	parent := j.parents[i]
-	return !j.is(parent, Member, Index, Unary, Binary, Logical) || j.is(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
+	return !j.hasKind(parent, Member, Index, Unary, Binary, Logical) || j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
 // isConstantCall reports whether a node is called with a constant, which is judged then.
-func (j *judge) isConstantCall(i int32) bool {
+func (j *treeJudge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
-	if !j.is(parent, Call) || parent+1 != i {
+	if !j.hasKind(parent, Call) || parent+1 != i {
 		return false
 	}
-	_, ok := j.text(j.child(parent, 1))
+	_, ok := j.constantText(j.nthChild(parent, 1))
 	return ok
 }
 
 // isDecoding reports whether a function such as Buffer.from is called with the name of an encoding that hides text.
-func (j *judge) isDecoding(i int32) bool {
+func (j *treeJudge) isDecoding(i int32) bool {
 	parent := j.parents[i]
-	if !j.is(parent, Call) || parent+1 != i || len(j.list(parent)) != 3 {
+	if !j.hasKind(parent, Call) || parent+1 != i || len(j.childList(parent)) != 3 {
 		return false
 	}
-	encoding, ok := j.text(j.child(parent, 2))
+	encoding, ok := j.constantText(j.nthChild(parent, 2))
 	return !ok || slices.Contains([]string{"base64", "base64url", "hex"}, encoding)
 }
 
-// imports finds imports of modules that no program needs.
-func (j *judge) imports(i int32) {
-	path := j.module(j.Nodes[i].Text)
+// judgeImports finds imports of modules that no program needs.
+func (j *treeJudge) judgeImports(i int32) {
+	path := j.modulePath(j.Nodes[i].Text)
 	j.fromAddress(i, j.Nodes[i].Text)
-	if d, ok := lookup(j.Language, path); ok {
+	if d, ok := lookupDanger(j.Language, path); ok {
 		severity := d.severity
 		if severity == 0 {
 			severity = severityOf(d.rule)
@@ -217,152 +217,152 @@ func (j *judge) imports(i int32) {
 	}
 }
 
-// member finds accesses to members that lead out of an object.
-func (j *judge) member(i int32) {
+// judgeMember finds accesses to members that lead out of an object.
+func (j *treeJudge) judgeMember(i int32) {
 	n := &j.Nodes[i]
-	key, object := n.Text, j.child(i, 0)
+	key, object := n.Text, j.nthChild(i, 0)
 	if n.Kind == Index {
-		index := j.child(i, 1)
-		key = j.key(index)
-		j.hidden(index, key)
-		j.computed(i, object, key)
+		index := j.nthChild(i, 1)
+		key = j.indexKey(index)
+		j.findHiddenName(index, key)
+		j.findComputedMember(i, object, key)
 	}
 	if j.Language == Python {
-		j.dunder(i, object, key)
+		j.findDunder(i, object, key)
 		return
 	}
 	switch key {
 	case "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__":
-		j.find("proto.walk", i, key)
+		j.addFinding("proto.walk", i, key)
 	case "constructor":
-		j.constructor(i, object)
+		j.findConstructor(i, object)
 	}
 }
 
-// hidden finds names that are assembled from parts.
-func (j *judge) hidden(i int32, name string) {
-	if !j.is(i, String) && !j.is(i, Name) && slices.Contains(hideable, name) {
-		j.find("code.hidden", i, name)
+// findHiddenName finds names that are assembled from parts.
+func (j *treeJudge) findHiddenName(i int32, name string) {
+	if !j.hasKind(i, String) && !j.hasKind(i, Name) && slices.Contains(hideableNames, name) {
+		j.addFinding("code.hidden", i, name)
 	}
-	if j.is(i, Name) && slices.Contains(hideable, name) && !j.is(j.only(i), String) {
-		j.find("code.hidden", i, name)
+	if j.hasKind(i, Name) && slices.Contains(hideableNames, name) && !j.hasKind(j.onlyValue(i), String) {
+		j.addFinding("code.hidden", i, name)
 	}
 }
 
-// hideable lists names that no honest program puts together from pieces.
-var hideable = []string{
+// hideableNames lists names that no honest program puts together from pieces.
+var hideableNames = []string{
 	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
 	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",
 	"__subclasses__", "__globals__", "__base__", "__bases__", "__mro__", "__dict__", "__code__", "compile", "fs", "net", "vm", "binding", "pty", "pickle",
 }
 
-// computed finds computed member names of the global object and of dangerous modules.
-func (j *judge) computed(i, object int32, key string) {
+// findComputedMember finds computed member names of the global object and of dangerous modules.
+func (j *treeJudge) findComputedMember(i, object int32, key string) {
 	if key != "[?]" {
 		return
 	}
-	for _, path := range j.path(object) {
+	for _, path := range j.possiblePaths(object) {
 		switch {
 		case path == globalObject, path == "process", path == "@os", path == "@sys", path == "@fs", path == "@sys.modules":
-			j.find("code.computed", i, path)
+			j.addFinding("code.computed", i, path)
 		}
 	}
 }
 
-// constructor finds access to the Function constructor through any value.
-func (j *judge) constructor(i, object int32) {
-	for _, path := range j.path(i) {
+// findConstructor finds access to the Function constructor through any value.
+func (j *treeJudge) findConstructor(i, object int32) {
+	for _, path := range j.possiblePaths(i) {
 		switch {
 		case strings.HasSuffix(path, ".constructor.constructor"), strings.HasPrefix(path, "function.") && strings.HasSuffix(path, ".constructor"),
-			path == "function.constructor", path == "class.constructor" && !j.is(object, Name):
-			j.find("code.constructor", i, path)
+			path == "function.constructor", path == "class.constructor" && !j.hasKind(object, Name):
+			j.addFinding("code.constructor", i, path)
 		}
 	}
 }
 
-// dunder finds attributes that lead from any Python object to all others.
-func (j *judge) dunder(i, object int32, key string) {
+// findDunder finds attributes that lead from any Python object to all others.
+func (j *treeJudge) findDunder(i, object int32, key string) {
 	switch key {
 	case "__subclasses__":
-		if j.is(object, Name) && j.Nodes[object].Bind > 0 && slices.Equal(j.path(object), []string{"class"}) {
-			j.find("dunder.base", i, key)
+		if j.hasKind(object, Name) && j.Nodes[object].Bind > 0 && slices.Equal(j.possiblePaths(object), []string{"class"}) {
+			j.addFinding("dunder.base", i, key)
 			return
 		}
-		j.find("dunder.walk", i, key)
+		j.addFinding("dunder.walk", i, key)
 	case "__globals__", "__builtins__", "__code__", "__closure__", "__getattribute__", "f_globals", "f_locals", "f_builtins", "f_back", "f_code", "tb_frame",
 		"gi_frame", "gi_code", "cr_frame", "cr_code", "ag_frame", "func_globals", "func_code", "__reduce_ex__", "__loader__", "_getframe", "__self__":
 		if key == "__getattribute__" && j.isSuper(object) {
 			return
 		}
-		j.find("dunder.walk", i, key)
+		j.addFinding("dunder.walk", i, key)
 	case "__bases__", "__base__", "__mro__", "mro":
-		if key == "mro" && !strings.Contains(j.raw(i), "__") {
+		if key == "mro" && !strings.Contains(j.sourceOf(i), "__") {
 			return
 		}
-		if j.is(object, Member) && j.Nodes[object].Text == "__class__" && !j.is(j.child(object, 0), Name) || j.is(object, Member) && j.Nodes[object].Text == key {
-			j.find("dunder.walk", i, key)
+		if j.hasKind(object, Member) && j.Nodes[object].Text == "__class__" && !j.hasKind(j.nthChild(object, 0), Name) || j.hasKind(object, Member) && j.Nodes[object].Text == key {
+			j.addFinding("dunder.walk", i, key)
 			return
 		}
-		j.find("dunder.base", i, key)
+		j.addFinding("dunder.base", i, key)
 	}
 }
 
-func (j *judge) isSuper(i int32) bool {
-	return slices.ContainsFunc(j.path(i), func(s string) bool { return s == "super()" || s == "object" })
+func (j *treeJudge) isSuper(i int32) bool {
+	return slices.ContainsFunc(j.possiblePaths(i), func(s string) bool { return s == "super()" || s == "object" })
 }
 
-// property judges a property: hooks that Python's deserialization calls, names assembled from parts, and React's HTML
+// judgeProperty judges a property: hooks that Python's deserialization calls, names assembled from parts, and React's HTML
 // sink.
-func (j *judge) property(i int32) {
+func (j *treeJudge) judgeProperty(i int32) {
 	if key := j.Nodes[i].Text; j.Language == Python && (key == "__reduce__" || key == "__reduce_ex__") {
-		j.find("code.deserialize", i, key)
+		j.addFinding("code.deserialize", i, key)
 	}
 	name := j.Nodes[i].Text
-	if key := j.child(i, 0); name == "" && j.child(i, 1) >= 0 {
-		if text, ok := j.text(key); ok {
-			j.hidden(key, text)
+	if key := j.nthChild(i, 0); name == "" && j.nthChild(i, 1) >= 0 {
+		if text, ok := j.constantText(key); ok {
+			j.findHiddenName(key, text)
 			name = text
 		}
 	}
 	if j.Language == Script && name == reactSink {
-		j.find("dom.sink", i, name)
+		j.addFinding("dom.sink", i, name)
 	}
-	j.identifier(i, j.Nodes[i].Text)
+	j.judgeIdentifier(i, j.Nodes[i].Text)
 }
 
 // reactSink is the property with which React writes HTML into a page.
 const reactSink = "dangerouslySetInnerHTML"
 
-// assigned finds assignments that replace something every program relies on.
-func (j *judge) assigned(i int32) {
-	target := j.child(i, 0)
-	if !j.is(target, Member, Index) || j.isOf(i) {
+// judgeAssigned finds assignments that replace something every program relies on.
+func (j *treeJudge) judgeAssigned(i int32) {
+	target := j.nthChild(i, 0)
+	if !j.hasKind(target, Member, Index) || j.isOf(i) {
 		return
 	}
-	for _, path := range j.path(target) {
-		j.replaced(target, path)
+	for _, path := range j.possiblePaths(target) {
+		j.findReplaced(target, path)
 	}
 }
 
-func (j *judge) isOf(i int32) bool { return j.is(i, Assign) && j.Nodes[i].Text == "of" }
+func (j *treeJudge) isOf(i int32) bool { return j.hasKind(i, Assign) && j.Nodes[i].Text == "of" }
 
-func (j *judge) replaced(target int32, path string) {
+func (j *treeJudge) findReplaced(target int32, path string) {
 	owner := path[:max(strings.LastIndexByte(path, '.'), 0)]
 	switch {
-	case j.Language == Script && slices.Contains([]string{"innerHTML", "outerHTML", "srcdoc", reactSink}, last(path)):
-		j.find("dom.sink", target, last(path))
+	case j.Language == Script && slices.Contains([]string{"innerHTML", "outerHTML", "srcdoc", reactSink}, lastName(path)):
+		j.addFinding("dom.sink", target, lastName(path))
 	case j.Language == Script && (strings.HasSuffix(owner, ".__proto__") || strings.HasSuffix(owner, ".constructor.prototype")),
 		j.Language == Script && strings.HasSuffix(owner, ".prototype") && scriptGlobals[strings.TrimSuffix(owner, ".prototype")]:
-		j.find("proto.pollute", target, path)
-	case j.isGlobalMember(target), owner != "" && slices.Contains(builtinObjects, owner), slices.Contains(j.path(j.child(target, 0)), "@sys.modules"):
-		j.find("proto.builtin", target, path)
+		j.addFinding("proto.pollute", target, path)
+	case j.isGlobalMember(target), owner != "" && slices.Contains(builtinObjects, owner), slices.Contains(j.possiblePaths(j.nthChild(target, 0)), "@sys.modules"):
+		j.addFinding("proto.builtin", target, path)
 	}
 }
 
 // isGlobalMember reports whether a node is a built-in member of the global object.
-func (j *judge) isGlobalMember(i int32) bool {
-	names := j.globals()
-	return slices.Contains(j.path(j.child(i, 0)), globalObject) && slices.ContainsFunc(j.path(i), func(s string) bool {
+func (j *treeJudge) isGlobalMember(i int32) bool {
+	names := j.globalNames()
+	return slices.Contains(j.possiblePaths(j.nthChild(i, 0)), globalObject) && slices.ContainsFunc(j.possiblePaths(i), func(s string) bool {
 		return names[s] || s == "callMCPTool" || s == "call_mcp_tool" || s == "servers"
 	})
 }

@@ -15,9 +15,9 @@ import (
 func grown(data []byte) *Tree {
 	words := []string{"", "=", "of", "+", ",", "eval", "constructor", "__proto__", "a", "globalThis", "crm", "run", "command", "rm -rf /", "fs", "join", "map", "::-1", "Function",
 		"__class__", "os", "system", "?:", "*", "**", "getattr", "import", "97", "require", "format", "{0.__class__}", "fromCharCode", "String", "of", "prototype", "\u202e"}
-	t := &Tree{Language: Language(len(data) % 2), Source: strings.Repeat("x\\x41", 20)}
+	t := &Tree{Language: TreeLanguage(len(data) % 2), Source: strings.Repeat("x\\x41", 20)}
 	var open []int
-	t.Nodes = append(t.Nodes, Node{Kind: Other})
+	t.Nodes = append(t.Nodes, TreeNode{Kind: Other})
 	open = append(open, 0)
 	for len(data) >= 3 && len(t.Nodes) < 3000 {
 		kind, text, bind := data[0], data[1], data[2]
@@ -27,7 +27,7 @@ func grown(data []byte) *Tree {
 			t.Nodes[last].Size, open = int32(len(t.Nodes)-last), open[:len(open)-1]
 		}
 		at := len(t.Nodes)
-		n := Node{Kind: Kind(kind) % kinds, Text: words[int(text)%len(words)], Bind: int32(bind % 8), Start: int32(text % 50), End: int32(50 + bind%50)}
+		n := TreeNode{Kind: Kind(kind) % kindCount, Text: words[int(text)%len(words)], Bind: int32(bind % 8), Start: int32(text % 50), End: int32(50 + bind%50)}
 		if int(n.Bind) > at {
 			n.Bind = 0
 		}
@@ -47,11 +47,11 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte(strings.Repeat("\x19\x01\x01\x01\x08\x01\xc1\x08\x01", 200)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tree := grown(data)
-		report, err := Judge(tree)
+		report, err := JudgeTree(tree)
 		if err != nil {
 			t.Fatalf("a grown tree is refused: %v", err)
 		}
-		again, _ := Judge(tree)
+		again, _ := JudgeTree(tree)
 		if !reflect.DeepEqual(report, again) {
 			t.Errorf("two answers for one program:\n%+v\n%+v", report, again)
 		}
@@ -64,14 +64,14 @@ func FuzzJudge(f *testing.F) {
 		if len(data) > 2 {
 			n := &tree.Nodes[int(data[0])%len(tree.Nodes)]
 			n.Size, n.Bind, n.Start, n.Kind = int32(data[1])-100, int32(data[2])-100, int32(data[2])-20, Kind(data[1])
-			_, _ = Judge(tree)
+			_, _ = JudgeTree(tree)
 		}
 	})
 }
 
 func TestCheckTree(t *testing.T) {
 	good := func() *Tree {
-		return &Tree{Source: "ab", Nodes: []Node{{Size: 3, End: 2}, {Size: 2, End: 2}, {Kind: Name, Text: "a", Size: 1, End: 1}}}
+		return &Tree{Source: "ab", Nodes: []TreeNode{{Size: 3, End: 2}, {Size: 2, End: 2}, {Kind: Name, Text: "a", Size: 1, End: 1}}}
 	}
 	if err := good().Check(); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestCheckTree(t *testing.T) {
 		"negative":    func(t *Tree) { t.Nodes[1].Start = -1 },
 		"beyond":      func(t *Tree) { t.Nodes[1].End = 3 },
 		"backwards":   func(t *Tree) { t.Nodes[1].Start = 2; t.Nodes[1].End = 1 },
-		"kind":        func(t *Tree) { t.Nodes[1].Kind = kinds },
+		"kind":        func(t *Tree) { t.Nodes[1].Kind = kindCount },
 		"variable":    func(t *Tree) { t.Nodes[1].Bind = 4 },
 		"no variable": func(t *Tree) { t.Nodes[1].Bind = -1 },
 	} {
@@ -97,16 +97,16 @@ func TestCheckTree(t *testing.T) {
 
 // nested is a tree of one kind, each node in the one before.
 func nested(n int, kind Kind, text string) *Tree {
-	t := &Tree{Nodes: make([]Node, n)}
+	t := &Tree{Nodes: make([]TreeNode, n)}
 	for i := range t.Nodes {
-		t.Nodes[i] = Node{Kind: kind, Text: text, Size: int32(n - i)}
+		t.Nodes[i] = TreeNode{Kind: kind, Text: text, Size: int32(n - i)}
 	}
 	return t
 }
 
 // flat is a tree of n copies of a subtree.
-func flat(n int, part ...Node) *Tree {
-	t := &Tree{Nodes: []Node{{Kind: Other, Size: int32(1 + n*len(part))}}}
+func flat(n int, part ...TreeNode) *Tree {
+	t := &Tree{Nodes: []TreeNode{{Kind: Other, Size: int32(1 + n*len(part))}}}
 	for range n {
 		t.Nodes = append(t.Nodes, part...)
 	}
@@ -117,24 +117,24 @@ func flat(n int, part ...Node) *Tree {
 func chain(n int, op string) *Tree {
 	t := flat(0)
 	for i := 1; i <= n; i++ {
-		before := Node{Kind: Name, Text: "a", Bind: int32(i - 1), Size: 1}
+		before := TreeNode{Kind: Name, Text: "a", Bind: int32(i - 1), Size: 1}
 		if i == 1 {
-			before = Node{Kind: String, Text: "eval", Size: 1}
+			before = TreeNode{Kind: String, Text: "eval", Size: 1}
 		}
-		t.Nodes = append(t.Nodes, Node{Kind: Assign, Text: "=", Size: 5}, Node{Kind: Name, Text: "a", Bind: int32(i), Size: 1},
-			Node{Kind: Binary, Text: op, Size: 3}, before, before)
+		t.Nodes = append(t.Nodes, TreeNode{Kind: Assign, Text: "=", Size: 5}, TreeNode{Kind: Name, Text: "a", Bind: int32(i), Size: 1},
+			TreeNode{Kind: Binary, Text: op, Size: 3}, before, before)
 	}
-	t.Nodes = append(t.Nodes, Node{Kind: Index, Size: 3}, Node{Kind: Name, Text: "globalThis", Size: 1}, Node{Kind: Name, Bind: int32(n), Size: 1})
+	t.Nodes = append(t.Nodes, TreeNode{Kind: Index, Size: 3}, TreeNode{Kind: Name, Text: "globalThis", Size: 1}, TreeNode{Kind: Name, Bind: int32(n), Size: 1})
 	t.Nodes[0].Size = int32(len(t.Nodes))
 	return t
 }
 
 // TestJudgeIsLinear checks that the cost of Judge grows linearly with the size of the program.
 func TestJudgeIsLinear(t *testing.T) {
-	if _, err := Judge(nested(maxDepth+1, Other, "")); !errors.Is(err, ErrDeep) {
+	if _, err := JudgeTree(nested(maxDepth+1, Other, "")); !errors.Is(err, ErrDeep) {
 		t.Errorf("a tree of depth %d: %v", maxDepth+1, err)
 	}
-	member := []Node{{Kind: Call, Size: 3}, {Kind: Name, Text: "eval", Size: 1}, {Kind: Name, Text: "x", Size: 1}}
+	member := []TreeNode{{Kind: Call, Size: 3}, {Kind: Name, Text: "eval", Size: 1}, {Kind: Name, Text: "x", Size: 1}}
 	for name, c := range map[string]struct {
 		size int
 		tree func(size int) *Tree
@@ -152,11 +152,11 @@ func TestJudgeIsLinear(t *testing.T) {
 		"aliases":     {60_000, func(n int) *Tree { return chain(n, ",") }},
 		"doubling":    {60_000, func(n int) *Tree { return chain(n, "+") }},
 		"arguments": {200_000, func(n int) *Tree {
-			return flat(1, slices.Concat([]Node{{Kind: Call, Size: int32(n + 1)}}, slices.Repeat([]Node{{Kind: Name, Text: "a", Size: 1}}, n))...)
+			return flat(1, slices.Concat([]TreeNode{{Kind: Call, Size: int32(n + 1)}}, slices.Repeat([]TreeNode{{Kind: Name, Text: "a", Size: 1}}, n))...)
 		}},
 	} {
 		testenv.GrowsLinearly(t, name, c.size, func(n int) {
-			if _, err := Judge(c.tree(n)); err != nil {
+			if _, err := JudgeTree(c.tree(n)); err != nil {
 				t.Errorf("%s of size %d: %v", name, n, err)
 			}
 		})
@@ -164,7 +164,7 @@ func TestJudgeIsLinear(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
-	for k := range kinds {
+	for k := range kindCount {
 		if found, ok := KindOf(k.String()); !ok || found != k {
 			t.Errorf("%d is called %q", k, k)
 		}
@@ -176,13 +176,13 @@ func TestKindsHaveNames(t *testing.T) {
 
 func TestRulesAreWhole(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range Rules() {
+	for _, r := range AllRules() {
 		if seen[r.ID] || r.Severity == 0 || r.Message == "" || r.Hint == "" || !strings.Contains(r.ID, ".") {
 			t.Errorf("%+v", r)
 		}
 		seen[r.ID] = true
 	}
-	for l, names := range map[Language]map[string]danger{Script: scriptNames, Python: pythonNames} {
+	for l, names := range map[TreeLanguage]map[string]nameDanger{Script: scriptNames, Python: pythonNames} {
 		for path, d := range names {
 			if !seen[d.rule] {
 				t.Errorf("%d %s: there is no rule %s", l, path, d.rule)
@@ -198,7 +198,7 @@ func TestLevels(t *testing.T) {
 	}{{Permissive, "ignore ignore warn warn warn"}, {Standard, "ignore ignore warn deny deny"}, {Strict, "ignore warn deny deny deny"}, {Maximum, "warn deny deny deny deny"}} {
 		var got []string
 		for s := Info; s <= Critical; s++ {
-			got = append(got, c.level.On(s).String())
+			got = append(got, c.level.ActionFor(s).String())
 		}
 		if strings.Join(got, " ") != c.want || LevelOf(c.level.String()) != c.level {
 			t.Errorf("%s: %s", c.level, got)
@@ -208,9 +208,9 @@ func TestLevels(t *testing.T) {
 
 // What is grave is not lost among what is not.
 func TestGraveFindingsStay(t *testing.T) {
-	j := &judge{program: &program{Tree: &Tree{Source: strings.Repeat("x", 100)}}, said: map[string]int{}}
+	j := &treeJudge{analyzedTree: &analyzedTree{Tree: &Tree{Source: strings.Repeat("x", 100)}}, said: map[string]int{}}
 	for k := range 60 {
-		j.findAt(Rules()[k%len(catalogue)].ID, Medium, k, k+1, "")
+		j.findAt(AllRules()[k%len(allRules)].ID, Medium, k, k+1, "")
 	}
 	if j.findAt("code.decoded", Critical, 70, 71, ""); len(j.found) > maxFindings || j.found[len(j.found)-1].Severity != Critical {
 		t.Errorf("%d findings, the last of them %+v", len(j.found), j.found[len(j.found)-1])

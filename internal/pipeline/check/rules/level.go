@@ -33,8 +33,8 @@ const Networked Level = 1 << 7
 // Commanding is added to a level where programs may start commands, so that doing so is ordinary.
 const Commanding Level = 1 << 6
 
-// strictness returns the level without Networked and Commanding.
-func (l Level) strictness() int { return int(l &^ (Networked | Commanding)) }
+// baseLevel returns the level without Networked and Commanding.
+func (l Level) baseLevel() int { return int(l &^ (Networked | Commanding)) }
 
 // LevelOf returns the level of this name in the settings, or Standard if there is none.
 func LevelOf(name string) Level {
@@ -48,24 +48,24 @@ func LevelOf(name string) Level {
 
 var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
-func (l Level) String() string { return levelNames[min(l.strictness(), len(levelNames)-1)] }
+func (l Level) String() string { return levelNames[min(l.baseLevel(), len(levelNames)-1)] }
 
-// Action says what happens to a program because of a finding.
-type Action uint8
+// FindingAction says what happens to a program because of a finding.
+type FindingAction uint8
 
 // Actions, mildest first.
 const (
-	Ignore Action = iota
+	Ignore FindingAction = iota
 	Warn
 	Deny
 )
 
 var actionNames = []string{"ignore", "warn", "deny"}
 
-func (a Action) String() string { return actionNames[min(int(a), len(actionNames)-1)] }
+func (a FindingAction) String() string { return actionNames[min(int(a), len(actionNames)-1)] }
 
-// actions maps each level and severity to an action.
-var actions = [...][6]Action{
+// actionTable maps each level and severity to an action.
+var actionTable = [...][6]FindingAction{
 	//          -       info    low     medium  high   critical
 	Permissive: {Ignore, Ignore, Ignore, Warn, Warn, Warn},
 	Standard:   {Ignore, Ignore, Ignore, Warn, Deny, Deny},
@@ -73,18 +73,18 @@ var actions = [...][6]Action{
 	Maximum:    {Ignore, Warn, Deny, Deny, Deny, Deny},
 }
 
-// On returns the level's action for a severity.
-func (l Level) On(s Severity) Action {
-	return actions[min(l.strictness(), len(actions)-1)][min(s, Critical)]
+// ActionFor returns the level's action for a severity.
+func (l Level) ActionFor(s Severity) FindingAction {
+	return actionTable[min(l.baseLevel(), len(actionTable)-1)][min(s, Critical)]
 }
 
-// of returns the level's action for a finding.
-func (l Level) of(f Finding) Action {
+// findingAction returns the level's action for a finding.
+func (l Level) findingAction(f Finding) FindingAction {
 	if l&Networked != 0 && f.Rule == "network.fetch" {
-		return l.On(min(f.Severity, Low))
+		return l.ActionFor(min(f.Severity, Low))
 	}
 	if l&Commanding != 0 && f.Rule == "process.command" {
-		return l.On(min(f.Severity, Low))
+		return l.ActionFor(min(f.Severity, Low))
 	}
-	return l.On(f.Severity)
+	return l.ActionFor(f.Severity)
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// program extends a tree with what the rules need: the parent of each node, what a name stands for, and which strings
+// analyzedTree extends a tree with what the rules need: the parent of each node, what a name stands for, and which strings
 // are constant.
-type program struct {
+type analyzedTree struct {
 	*Tree
 	parents []int32
-	defs    [][]def // of each variable
-	loops   []bool  // nodes that may run more than once
-	paths   []memo[[]string]
-	texts   []memo[string]
+	defs    [][]variableDef // of each variable
+	loops   []bool          // nodes that may run more than once
+	paths   []nodeMemo[[]string]
+	texts   []nodeMemo[string]
 	budget  int      // bytes of constants that may still be folded
 	deep    int      // variables that are being followed
 	stars   []string // modules with a star import in Python
 }
 
-// memo caches what is known of one node.
-type memo[T any] struct {
+// nodeMemo caches what is known of one node.
+type nodeMemo[T any] struct {
 	state memoState
 	value T
 }
@@ -28,14 +28,14 @@ type memo[T any] struct {
 type memoState uint8
 
 const (
-	unasked memoState = iota
-	busy              // it depends on itself, or is being found
-	known
-	none
+	memoUnasked memoState = iota
+	memoBusy              // it depends on itself, or is being found
+	memoKnown
+	memoNone
 )
 
-// def describes one value that a variable may hold.
-type def struct {
+// variableDef describes one value that a variable may hold.
+type variableDef struct {
 	node int32    // the value; -1 if nothing is known of it
 	keys []string // of the value's members on the way to it, when it is taken apart
 	path string   // instead, of the imported member
@@ -50,70 +50,70 @@ const (
 	maxStars  = 20  // imports of everything
 )
 
-func newProgram(t *Tree) *program {
-	p := &program{
-		Tree: t, parents: make([]int32, len(t.Nodes)), paths: make([]memo[[]string], len(t.Nodes)), texts: make([]memo[string], len(t.Nodes)),
+func newProgram(t *Tree) *analyzedTree {
+	p := &analyzedTree{
+		Tree: t, parents: make([]int32, len(t.Nodes)), paths: make([]nodeMemo[[]string], len(t.Nodes)), texts: make([]nodeMemo[string], len(t.Nodes)),
 		budget: maxFolded,
 	}
 	variables := int32(0)
 	for i := range t.Nodes {
 		variables = max(variables, t.Nodes[i].Bind)
 	}
-	p.defs = make([][]def, variables+1)
+	p.defs = make([][]variableDef, variables+1)
 	p.parents[0] = -1
 	for i := range t.Nodes {
-		for c := range t.children(int32(i)) {
+		for c := range t.childNodes(int32(i)) {
 			p.parents[c] = int32(i)
 		}
-		p.define(int32(i))
+		p.noteDefinitions(int32(i))
 	}
-	p.loops = p.repeated()
+	p.loops = p.findRepeated()
 	return p
 }
 
-// define notes the variables that a node assigns.
-func (p *program) define(i int32) {
+// noteDefinitions notes the variables that a node assigns.
+func (p *analyzedTree) noteDefinitions(i int32) {
 	switch n := &p.Nodes[i]; n.Kind {
 	case Assign:
-		target, value := p.child(i, 0), p.child(i, 1)
+		target, value := p.nthChild(i, 0), p.nthChild(i, 1)
 		switch {
 		case target < 0:
 		case n.Text == "of" && value >= 0:
-			p.bind(target, def{node: value, keys: []string{"[]"}})
+			p.bindTarget(target, variableDef{node: value, keys: []string{"[]"}})
 		case n.Text != "=":
-			p.bind(target, def{node: -1})
+			p.bindTarget(target, variableDef{node: -1})
 		case value >= 0:
-			p.bind(target, def{node: value})
+			p.bindTarget(target, variableDef{node: value})
 		}
 	case Import:
-		for c := range p.children(i) {
-			if p.is(c, Imported) && p.Nodes[c].Text == "**" {
+		for c := range p.childNodes(i) {
+			if p.hasKind(c, Imported) && p.Nodes[c].Text == "**" {
 				p.stars = append(p.stars[:min(len(p.stars), maxStars)], n.Text)
-			} else if p.is(c, Imported) {
-				p.add(c, def{path: imported(p.Language, n.Text, p.Nodes[c].Text)})
+			} else if p.hasKind(c, Imported) {
+				p.addDefinition(c, variableDef{path: importedPath(p.Language, n.Text, p.Nodes[c].Text)})
 			}
 		}
 	case Parameter:
-		p.add(i, def{node: -1})
-		if c := p.child(i, 0); c >= 0 && n.Text == "" {
-			p.bind(c, def{node: -1})
+		p.addDefinition(i, variableDef{node: -1})
+		if c := p.nthChild(i, 0); c >= 0 && n.Text == "" {
+			p.bindTarget(c, variableDef{node: -1})
 		}
 	case Function, Class:
-		p.add(i, def{node: i})
+		p.addDefinition(i, variableDef{node: i})
 	}
 }
 
-func (p *program) add(i int32, d def) {
+func (p *analyzedTree) addDefinition(i int32, d variableDef) {
 	if b := p.Nodes[i].Bind; b > 0 && len(p.defs[b]) < 2*maxPaths {
 		p.defs[b] = append(p.defs[b], d)
 	}
 }
 
-// bind assigns a value to a name, or to the names in a pattern.
-func (p *program) bind(target int32, d def) {
+// bindTarget assigns a value to a name, or to the names in a pattern.
+func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	type pair struct {
 		target int32
-		d      def
+		d      variableDef
 	}
 	todo := []pair{{target, d}}
 	for len(todo) > 0 {
@@ -121,55 +121,55 @@ func (p *program) bind(target int32, d def) {
 		todo = todo[:len(todo)-1]
 		switch n := &p.Nodes[at.target]; n.Kind {
 		case Name:
-			p.add(at.target, at.d)
+			p.addDefinition(at.target, at.d)
 		case Object, Array:
-			for c := range p.children(at.target) {
-				if p.is(c, Property) {
-					if value := p.child(c, 0); value >= 0 && n.Kind == Object {
-						todo = append(todo, pair{p.valueOf(c), at.d.member(p.keyOf(c))})
+			for c := range p.childNodes(at.target) {
+				if p.hasKind(c, Property) {
+					if value := p.nthChild(c, 0); value >= 0 && n.Kind == Object {
+						todo = append(todo, pair{p.valueOf(c), at.d.memberDef(p.keyOf(c))})
 					}
 				} else {
-					todo = append(todo, pair{c, def{node: -1}})
+					todo = append(todo, pair{c, variableDef{node: -1}})
 				}
 			}
 		case Spread:
-			if c := p.child(at.target, 0); c >= 0 {
-				todo = append(todo, pair{c, def{node: -1}})
+			if c := p.nthChild(at.target, 0); c >= 0 {
+				todo = append(todo, pair{c, variableDef{node: -1}})
 			}
 		case Assign: // a default
-			if c := p.child(at.target, 0); c >= 0 {
+			if c := p.nthChild(at.target, 0); c >= 0 {
 				todo = append(todo, pair{c, at.d})
 			}
 		}
 	}
 }
 
-// member returns the value of a key of a value.
-func (d def) member(key string) def {
+// memberDef returns the value of a key of a value.
+func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
-		return def{node: -1}
+		return variableDef{node: -1}
 	}
-	return def{node: d.node, keys: append(slices.Clip(d.keys), key)}
+	return variableDef{node: d.node, keys: append(slices.Clip(d.keys), key)}
 }
 
 // keyOf returns the key of a Property, or "" if it is computed.
-func (p *program) keyOf(i int32) string {
+func (p *analyzedTree) keyOf(i int32) string {
 	n := &p.Nodes[i]
 	if n.Text != "" {
 		return n.Text
 	}
-	if key := p.child(i, 0); key >= 0 && p.child(i, 1) >= 0 && p.is(key, String) {
+	if key := p.nthChild(i, 0); key >= 0 && p.nthChild(i, 1) >= 0 && p.hasKind(key, String) {
 		return p.Nodes[key].Text
 	}
 	return ""
 }
 
 // valueOf returns the value of a Property, or -1.
-func (p *program) valueOf(i int32) int32 {
-	if p.Nodes[i].Text == "" && p.child(i, 1) >= 0 {
-		return p.child(i, 1)
+func (p *analyzedTree) valueOf(i int32) int32 {
+	if p.Nodes[i].Text == "" && p.nthChild(i, 1) >= 0 {
+		return p.nthChild(i, 1)
 	}
-	return p.child(i, 0)
+	return p.nthChild(i, 0)
 }
 
 // A path says what an expression stands for, from the top: "eval", "@fs.rm" for a
@@ -177,60 +177,60 @@ func (p *program) valueOf(i int32) int32 {
 // call gives. The global object has the path of everything that it holds: eval is
 // eval, however it is reached.
 
-// path lists what an expression may stand for, or nothing if that is unknown.
-func (p *program) path(i int32) []string {
+// possiblePaths lists what an expression may stand for, or nothing if that is unknown.
+func (p *analyzedTree) possiblePaths(i int32) []string {
 	if i < 0 {
 		return nil
 	}
 	m := &p.paths[i]
-	if m.state != unasked {
+	if m.state != memoUnasked {
 		return m.value // empty while it is being found
 	}
-	m.state = busy
+	m.state = memoBusy
 	found := p.findPath(i)
 	for k, s := range found {
 		if len(s) > maxPath {
 			found[k] = "?"
 		}
 	}
-	m.value, m.state = found[:min(len(found), maxPaths)], known
+	m.value, m.state = found[:min(len(found), maxPaths)], memoKnown
 	return m.value
 }
 
-func (p *program) findPath(i int32) []string {
+func (p *analyzedTree) findPath(i int32) []string {
 	n := &p.Nodes[i]
 	switch n.Kind {
 	case Name:
 		if n.Bind == 0 {
-			return []string{p.global(n.Text)}
+			return []string{p.globalPath(n.Text)}
 		}
-		return p.variable(n.Bind)
+		return p.variablePaths(n.Bind)
 	case Member:
-		return p.memberOf(p.child(i, 0), n.Text)
+		return p.memberOf(p.nthChild(i, 0), n.Text)
 	case Index:
-		return p.memberOf(p.child(i, 0), p.key(p.child(i, 1)))
+		return p.memberOf(p.nthChild(i, 0), p.indexKey(p.nthChild(i, 1)))
 	case Call:
-		return p.called(i)
+		return p.calledPaths(i)
 	case New:
-		return suffixed(p.path(p.child(i, 0)), "()")
+		return appendSuffix(p.possiblePaths(p.nthChild(i, 0)), "()")
 	case Imported:
-		return []string{imported(p.Language, p.Nodes[max(p.parents[i], 0)].Text, n.Text)}
+		return []string{importedPath(p.Language, p.Nodes[max(p.parents[i], 0)].Text, n.Text)}
 	case Await, Spread:
-		return p.path(p.child(i, 0))
+		return p.possiblePaths(p.nthChild(i, 0))
 	case Assign:
-		return p.path(p.child(i, 1))
+		return p.possiblePaths(p.nthChild(i, 1))
 	case Binary:
 		if n.Text == "," {
-			return p.path(p.child(i, 1))
+			return p.possiblePaths(p.nthChild(i, 1))
 		}
-		if left := p.path(p.child(i, 0)); n.Text == "/" && slices.Contains(left, "@pathlib.Path()") {
+		if left := p.possiblePaths(p.nthChild(i, 0)); n.Text == "/" && slices.Contains(left, "@pathlib.Path()") {
 			return left
 		}
 	case Logical:
-		return both(p.path(p.child(i, 0)), p.path(p.child(i, 1)))
+		return unionPaths(p.possiblePaths(p.nthChild(i, 0)), p.possiblePaths(p.nthChild(i, 1)))
 	case Branch:
 		if n.Text == "?:" {
-			return both(p.path(p.child(i, 1)), p.path(p.child(i, 2)))
+			return unionPaths(p.possiblePaths(p.nthChild(i, 1)), p.possiblePaths(p.nthChild(i, 2)))
 		}
 	case Function:
 		return []string{"function"}
@@ -240,9 +240,9 @@ func (p *program) findPath(i int32) []string {
 	return nil
 }
 
-func both(a, b []string) []string { return append(slices.Clone(a), b...) }
+func unionPaths(a, b []string) []string { return append(slices.Clone(a), b...) }
 
-func suffixed(paths []string, suffix string) []string {
+func appendSuffix(paths []string, suffix string) []string {
 	found := make([]string, 0, len(paths))
 	for _, s := range paths {
 		found = append(found, s+suffix)
@@ -250,8 +250,8 @@ func suffixed(paths []string, suffix string) []string {
 	return found
 }
 
-// variable lists what a variable may stand for.
-func (p *program) variable(bind int32) []string {
+// variablePaths lists what a variable may stand for.
+func (p *analyzedTree) variablePaths(bind int32) []string {
 	var found []string
 	if p.deep++; p.deep > maxDeep {
 		p.deep--
@@ -261,11 +261,11 @@ func (p *program) variable(bind int32) []string {
 	for _, d := range p.defs[bind] {
 		paths := []string{d.path}
 		if d.path == "" {
-			paths = p.path(d.node)
+			paths = p.possiblePaths(d.node)
 		}
 		for _, s := range paths {
 			for _, key := range d.keys {
-				s = p.join(s, key)
+				s = p.joinPath(s, key)
 			}
 			if !slices.Contains(found, s) && len(found) < maxPaths {
 				found = append(found, s)
@@ -275,12 +275,12 @@ func (p *program) variable(bind int32) []string {
 	return found
 }
 
-// key returns the constant name in an index, "[?]" if it is not constant, or "[]" for a number.
-func (p *program) key(i int32) string {
-	if s, ok := p.text(i); ok {
+// indexKey returns the constant name in an index, "[?]" if it is not constant, or "[]" for a number.
+func (p *analyzedTree) indexKey(i int32) string {
+	if s, ok := p.constantText(i); ok {
 		return s
 	}
-	if p.is(i, Number) {
+	if p.hasKind(i, Number) {
 		return "[]"
 	}
 	return "[?]"
@@ -288,61 +288,61 @@ func (p *program) key(i int32) string {
 
 // memberOf lists what a member of an expression may stand for. For an object literal in the program this is the
 // member's value.
-func (p *program) memberOf(object int32, key string) []string {
+func (p *analyzedTree) memberOf(object int32, key string) []string {
 	var found []string
-	if o := p.only(object); p.is(o, Object) {
-		for c := range p.children(o) {
-			if p.is(c, Property) && p.keyOf(c) == key {
-				found = append(found, p.path(p.valueOf(c))...)
+	if o := p.onlyValue(object); p.hasKind(o, Object) {
+		for c := range p.childNodes(o) {
+			if p.hasKind(c, Property) && p.keyOf(c) == key {
+				found = append(found, p.possiblePaths(p.valueOf(c))...)
 			}
 		}
 	}
 	if len(found) > 0 {
 		return found
 	}
-	return p.joined(object, key)
+	return p.memberPaths(object, key)
 }
 
-// joined lists the members that an expression's key may stand for.
-func (p *program) joined(object int32, key string) []string {
-	paths := p.path(object)
+// memberPaths lists the members that an expression's key may stand for.
+func (p *analyzedTree) memberPaths(object int32, key string) []string {
+	paths := p.possiblePaths(object)
 	if len(paths) == 0 {
 		return []string{"?." + key}
 	}
 	found := make([]string, 0, len(paths))
 	for _, s := range paths {
-		found = append(found, p.join(s, key))
+		found = append(found, p.joinPath(s, key))
 	}
 	return found
 }
 
-// join returns the path of a member.
-func (p *program) join(path, key string) string {
+// joinPath returns the path of a member.
+func (p *analyzedTree) joinPath(path, key string) string {
 	switch {
 	case path == globalObject && key != "__dict__":
-		return p.global(key)
+		return p.globalPath(key)
 	case path == globalObject:
 		return path
 	case path == "@sys.modules" && p.Language == Python:
-		return p.module(key)
+		return p.modulePath(key)
 	case path == "@fs" && key == "promises", strings.HasPrefix(path, "@") && key == "default" && p.Language == Script && !strings.Contains(path[1:], "."):
 		return path
-	case p.Language == Python && strings.HasPrefix(path, "@") && slices.Contains(reexported, strings.TrimLeft(key, "_")):
-		return p.module(strings.TrimLeft(key, "_")) // os.path.os, random._os
+	case p.Language == Python && strings.HasPrefix(path, "@") && slices.Contains(reexportedModules, strings.TrimLeft(key, "_")):
+		return p.modulePath(strings.TrimLeft(key, "_")) // os.path.os, random._os
 	case (key == "__dict__") && strings.HasPrefix(path, "@"):
 		return path // vars(module)
 	}
 	return path + "." + key
 }
 
-// reexported lists modules that other modules import and so have as members.
-var reexported = []string{"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect", "marshal", "pickle"}
+// reexportedModules lists modules that other modules import and so have as members.
+var reexportedModules = []string{"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect", "marshal", "pickle"}
 
 // globalObject is the path of globalThis, and of Python's builtins and globals().
 const globalObject = "global"
 
-// global returns the path of a name that the program does not declare.
-func (p *program) global(name string) string {
+// globalPath returns the path of a name that the program does not declare.
+func (p *analyzedTree) globalPath(name string) string {
 	if p.Language == Python {
 		switch {
 		case name == "__builtins__" || name == "builtins":
@@ -355,7 +355,7 @@ func (p *program) global(name string) string {
 			return "@functools.partial"
 		}
 		for _, module := range p.stars {
-			if _, ok := lookup(Python, "@"+module+"."+name); ok {
+			if _, ok := lookupDanger(Python, "@"+module+"."+name); ok {
 				return "@" + module + "." + name
 			}
 		}
@@ -370,10 +370,10 @@ func (p *program) global(name string) string {
 	return name
 }
 
-// module returns the path that a module's name stands for.
-func (p *program) module(name string) string { return imported(p.Language, name, "*") }
+// modulePath returns the path that a module's name stands for.
+func (p *analyzedTree) modulePath(name string) string { return importedPath(p.Language, name, "*") }
 
-func imported(l Language, module, name string) string {
+func importedPath(l TreeLanguage, module, name string) string {
 	if l == Python {
 		if module == "builtins" {
 			if name == "*" {
@@ -391,51 +391,51 @@ func imported(l Language, module, name string) string {
 	return "@" + module + "." + name
 }
 
-// called lists what a call's result may be.
-func (p *program) called(i int32) []string {
+// calledPaths lists what a call's result may be.
+func (p *analyzedTree) calledPaths(i int32) []string {
 	var found []string
-	callee := p.child(i, 0)
-	for _, s := range p.path(callee) {
-		found = append(found, p.result(i, s)...)
+	callee := p.nthChild(i, 0)
+	for _, s := range p.possiblePaths(callee) {
+		found = append(found, p.resultPaths(i, s)...)
 	}
-	if len(found) == 0 && p.is(callee, Member, Index) {
+	if len(found) == 0 && p.hasKind(callee, Member, Index) {
 		return []string{"?()"}
 	}
 	return found
 }
 
-// result lists what calling a path may return.
-func (p *program) result(i int32, callee string) []string {
-	first, second := p.child(i, 1), p.child(i, 2)
+// resultPaths lists what calling a path may return.
+func (p *analyzedTree) resultPaths(i int32, callee string) []string {
+	first, second := p.nthChild(i, 1), p.nthChild(i, 2)
 	switch {
-	case slices.Contains(importers, callee), strings.HasSuffix(callee, ".require"), callee == "@module.createRequire()":
-		if name, ok := p.text(first); ok {
-			return []string{p.module(name)}
+	case slices.Contains(importerFunctions, callee), strings.HasSuffix(callee, ".require"), callee == "@module.createRequire()":
+		if name, ok := p.constantText(first); ok {
+			return []string{p.modulePath(name)}
 		}
 	case callee == "getattr", callee == "Reflect.get":
-		return p.joined(first, p.key(second))
+		return p.memberPaths(first, p.indexKey(second))
 	case strings.HasPrefix(callee, "@operator.attrgetter()"), callee == "Object.getOwnPropertyDescriptor":
 		return nil
 	case callee == "Object.getPrototypeOf", callee == "Reflect.getPrototypeOf":
-		return p.joined(first, "__proto__")
+		return p.memberPaths(first, "__proto__")
 	case callee == "globals", callee == "locals", callee == "vars":
 		if first < 0 {
 			return []string{globalObject}
 		}
-		return p.path(first)
+		return p.possiblePaths(first)
 	case callee == "@functools.partial":
-		return p.path(first)
+		return p.possiblePaths(first)
 	case strings.HasSuffix(callee, ".bind"):
 		return []string{strings.TrimSuffix(callee, ".bind")}
 	case p.Language == Python && strings.HasSuffix(callee, ".__getattribute__"), strings.HasSuffix(callee, ".__getitem__"),
 		p.Language == Python && strings.HasSuffix(callee, ".get") && (strings.HasPrefix(callee, "@sys.modules") || strings.HasPrefix(callee, globalObject)):
-		return []string{p.join(callee[:strings.LastIndexByte(callee, '.')], p.key(first))}
+		return []string{p.joinPath(callee[:strings.LastIndexByte(callee, '.')], p.indexKey(first))}
 	}
 	return []string{callee + "()"}
 }
 
-// importers lists functions that return the module whose name they get.
-var importers = []string{"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module", "@importlib.__import__"}
+// importerFunctions lists functions that return the module whose name they get.
+var importerFunctions = []string{"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module", "@importlib.__import__"}
 
-// last returns the last name of a path.
-func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+// lastName returns the last name of a path.
+func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

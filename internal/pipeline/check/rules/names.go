@@ -2,16 +2,16 @@ package rules
 
 import "strings"
 
-// danger says which rule a name falls under.
-type danger struct {
+// nameDanger says which rule a name falls under.
+type nameDanger struct {
 	rule     string
 	severity Severity // 0 is the rule's own
 	whole    bool     // its members are meant too
 }
 
-// lookup finds the rule for a path: for the path itself, for a module or object that contains it, or for another way
+// lookupDanger finds the rule for a path: for the path itself, for a module or object that contains it, or for another way
 // to call a function.
-func lookup(l Language, path string) (danger, bool) {
+func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	names := scriptNames
 	if l == Python {
 		names = pythonNames
@@ -26,11 +26,11 @@ func lookup(l Language, path string) (danger, bool) {
 			return d, true
 		}
 	}
-	return danger{}, false
+	return nameDanger{}, false
 }
 
-// all maps names to the same danger.
-func all(m map[string]danger, d danger, names ...string) {
+// addAll maps names to the same danger.
+func addAll(m map[string]nameDanger, d nameDanger, names ...string) {
 	for _, n := range names {
 		m[n] = d
 	}
@@ -38,64 +38,64 @@ func all(m map[string]danger, d danger, names ...string) {
 
 var scriptNames = makeScriptNames()
 
-func makeScriptNames() map[string]danger {
-	m := map[string]danger{}
-	all(m, danger{rule: "code.eval"}, "eval", "execScript")
-	all(m, danger{rule: "code.function"}, "Function", "AsyncFunction", "GeneratorFunction")
-	all(m, danger{rule: "code.import"}, "require", "import", "process.getBuiltinModule")
-	all(m, danger{rule: "code.decode"}, "atob", "Buffer.from", "@js-base64", "@base-64", "@base64-js")
-	all(m, danger{rule: "code.crypto", whole: true}, "crypto")
-	all(m, danger{rule: "code.crypto"}, "@crypto", "@crypto-js")
-	all(m, danger{rule: "code.deserialize", whole: true}, "@v8.deserialize", "@node-serialize", "@serialize-javascript")
-	all(m, danger{rule: "process.spawn", whole: true}, "@child_process", "@execa", "@shelljs", "@cross-spawn", "@zx", "@node-pty",
+func makeScriptNames() map[string]nameDanger {
+	m := map[string]nameDanger{}
+	addAll(m, nameDanger{rule: "code.eval"}, "eval", "execScript")
+	addAll(m, nameDanger{rule: "code.function"}, "Function", "AsyncFunction", "GeneratorFunction")
+	addAll(m, nameDanger{rule: "code.import"}, "require", "import", "process.getBuiltinModule")
+	addAll(m, nameDanger{rule: "code.decode"}, "atob", "Buffer.from", "@js-base64", "@base-64", "@base64-js")
+	addAll(m, nameDanger{rule: "code.crypto", whole: true}, "crypto")
+	addAll(m, nameDanger{rule: "code.crypto"}, "@crypto", "@crypto-js")
+	addAll(m, nameDanger{rule: "code.deserialize", whole: true}, "@v8.deserialize", "@node-serialize", "@serialize-javascript")
+	addAll(m, nameDanger{rule: "process.spawn", whole: true}, "@child_process", "@execa", "@shelljs", "@cross-spawn", "@zx", "@node-pty",
 		"Deno.run", "Deno.Command", "Bun.spawn", "Bun.spawnSync", "Bun.$")
-	all(m, danger{rule: "process.command"}, "exec")
-	all(m, danger{rule: "process.exit"}, "process.exit", "process.kill", "process.abort", "process.reallyExit", "process._kill", "process._debugProcess",
+	addAll(m, nameDanger{rule: "process.command"}, "exec")
+	addAll(m, nameDanger{rule: "process.exit"}, "process.exit", "process.kill", "process.abort", "process.reallyExit", "process._kill", "process._debugProcess",
 		"Deno.exit", "Deno.kill", "Bun.exit")
-	all(m, danger{rule: "process.env"}, "process.env", "Deno.env.toObject()", "Bun.env")
-	all(m, danger{rule: "native.module", whole: true}, "process.binding", "process._linkedBinding", "process.dlopen", "Deno.dlopen", "Deno.UnsafePointer",
+	addAll(m, nameDanger{rule: "process.env"}, "process.env", "Deno.env.toObject()", "Bun.env")
+	addAll(m, nameDanger{rule: "native.module", whole: true}, "process.binding", "process._linkedBinding", "process.dlopen", "Deno.dlopen", "Deno.UnsafePointer",
 		"@ffi-napi", "@ffi", "@bun:ffi", "@koffi", "@bindings", "@node-gyp-build")
-	all(m, danger{rule: "native.wasm", whole: true}, "WebAssembly", "@wasi")
-	all(m, danger{rule: "escape.vm", whole: true}, "@vm", "@vm2", "@inspector", "@repl", "@module", "@worker_threads", "@cluster", "@isolated-vm",
+	addAll(m, nameDanger{rule: "native.wasm", whole: true}, "WebAssembly", "@wasi")
+	addAll(m, nameDanger{rule: "escape.vm", whole: true}, "@vm", "@vm2", "@inspector", "@repl", "@module", "@worker_threads", "@cluster", "@isolated-vm",
 		"process.mainModule", "process.constructor", "Error.prepareStackTrace", "Worker", "SharedWorker")
-	all(m, danger{rule: "network.fetch", whole: true}, "fetch", "XMLHttpRequest", "EventSource", "WebSocket", "navigator.sendBeacon", "@http", "@https", "@http2",
+	addAll(m, nameDanger{rule: "network.fetch", whole: true}, "fetch", "XMLHttpRequest", "EventSource", "WebSocket", "navigator.sendBeacon", "@http", "@https", "@http2",
 		"@undici", "@axios", "@node-fetch", "@got", "@request", "@superagent", "@ws", "Bun.fetch")
-	all(m, danger{rule: "network.socket", whole: true}, "@net", "@dgram", "@tls", "@dns", "Deno.connect", "Deno.listen", "Deno.serve", "Bun.listen", "Bun.connect",
+	addAll(m, nameDanger{rule: "network.socket", whole: true}, "@net", "@dgram", "@tls", "@dns", "Deno.connect", "Deno.listen", "Deno.serve", "Bun.listen", "Bun.connect",
 		"Bun.serve", "@http.createServer", "@https.createServer", "RTCPeerConnection")
-	all(m, danger{rule: "dom.document", whole: true}, "document", "navigator", "location")
-	all(m, danger{rule: "dom.storage", whole: true}, "localStorage", "sessionStorage", "indexedDB", "document.cookie", "caches")
-	all(m, danger{rule: "files.tree", whole: true}, "@rimraf", "@del", "@fs-extra")
+	addAll(m, nameDanger{rule: "dom.document", whole: true}, "document", "navigator", "location")
+	addAll(m, nameDanger{rule: "dom.storage", whole: true}, "localStorage", "sessionStorage", "indexedDB", "document.cookie", "caches")
+	addAll(m, nameDanger{rule: "files.tree", whole: true}, "@rimraf", "@del", "@fs-extra")
 	return m
 }
 
 var pythonNames = makePythonNames()
 
-func makePythonNames() map[string]danger {
-	m := map[string]danger{}
-	all(m, danger{rule: "code.eval"}, "eval", "exec", "compile", "execfile", "@timeit.timeit", "@timeit.repeat", "@cProfile.run", "@cProfile.runctx", "@profile.run",
+func makePythonNames() map[string]nameDanger {
+	m := map[string]nameDanger{}
+	addAll(m, nameDanger{rule: "code.eval"}, "eval", "exec", "compile", "execfile", "@timeit.timeit", "@timeit.repeat", "@cProfile.run", "@cProfile.runctx", "@profile.run",
 		"@trace.Trace", "@doctest.testmod", "@typing.ForwardRef")
-	all(m, danger{rule: "code.import"}, "__import__", "@importlib.import_module", "@importlib.__import__")
-	all(m, danger{rule: "code.decode"}, "@base64")
-	all(m, danger{rule: "code.crypto", whole: true}, "@cryptography", "@Crypto", "@Cryptodome", "@nacl")
-	all(m, danger{rule: "code.os"}, "@os")
-	all(m, danger{rule: "code.deserialize", whole: true}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
+	addAll(m, nameDanger{rule: "code.import"}, "__import__", "@importlib.import_module", "@importlib.__import__")
+	addAll(m, nameDanger{rule: "code.decode"}, "@base64")
+	addAll(m, nameDanger{rule: "code.crypto", whole: true}, "@cryptography", "@Crypto", "@Cryptodome", "@nacl")
+	addAll(m, nameDanger{rule: "code.os"}, "@os")
+	addAll(m, nameDanger{rule: "code.deserialize", whole: true}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
 		"@jsonpickle", "@marshal.loads", "@marshal.load", "@yaml.load", "@yaml.unsafe_load", "@yaml.full_load", "@joblib.load")
-	all(m, danger{rule: "process.spawn", whole: true}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
+	addAll(m, nameDanger{rule: "process.spawn", whole: true}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
 		"@os.startfile", "@os.posix_spawn", "@os.posix_spawnp", "@os.execl", "@os.execle", "@os.execlp", "@os.execlpe", "@os.execv", "@os.execve",
 		"@os.execvp", "@os.execvpe", "@os.spawnl", "@os.spawnle", "@os.spawnlp", "@os.spawnlpe", "@os.spawnv", "@os.spawnve", "@os.spawnvp", "@os.spawnvpe",
 		"@posix", "@nt", "@_posixsubprocess", "@asyncio.create_subprocess_exec", "@asyncio.create_subprocess_shell", "@asyncio.subprocess", "@pexpect", "@sh")
-	all(m, danger{rule: "process.spawn", severity: Medium, whole: true}, "@multiprocessing", "@concurrent.futures.ProcessPoolExecutor")
-	all(m, danger{rule: "process.command"}, "exec_command")
-	all(m, danger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal", "@signal.pthread_kill")
-	all(m, danger{rule: "process.env"}, "@os.environ", "@os.environb")
-	all(m, danger{rule: "native.module", whole: true}, "@ctypes", "@_ctypes", "@cffi", "@sys.setdlopenflags", "@_imp", "@imp", "@importlib.machinery.ExtensionFileLoader")
-	all(m, danger{rule: "escape.vm", whole: true}, "@sys._getframe", "@sys._current_frames", "@sys.settrace", "@sys.setprofile", "@types.CodeType",
+	addAll(m, nameDanger{rule: "process.spawn", severity: Medium, whole: true}, "@multiprocessing", "@concurrent.futures.ProcessPoolExecutor")
+	addAll(m, nameDanger{rule: "process.command"}, "exec_command")
+	addAll(m, nameDanger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal", "@signal.pthread_kill")
+	addAll(m, nameDanger{rule: "process.env"}, "@os.environ", "@os.environb")
+	addAll(m, nameDanger{rule: "native.module", whole: true}, "@ctypes", "@_ctypes", "@cffi", "@sys.setdlopenflags", "@_imp", "@imp", "@importlib.machinery.ExtensionFileLoader")
+	addAll(m, nameDanger{rule: "escape.vm", whole: true}, "@sys._getframe", "@sys._current_frames", "@sys.settrace", "@sys.setprofile", "@types.CodeType",
 		"@types.FunctionType", "@code", "@codeop", "@runpy", "@importlib.util.spec_from_file_location", "@importlib.util.module_from_spec",
 		"@importlib.machinery", "@_frozen_importlib", "@_frozen_importlib_external", "@_thread._excepthook", "@os.ptrace", "@os.chroot", "@os.setuid", "@os.unshare")
-	all(m, danger{rule: "escape.vm", severity: Medium, whole: true}, "@inspect.currentframe", "@inspect.stack", "@gc.get_objects", "@gc.get_referrers",
+	addAll(m, nameDanger{rule: "escape.vm", severity: Medium, whole: true}, "@inspect.currentframe", "@inspect.stack", "@gc.get_objects", "@gc.get_referrers",
 		"@gc.get_referents", "breakpoint", "@pdb", "@bdb", "@faulthandler")
-	all(m, danger{rule: "network.fetch", whole: true}, "@urllib.request", "@http.client", "@requests", "@httpx", "@aiohttp", "@urllib3", "@webbrowser", "@urllib2")
-	all(m, danger{rule: "network.socket", whole: true}, "@socket", "@_socket", "@asyncio.open_connection", "@asyncio.start_server", "@asyncio.open_unix_connection",
+	addAll(m, nameDanger{rule: "network.fetch", whole: true}, "@urllib.request", "@http.client", "@requests", "@httpx", "@aiohttp", "@urllib3", "@webbrowser", "@urllib2")
+	addAll(m, nameDanger{rule: "network.socket", whole: true}, "@socket", "@_socket", "@asyncio.open_connection", "@asyncio.start_server", "@asyncio.open_unix_connection",
 		"@socketserver", "@http.server", "@telnetlib", "@ftplib", "@smtplib", "@poplib", "@imaplib", "@paramiko", "@ssl", "@xmlrpc")
 	return m
 }
@@ -142,8 +142,8 @@ func setOf(names ...string) map[string]bool {
 	return m
 }
 
-// globals returns the global names of the language.
-func (t *Tree) globals() map[string]bool {
+// globalNames returns the global names of the language.
+func (t *Tree) globalNames() map[string]bool {
 	if t.Language == Python {
 		return pythonGlobals
 	}

@@ -12,39 +12,39 @@ import (
 const (
 	minEscapes    = 12     // escapes of plain letters in one string
 	minRandom     = 120    // bytes of a string that looks like noise
-	noise         = 5.2    // bits of entropy of each of its bytes
-	huge          = 32_000 // bytes of one string
+	noiseEntropy  = 5.2    // bits of entropy of each of its bytes
+	hugeString    = 32_000 // bytes of one string
 	minCodes      = 10     // numbers that spell a text
 	minSymbols    = 150    // nodes of a program of signs
 	symbolShare   = 0.8    // of them that are none of names and numbers
 	maxIdentifier = 400    // bytes of a name that is looked at
 )
 
-// literal judges how a string literal is written.
-func (j *judge) literal(i int32) {
-	s, raw := j.Nodes[i].Text, j.raw(i)
-	if n := escapes(raw); n >= minEscapes && 4*n*2 > len(raw) {
-		j.find("obfuscation.escapes", i, "")
+// judgeLiteral judges how a string literal is written.
+func (j *treeJudge) judgeLiteral(i int32) {
+	s, raw := j.Nodes[i].Text, j.sourceOf(i)
+	if n := countEscapes(raw); n >= minEscapes && 4*n*2 > len(raw) {
+		j.addFinding("obfuscation.escapes", i, "")
 	}
 	switch {
-	case len(s) > huge:
-		j.find("obfuscation.huge", i, "")
+	case len(s) > hugeString:
+		j.addFinding("obfuscation.huge", i, "")
 	case len(s) >= minRandom && isNoise(s):
-		j.find("obfuscation.entropy", i, "")
+		j.addFinding("obfuscation.entropy", i, "")
 	}
 	if j.Language == Python && strings.Contains(s, ".__") && j.isFormat(i) {
-		j.format(i, s)
+		j.judgeFormat(i, s)
 	}
 }
 
 // isFormat reports whether a string is used as a format elsewhere, by taking its method.
-func (j *judge) isFormat(i int32) bool {
+func (j *treeJudge) isFormat(i int32) bool {
 	parent := j.parents[i]
-	return j.is(parent, Assign) || j.is(parent, Member) && strings.HasPrefix(j.Nodes[parent].Text, "format")
+	return j.hasKind(parent, Assign) || j.hasKind(parent, Member) && strings.HasPrefix(j.Nodes[parent].Text, "format")
 }
 
-// escapes counts the escapes in a literal that stand for plain letters and digits.
-func escapes(raw string) (n int) {
+// countEscapes counts the escapes in a literal that stand for plain letters and digits.
+func countEscapes(raw string) (n int) {
 	for k := 0; k+3 < len(raw); k++ {
 		if raw[k] != '\\' {
 			continue
@@ -90,31 +90,31 @@ func isNoise(s string) bool {
 			bits -= f * math.Log2(f)
 		}
 	}
-	return bits > noise
+	return bits > noiseEntropy
 }
 
-// numbers finds lists of numbers that encode text.
-func (j *judge) numbers(i int32) {
-	if j.spells(i) {
-		j.find("obfuscation.charcodes", i, "")
+// findNumberText finds lists of numbers that encode text.
+func (j *treeJudge) findNumberText(i int32) {
+	if j.spellsText(i) {
+		j.addFinding("obfuscation.charcodes", i, "")
 	}
 }
 
 // characterCodes finds a call's arguments that are the character codes of a text.
-func (j *judge) characterCodes(i int32, args []int32) {
-	if s, ok := j.characters(args); ok && len(s) >= minCodes {
-		j.find("obfuscation.charcodes", i, s)
+func (j *treeJudge) characterCodes(i int32, args []int32) {
+	if s, ok := j.charactersText(args); ok && len(s) >= minCodes {
+		j.addFinding("obfuscation.charcodes", i, s)
 	}
-	if s, ok := j.characters(args); ok && slices.Contains(hideable, s) {
-		j.find("code.hidden", i, s)
+	if s, ok := j.charactersText(args); ok && slices.Contains(hideableNames, s) {
+		j.addFinding("code.hidden", i, s)
 	}
 }
 
-// spells reports whether a list of numbers spells a text.
-func (j *judge) spells(i int32) bool {
+// spellsText reports whether a list of numbers spells a text.
+func (j *treeJudge) spellsText(i int32) bool {
 	total, letters, signs := 0, 0, 0
-	for c := range j.children(i) {
-		v, ok := j.number(c)
+	for c := range j.childNodes(i) {
+		v, ok := j.literalNumber(c)
 		if !ok || v < 9 || v > 126 {
 			return false
 		}
@@ -130,14 +130,14 @@ func (j *judge) spells(i int32) bool {
 	return total >= minCodes && signs > 0 && letters > signs && (letters+signs)*10 >= total*9
 }
 
-// identifier finds suspicious letters in a name.
-func (j *judge) identifier(i int32, name string) {
+// judgeIdentifier finds suspicious letters in a name.
+func (j *treeJudge) judgeIdentifier(i int32, name string) {
 	if name == "" || len(name) > maxIdentifier {
 		return
 	}
 	raw := name
-	if j.is(i, Name) {
-		raw = j.raw(i) // Python has made plain letters of others already
+	if j.hasKind(i, Name) {
+		raw = j.sourceOf(i) // Python has made plain letters of others already
 	}
 	var latin, lookalike, invisible bool
 	for k := 0; k < len(raw) && len(raw) <= maxIdentifier; {
@@ -150,20 +150,20 @@ func (j *judge) identifier(i int32, name string) {
 			invisible = true
 		case isStyled(r):
 			latin, lookalike = true, true
-		case strings.ContainsRune(lookalikes, r):
+		case strings.ContainsRune(lookalikeLetters, r):
 			lookalike = true
 		}
 	}
 	switch {
 	case invisible:
-		j.find("obfuscation.invisible", i, "")
+		j.addFinding("obfuscation.invisible", i, "")
 	case latin && lookalike:
-		j.find("obfuscation.homoglyph", i, name)
+		j.addFinding("obfuscation.homoglyph", i, name)
 	}
 }
 
-// lookalikes lists letters of other scripts that look like Latin ones.
-const lookalikes = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
+// lookalikeLetters lists letters of other scripts that look like Latin ones.
+const lookalikeLetters = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
 
 // isStyled reports whether a letter is a styled form of a Latin one, which Python reads as that.
 func isStyled(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff || r >= 0xff21 && r <= 0xff5a }
@@ -177,8 +177,8 @@ func isInvisible(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe007f
 }
 
-// letters finds characters in the source that make it look like another program.
-func (j *judge) letters() {
+// judgeLetters finds characters in the source that make it look like another program.
+func (j *treeJudge) judgeLetters() {
 	var before rune
 	tagged := 0
 	for k, r := range j.Source {
@@ -201,8 +201,8 @@ func (j *judge) letters() {
 	}
 }
 
-// symbols finds programs written only in punctuation.
-func (j *judge) symbols() {
+// judgeSymbols finds programs written only in punctuation.
+func (j *treeJudge) judgeSymbols() {
 	if len(j.Nodes) < minSymbols {
 		return
 	}
@@ -218,6 +218,6 @@ func (j *judge) symbols() {
 		}
 	}
 	if float64(signs) > symbolShare*float64(len(j.Nodes)) {
-		j.find("obfuscation.symbols", 0, "")
+		j.addFinding("obfuscation.symbols", 0, "")
 	}
 }

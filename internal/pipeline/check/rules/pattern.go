@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lazily returns a function that compiles an expression on first use. Otherwise every start of the program would pay
+// compileLazily returns a function that compiles an expression on first use. Otherwise every start of the program would pay
 // for it, and every sandbox starts the program.
-func lazily(expression string) func() *regexp.Regexp {
+func compileLazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

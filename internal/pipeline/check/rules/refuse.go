@@ -7,16 +7,16 @@ import (
 	"retort/internal/core"
 )
 
-// Place returns the position of a finding in the program as it was written: line and column, counting from 1, and its
+// PlaceFunc returns the position of a finding in the program as it was written: line and column, counting from 1, and its
 // width on its first line, in code points.
-type Place func(f Finding) (line, column, width int)
+type PlaceFunc func(f Finding) (line, column, width int)
 
-// Refusal returns the error for a program that the level denies, or nil. It describes the gravest finding in full and
+// RefusalError returns the error for a program that the level denies, or nil. It describes the gravest finding in full and
 // some others in one line each.
-func (r Report) Refusal(l Level, at Place) (e *core.Error, width int) {
+func (r Report) RefusalError(l Level, at PlaceFunc) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
-		if l.of(f) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
+		if l.findingAction(f) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
 			worst = k
 		}
 	}
@@ -25,9 +25,9 @@ func (r Report) Refusal(l Level, at Place) (e *core.Error, width int) {
 	}
 	first := r.Findings[worst]
 	rule, _ := RuleOf(first.Rule)
-	e = &core.Error{Kind: core.KindPolicy, Op: "gate.rules", Message: first.message(), Hint: rule.Hint}
+	e = &core.Error{Kind: core.KindPolicy, Op: "gate.rules", Message: first.messageText(), Hint: rule.Hint}
 	e.Line, e.Column, width = at(first)
-	e.Message += r.others(l, first.Rule, at)
+	e.Message += r.otherFindings(l, first.Rule, at)
 	return e, width
 }
 
@@ -36,12 +36,12 @@ const (
 	maxWarnings = 4
 )
 
-// others describes the first finding of each other rule that denies the program.
-func (r Report) others(l Level, rule string, at Place) string {
+// otherFindings describes the first finding of each other rule that denies the program.
+func (r Report) otherFindings(l Level, rule string, at PlaceFunc) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
 	for _, f := range r.Findings {
-		if said[f.Rule] || l.of(f) != Deny {
+		if said[f.Rule] || l.findingAction(f) != Deny {
 			continue
 		}
 		if said[f.Rule] = true; len(said) > 1+maxOthers {
@@ -49,13 +49,13 @@ func (r Report) others(l Level, rule string, at Place) string {
 			break
 		}
 		line, _, _ := at(f)
-		fmt.Fprintf(&b, "\nalso: line %d: %s", line, f.message())
+		fmt.Fprintf(&b, "\nalso: line %d: %s", line, f.messageText())
 	}
 	return b.String()
 }
 
-// message describes a finding with its rule.
-func (f Finding) message() string {
+// messageText describes a finding with its rule.
+func (f Finding) messageText() string {
 	rule, _ := RuleOf(f.Rule)
 	if f.Detail == "" {
 		return fmt.Sprintf("%s (rule %s)", rule.Message, f.Rule)
@@ -63,17 +63,17 @@ func (f Finding) message() string {
 	return fmt.Sprintf("%s: %s (rule %s)", rule.Message, f.Detail, f.Rule)
 }
 
-// Warnings returns the level's warnings about a program that it does not deny, one line each.
-func (r Report) Warnings(l Level, at Place) []string {
+// ListWarnings returns the level's warnings about a program that it does not deny, one line each.
+func (r Report) ListWarnings(l Level, at PlaceFunc) []string {
 	var list []string
 	said := map[string]bool{}
 	for _, f := range r.Findings {
-		if l.of(f) == Ignore || said[f.Rule] || len(list) == maxWarnings {
+		if l.findingAction(f) == Ignore || said[f.Rule] || len(list) == maxWarnings {
 			continue
 		}
 		said[f.Rule] = true
 		line, _, _ := at(f)
-		list = append(list, fmt.Sprintf("line %d: %s", line, f.message()))
+		list = append(list, fmt.Sprintf("line %d: %s", line, f.messageText()))
 	}
 	return list
 }

@@ -19,33 +19,33 @@ const (
 	RiskCritical RiskLevel = "critical" // 80 and more
 )
 
-// Use describes a tool that a program can call.
-type Use struct {
+// UsedTool describes a tool that a program can call.
+type UsedTool struct {
 	Tool   string // as programs write it: github.listIssues
-	Effect core.Effect
+	Effect core.EffectInfo
 	Loop   bool // it may be called more than once
 }
 
-// Risk says how risky a program is, and why.
-type Risk struct {
+// ProgramRisk says how risky a program is, and why.
+type ProgramRisk struct {
 	Score   int // 0 to 100
 	Level   RiskLevel
-	Reasons []string // in words, what weighs most first
-	Uses    []Use    // the tools it can call, what goes furthest first
-	Unknown bool     // it computes which tools it calls, so that Uses are all
-	Impact  Impact
+	Reasons []string   // in words, what weighs most first
+	Uses    []UsedTool // the tools it can call, what goes furthest first
+	Unknown bool       // it computes which tools it calls, so that Uses are all
+	Impact  ProgramImpact
 
 	report Report
 }
 
-// Without returns the risk without the uses for which told returns true.
-func (r Risk) Without(told func(Use) bool) Risk {
+// WithoutUses returns the risk without the uses for which told returns true.
+func (r ProgramRisk) WithoutUses(told func(UsedTool) bool) ProgramRisk {
 	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
-	return Weigh(r.report, rest, r.Unknown && len(rest) > 0)
+	return WeighRisk(r.report, rest, r.Unknown && len(rest) > 0)
 }
 
-// Reaches reports whether a program, or a skill that it uses, names something that accesses the network.
-func (r Risk) Reaches() bool {
+// UsesNetwork reports whether a program, or a skill that it uses, names something that accesses the network.
+func (r ProgramRisk) UsesNetwork() bool {
 	return slices.ContainsFunc(r.report.Findings, func(f Finding) bool { return strings.HasPrefix(f.Rule, "network.") })
 }
 
@@ -69,16 +69,16 @@ const (
 // weightOf returns the points that the gravest finding of a severity adds.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
-// Weigh determines the risk of a program that can call these tools. unknown means that it computes names of tools.
-func Weigh(r Report, uses []Use, unknown bool) Risk {
-	slices.SortStableFunc(uses, func(a, b Use) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
-	w := &weighing{risk: Risk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
-	w.tools(uses, unknown)
-	w.files(r.Impact)
-	w.findings(r)
+// WeighRisk determines the risk of a program that can call these tools. unknown means that it computes names of tools.
+func WeighRisk(r Report, uses []UsedTool, unknown bool) ProgramRisk {
+	slices.SortStableFunc(uses, func(a, b UsedTool) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
+	w := &riskWeighing{risk: ProgramRisk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
+	w.weighTools(uses, unknown)
+	w.weighFiles(r.Impact)
+	w.weighFindings(r)
 	w.risk.Score = min(w.risk.Score, 100)
 	w.risk.Level = levelOf(w.risk.Score)
-	slices.SortStableFunc(w.parts, func(a, b part) int { return b.points - a.points })
+	slices.SortStableFunc(w.parts, func(a, b riskPart) int { return b.points - a.points })
 	for _, p := range w.parts {
 		w.risk.Reasons = append(w.risk.Reasons, p.reason)
 	}
@@ -97,26 +97,26 @@ func levelOf(score int) RiskLevel {
 	return RiskLow
 }
 
-type part struct {
+type riskPart struct {
 	points int
 	reason string
 }
 
-type weighing struct {
-	risk  Risk
-	parts []part
+type riskWeighing struct {
+	risk  ProgramRisk
+	parts []riskPart
 }
 
-func (w *weighing) add(points int, format string, args ...any) {
+func (w *riskWeighing) addPart(points int, format string, args ...any) {
 	if points <= 0 {
 		return
 	}
 	w.risk.Score += points
-	w.parts = append(w.parts, part{points, fmt.Sprintf(format, args...)})
+	w.parts = append(w.parts, riskPart{points, fmt.Sprintf(format, args...)})
 }
 
-// tools weighs the tools: the one with the strongest effect fully, the others a little.
-func (w *weighing) tools(uses []Use, unknown bool) {
+// weighTools weighs the tools: the one with the strongest effect fully, the others a little.
+func (w *riskWeighing) weighTools(uses []UsedTool, unknown bool) {
 	if len(uses) == 0 {
 		return
 	}
@@ -129,29 +129,29 @@ func (w *weighing) tools(uses []Use, unknown bool) {
 		subject = fmt.Sprintf("it computes which of %d tools it calls, such as ", len(uses))
 	}
 	points := [...]int{weightRead, weightWrite, weightDestructive}[most.Effect.Kind]
-	w.add(points, "%s%s, %s: %s", subject, listed(names[most.Effect.Kind]), meaning[most.Effect.Kind], most.Effect.Reason)
+	w.addPart(points, "%s%s, %s: %s", subject, listNames(names[most.Effect.Kind]), effectMeanings[most.Effect.Kind], most.Effect.Reason)
 	beyond := len(names[core.EffectWrite]) + len(names[core.EffectDestructive])
-	w.add(min(maxMore, weightMore*(beyond-1)), "%d tools do more than read", beyond)
+	w.addPart(min(maxMore, weightMore*(beyond-1)), "%d tools do more than read", beyond)
 	if unknown {
-		w.add(weightUnknown, "what it calls is unknown before it runs")
+		w.addPart(weightUnknown, "what it calls is unknown before it runs")
 	}
-	w.looped(uses)
-	w.across(uses)
+	w.weighLoops(uses)
+	w.weighFlow(uses)
 }
 
-var meaning = [...]string{"which only reads", "which changes something", "which cannot be taken back"}
+var effectMeanings = [...]string{"which only reads", "which changes something", "which cannot be taken back"}
 
-func (w *weighing) looped(uses []Use) {
+func (w *riskWeighing) weighLoops(uses []UsedTool) {
 	for _, u := range uses { // what goes furthest is first
 		if u.Loop && u.Effect.Kind > core.EffectRead {
-			w.add(weightLoop*int(u.Effect.Kind), "it may call %s many times", u.Tool)
+			w.addPart(weightLoop*int(u.Effect.Kind), "it may call %s many times", u.Tool)
 			return
 		}
 	}
 }
 
-// across weighs that data of one server can be sent to another.
-func (w *weighing) across(uses []Use) {
+// weighFlow weighs that data of one server can be sent to another.
+func (w *riskWeighing) weighFlow(uses []UsedTool) {
 	from, to := map[string]bool{}, ""
 	for _, u := range uses {
 		server, _, _ := strings.Cut(u.Tool, ".")
@@ -163,22 +163,22 @@ func (w *weighing) across(uses []Use) {
 	}
 	delete(from, to)
 	if to != "" && len(from) > 0 {
-		w.add(weightAcross, "what it reads elsewhere can go to %s", to)
+		w.addPart(weightAcross, "what it reads elsewhere can go to %s", to)
 	}
 }
 
-func (w *weighing) files(m Impact) {
+func (w *riskWeighing) weighFiles(m ProgramImpact) {
 	if len(m.Writes) > 0 {
-		w.add(weightWrites, "it writes %s", listed(m.Writes))
+		w.addPart(weightWrites, "it writes %s", listNames(m.Writes))
 	}
 	if len(m.Deletes) > 0 {
-		w.add(weightDeletes, "it deletes %s", listed(m.Deletes))
+		w.addPart(weightDeletes, "it deletes %s", listNames(m.Deletes))
 	}
-	w.add(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listed(m.Domains))
+	w.addPart(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listNames(m.Domains))
 }
 
-// findings weighs the rules' findings: the gravest fully, the others a little.
-func (w *weighing) findings(r Report) {
+// weighFindings weighs the rules' findings: the gravest fully, the others a little.
+func (w *riskWeighing) weighFindings(r Report) {
 	worst := -1
 	for k, f := range r.Findings {
 		if worst < 0 || f.Severity > r.Findings[worst].Severity {
@@ -187,16 +187,16 @@ func (w *weighing) findings(r Report) {
 	}
 	if worst >= 0 {
 		f := r.Findings[worst]
-		w.add(weightOf[min(f.Severity, Critical)], "%s", f.message())
-		w.add(min(maxMore, weightMore*(len(r.Findings)-1)), "%d places are reported by rules", len(r.Findings))
+		w.addPart(weightOf[min(f.Severity, Critical)], "%s", f.messageText())
+		w.addPart(min(maxMore, weightMore*(len(r.Findings)-1)), "%d places are reported by rules", len(r.Findings))
 	}
 	if r.Complexity > complexFunction {
-		w.add(weightComplex, "it has %d branches in one function", r.Complexity)
+		w.addPart(weightComplex, "it has %d branches in one function", r.Complexity)
 	}
 }
 
-// listed returns the first names of a list.
-func listed(names []string) string {
+// listNames returns the first names of a list.
+func listNames(names []string) string {
 	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -8,32 +8,32 @@ import (
 )
 
 func TestWeigh(t *testing.T) {
-	read := Use{Tool: "drive.getDocument", Effect: core.Effect{Kind: core.EffectRead, Reason: "its name says get"}}
-	write := Use{Tool: "crm.updateRecord", Effect: core.Effect{Kind: core.EffectWrite, Reason: "its name says update"}}
-	destroy := Use{Tool: "crm.deleteRecord", Effect: core.Effect{Kind: core.EffectDestructive, Reason: "its name says delete"}}
-	often := func(u Use) Use { u.Loop = true; return u }
+	read := UsedTool{Tool: "drive.getDocument", Effect: core.EffectInfo{Kind: core.EffectRead, Reason: "its name says get"}}
+	write := UsedTool{Tool: "crm.updateRecord", Effect: core.EffectInfo{Kind: core.EffectWrite, Reason: "its name says update"}}
+	destroy := UsedTool{Tool: "crm.deleteRecord", Effect: core.EffectInfo{Kind: core.EffectDestructive, Reason: "its name says delete"}}
+	often := func(u UsedTool) UsedTool { u.Loop = true; return u }
 	for _, c := range []struct {
 		name    string
 		report  Report
-		uses    []Use
+		uses    []UsedTool
 		unknown bool
 		score   int
 		level   RiskLevel
 		reason  string // part of the first
 	}{
 		{name: "nothing", level: RiskLow},
-		{name: "reads", uses: []Use{read}, score: 5, level: RiskLow, reason: "drive.getDocument, which only reads: its name says get"},
-		{name: "writes", uses: []Use{read, write}, score: 30, level: RiskMedium, reason: "crm.updateRecord, which changes something"},
-		{name: "writes often", uses: []Use{often(write)}, score: 35, level: RiskMedium},
-		{name: "destroys", uses: []Use{destroy}, score: 50, level: RiskHigh, reason: "which cannot be taken back"},
-		{name: "destroys often", uses: []Use{read, write, often(destroy)}, score: 77, level: RiskHigh},
-		{name: "computes", uses: []Use{read, write, often(destroy)}, unknown: true, score: 87, level: RiskCritical, reason: "it computes which of 3 tools it calls"},
+		{name: "reads", uses: []UsedTool{read}, score: 5, level: RiskLow, reason: "drive.getDocument, which only reads: its name says get"},
+		{name: "writes", uses: []UsedTool{read, write}, score: 30, level: RiskMedium, reason: "crm.updateRecord, which changes something"},
+		{name: "writes often", uses: []UsedTool{often(write)}, score: 35, level: RiskMedium},
+		{name: "destroys", uses: []UsedTool{destroy}, score: 50, level: RiskHigh, reason: "which cannot be taken back"},
+		{name: "destroys often", uses: []UsedTool{read, write, often(destroy)}, score: 77, level: RiskHigh},
+		{name: "computes", uses: []UsedTool{read, write, often(destroy)}, unknown: true, score: 87, level: RiskCritical, reason: "it computes which of 3 tools it calls"},
 		{name: "evaluates", report: Report{Findings: []Finding{{Rule: "code.eval", Severity: Medium, Detail: "eval"}}}, score: 15, level: RiskLow, reason: "it runs text as code: eval"},
 		{name: "escapes", report: Report{Findings: []Finding{{Rule: "dunder.walk", Severity: High}, {Rule: "code.decoded", Severity: Critical}}}, score: 72, level: RiskHigh, reason: "decodes"},
-		{name: "files", report: Report{Impact: Impact{Writes: []string{"a"}, Deletes: []string{"b"}, Domains: []string{"x", "y", "z", "w"}}}, score: 22, level: RiskLow, reason: "it deletes b"},
-		{name: "everything", report: Report{Findings: []Finding{{Rule: "code.decoded", Severity: Critical}}, Complexity: 99}, uses: []Use{often(destroy)}, unknown: true, score: 100, level: RiskCritical},
+		{name: "files", report: Report{Impact: ProgramImpact{Writes: []string{"a"}, Deletes: []string{"b"}, Domains: []string{"x", "y", "z", "w"}}}, score: 22, level: RiskLow, reason: "it deletes b"},
+		{name: "everything", report: Report{Findings: []Finding{{Rule: "code.decoded", Severity: Critical}}, Complexity: 99}, uses: []UsedTool{often(destroy)}, unknown: true, score: 100, level: RiskCritical},
 	} {
-		r := Weigh(c.report, c.uses, c.unknown)
+		r := WeighRisk(c.report, c.uses, c.unknown)
 		if r.Score != c.score || r.Level != c.level {
 			t.Errorf("%s: %d, %s; want %d, %s: %q", c.name, r.Score, r.Level, c.score, c.level, r.Reasons)
 		}

@@ -41,10 +41,10 @@ const (
 	Await                 // operand
 	Return                // operand, if there is one
 	Throw                 // operand, if there is one
-	kinds
+	kindCount
 )
 
-var kindNames = [kinds]string{
+var kindNames = [kindCount]string{
 	"other", "name", "string", "template", "number", "constant", "regexp", "member", "index", "slice", "call", "new", "import", "imported",
 	"function", "parameter", "class", "property", "object", "array", "loop", "branch", "logical", "binary", "unary", "assign", "delete",
 	"spread", "await", "return", "throw",
@@ -52,7 +52,7 @@ var kindNames = [kinds]string{
 
 // String returns the kind's name, such as "call".
 func (k Kind) String() string {
-	if k < kinds {
+	if k < kindCount {
 		return kindNames[k]
 	}
 	return "kind"
@@ -68,8 +68,8 @@ func KindOf(name string) (Kind, bool) {
 	return Other, false
 }
 
-// Node is one node of a Tree.
-type Node struct {
+// TreeNode is one node of a Tree.
+type TreeNode struct {
 	Kind       Kind
 	Text       string
 	Start, End int32 // bytes in the source
@@ -77,20 +77,20 @@ type Node struct {
 	Bind       int32 // which variable a name means, from 1 on; 0 for one that the program does not declare
 }
 
-// Language names a family of languages.
-type Language uint8
+// TreeLanguage names a family of languages.
+type TreeLanguage uint8
 
 // Families of languages.
 const (
-	Script Language = iota // TypeScript, JavaScript
+	Script TreeLanguage = iota // TypeScript, JavaScript
 	Python
 )
 
 // Tree holds a program as nodes in preorder: children follow their parent.
 type Tree struct {
-	Language Language
+	Language TreeLanguage
 	Source   string
-	Nodes    []Node
+	Nodes    []TreeNode
 }
 
 // Bounds of trees. Larger ones are refused before any rule examines them.
@@ -118,7 +118,7 @@ func (t *Tree) Check() error {
 			ends = ends[:len(ends)-1]
 		}
 		if n.Size < 1 || int(at)+int(n.Size) > len(t.Nodes) || len(ends) > 0 && at+n.Size > ends[len(ends)-1] ||
-			n.Kind >= kinds || n.Bind < 0 || int(n.Bind) > len(t.Nodes) || n.Start < 0 || n.End < n.Start || int(n.End) > len(t.Source) {
+			n.Kind >= kindCount || n.Bind < 0 || int(n.Bind) > len(t.Nodes) || n.Start < 0 || n.End < n.Start || int(n.End) > len(t.Source) {
 			return ErrTree
 		}
 		if ends = append(ends, at+n.Size); len(ends) > maxDepth {
@@ -128,8 +128,8 @@ func (t *Tree) Check() error {
 	return nil
 }
 
-// child returns the n-th child of a node, or -1.
-func (t *Tree) child(i int32, n int) int32 {
+// nthChild returns the n-th child of a node, or -1.
+func (t *Tree) nthChild(i int32, n int) int32 {
 	end := i + t.Nodes[i].Size
 	for c := i + 1; c < end; c += t.Nodes[c].Size {
 		if n == 0 {
@@ -140,8 +140,8 @@ func (t *Tree) child(i int32, n int) int32 {
 	return -1
 }
 
-// children yields the children of a node.
-func (t *Tree) children(i int32) func(func(int32) bool) {
+// childNodes yields the children of a node.
+func (t *Tree) childNodes(i int32) func(func(int32) bool) {
 	return func(yield func(int32) bool) {
 		end := i + t.Nodes[i].Size
 		for c := i + 1; c < end; c += t.Nodes[c].Size {
@@ -152,8 +152,8 @@ func (t *Tree) children(i int32) func(func(int32) bool) {
 	}
 }
 
-// inside yields the nodes of a subtree, the root first.
-func (t *Tree) inside(i int32) func(func(int32) bool) {
+// subtreeNodes yields the nodes of a subtree, the root first.
+func (t *Tree) subtreeNodes(i int32) func(func(int32) bool) {
 	return func(yield func(int32) bool) {
 		for c := i; c < i+t.Nodes[i].Size; c++ {
 			if !yield(c) {
@@ -163,8 +163,8 @@ func (t *Tree) inside(i int32) func(func(int32) bool) {
 	}
 }
 
-// is reports whether i is a node of one of the kinds.
-func (t *Tree) is(i int32, kinds ...Kind) bool {
+// hasKind reports whether i is a node of one of the kinds.
+func (t *Tree) hasKind(i int32, kinds ...Kind) bool {
 	if i < 0 {
 		return false
 	}
@@ -176,5 +176,5 @@ func (t *Tree) is(i int32, kinds ...Kind) bool {
 	return false
 }
 
-// raw returns the source text of a node.
-func (t *Tree) raw(i int32) string { return t.Source[t.Nodes[i].Start:t.Nodes[i].End] }
+// sourceOf returns the source text of a node.
+func (t *Tree) sourceOf(i int32) string { return t.Source[t.Nodes[i].Start:t.Nodes[i].End] }

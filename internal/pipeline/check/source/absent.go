@@ -7,36 +7,36 @@ import (
 	"retort/internal/core"
 )
 
-// Words builds the errors about wrong names, with the spelling of one language.
-type Words struct {
-	Server    func(*core.Server) string
+// NameErrors builds the errors about wrong names, with the spelling of one language.
+type NameErrors struct {
+	Server    func(*core.ToolServer) string
 	Tool      func(*core.Tool) string
 	Signature func(*core.Tool) string // its call in one line
 }
 
-// Refused returns why an existing tool is hidden from the principal, or nil if the tool does not exist. s is its
+// RefusalOf returns why an existing tool is hidden from the principal, or nil if the tool does not exist. s is its
 // server, or nil if name is a qualified name.
-func Refused(tools *core.Toolset, s *core.Server, name string) *core.Error {
+func RefusalOf(tools *core.Toolset, s *core.ToolServer, name string) *core.Error {
 	if s != nil {
 		name = s.Name + "." + name
 	}
-	return tools.Refused(name)
+	return tools.RefusalOf(name)
 }
 
 // NoTool returns the error for a tool that s does not have.
-func (w Words) NoTool(s *core.Server, name string) (message, hint string) {
+func (w NameErrors) NoTool(s *core.ToolServer, name string) (message, hint string) {
 	message = fmt.Sprintf("%s has no tool %q", w.Server(s), name)
 	names := make([]string, len(s.Tools))
 	for i, t := range s.Tools {
 		names[i] = w.Tool(t)
 	}
-	if t, ok := s.On(name); ok {
+	if t, ok := s.FindTool(name); ok {
 		return message + ". Did you mean " + w.Tool(t) + "?", w.Signature(t)
 	}
-	near := core.Nearest(name, names, 3)
+	near := core.NearestNames(name, names, 3)
 	switch {
 	case len(near) == 1:
-		t, _ := s.On(near[0])
+		t, _ := s.FindTool(near[0])
 		return message + ". Did you mean " + near[0] + "?", w.Signature(t)
 	case len(near) > 1:
 		return message + ". Did you mean " + OrList(near) + "?", ""
@@ -47,7 +47,7 @@ func (w Words) NoTool(s *core.Server, name string) (message, hint string) {
 }
 
 // NoServer returns the error for a name that may be a server's or a qualified tool name.
-func (w Words) NoServer(tools *core.Toolset, name string) (message, hint string) {
+func (w NameErrors) NoServer(tools *core.Toolset, name string) (message, hint string) {
 	if strings.Contains(name, "__") || strings.Contains(name, ".") {
 		return w.noQualified(tools, name)
 	}
@@ -56,7 +56,7 @@ func (w Words) NoServer(tools *core.Toolset, name string) (message, hint string)
 	for _, s := range tools.Servers {
 		names = append(names, w.Server(s))
 	}
-	if near := core.Nearest(name, names, 3); len(near) > 0 {
+	if near := core.NearestNames(name, names, 3); len(near) > 0 {
 		return message + ". Did you mean " + OrList(near) + "?", ""
 	}
 	if len(names) == 0 {
@@ -66,7 +66,7 @@ func (w Words) NoServer(tools *core.Toolset, name string) (message, hint string)
 }
 
 // noQualified returns the error for a qualified tool name.
-func (w Words) noQualified(tools *core.Toolset, name string) (message, hint string) {
+func (w NameErrors) noQualified(tools *core.Toolset, name string) (message, hint string) {
 	e := tools.NotFound(name)
 	var names []string
 	for _, s := range tools.Servers {
@@ -74,7 +74,7 @@ func (w Words) noQualified(tools *core.Toolset, name string) (message, hint stri
 			names = append(names, w.Server(s)+"."+w.Tool(t))
 		}
 	}
-	if near := core.Nearest(name, names, 3); len(near) > 0 {
+	if near := core.NearestNames(name, names, 3); len(near) > 0 {
 		return e.Message, "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return e.Message, e.Hint

@@ -9,22 +9,22 @@ import (
 // frameWidth bounds how much of a long line a frame shows, in code points.
 const frameWidth = 110
 
-// Frame shows a place in a program: the line before, the line, and a caret under
+// CodeFrame shows a place in a program: the line before, the line, and a caret under
 // the place, which is width code points long.
 //
 //	  3 | const a = 1;
 //	> 4 | const b = a.c;
 //	    |             ^
-func Frame(text string, line, column, width int) string {
+func CodeFrame(text string, line, column, width int) string {
 	lines := splitLines(text)
 	if line < 1 || line > len(lines) {
 		return ""
 	}
 	digits := len(fmt.Sprint(line))
-	shown, caret := window(lines[line-1], column)
+	shown, caret := lineWindow(lines[line-1], column)
 	var b strings.Builder
 	if line > 1 && strings.TrimSpace(lines[line-2]) != "" {
-		before, _ := window(lines[line-2], 1)
+		before, _ := lineWindow(lines[line-2], 1)
 		fmt.Fprintf(&b, "  %*d | %s\n", digits, line-1, before)
 	}
 	fmt.Fprintf(&b, "> %*d | %s\n", digits, line, shown)
@@ -37,9 +37,9 @@ func splitLines(text string) []string {
 	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff")), "\n")
 }
 
-// window returns the part of a line around a column, and the white space that leads to the column, with the line's
+// lineWindow returns the part of a line around a column, and the white space that leads to the column, with the line's
 // own tabs.
-func window(line string, column int) (shown, caret string) {
+func lineWindow(line string, column int) (shown, caret string) {
 	runes := []rune(line)
 	at := min(max(column-1, 0), len(runes))
 	start := 0

@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// Recognized holds the language assumed for a program that does not name one.
-type Recognized struct {
+// RecognizedLanguage holds the language assumed for a program that does not name one.
+type RecognizedLanguage struct {
 	Language core.Language // TypeScript or Python
 	Sure     bool          // nothing in the text speaks for the other language
 }
@@ -18,32 +18,32 @@ type Recognized struct {
 // languages share, such as a call of a method named get, can produce a lower score.
 const leastPython = 2
 
-// recognizable bounds how much of a text is examined, in bytes.
-const recognizable = 16 << 10
+// maxRecognized bounds how much of a text is examined, in bytes.
+const maxRecognized = 16 << 10
 
-// Recognize determines a program's language from its syntax: from the info string of a Markdown fence, else from
+// RecognizeLanguage determines a program's language from its syntax: from the info string of a Markdown fence, else from
 // features of only one language. It depends on nothing but the text. A text without features of Python is TypeScript.
-func Recognize(code string) Recognized {
-	if lang := fenced(code); lang != "" {
-		return Recognized{lang, true}
+func RecognizeLanguage(code string) RecognizedLanguage {
+	if lang := fenceLanguage(code); lang != "" {
+		return RecognizedLanguage{lang, true}
 	}
-	pieces := Pieces(code)
+	pieces := ProgramRanges(code)
 	text := pieces[len(pieces)-1].Code
-	text = text[:min(len(text), recognizable)]
-	python, script := pythonSyntax().score(withoutPython(text)), scriptSyntax().score(withoutScript(text))
+	text = text[:min(len(text), maxRecognized)]
+	python, script := pythonSyntax().scoreText(withoutPython(text)), scriptSyntax().scoreText(withoutScript(text))
 	if python > script && python >= leastPython {
-		return Recognized{core.Python, script == 0}
+		return RecognizedLanguage{core.Python, script == 0}
 	}
-	return Recognized{core.TypeScript, python == 0 && script > 0}
+	return RecognizedLanguage{core.TypeScript, python == 0 && script > 0}
 }
 
-// fenced returns the language named by the info string of the first fence, or "".
-func fenced(code string) core.Language {
+// fenceLanguage returns the language named by the info string of the first fence, or "".
+func fenceLanguage(code string) core.Language {
 	at, _ := openingFence(strings.SplitAfter(code, "\n"))
 	if at < 0 {
 		return ""
 	}
-	_, info := Fence(strings.SplitAfter(code, "\n")[at])
+	_, info := ParseFence(strings.SplitAfter(code, "\n")[at])
 	word, _, _ := strings.Cut(strings.ToLower(info), " ")
 	switch word {
 	case "py", "python", "python3":
@@ -56,16 +56,16 @@ func fenced(code string) core.Language {
 	return ""
 }
 
-// evidence holds a pattern that indicates a language, and its weight.
-type evidence struct {
+// languageEvidence holds a pattern that indicates a language, and its weight.
+type languageEvidence struct {
 	weight  int
 	pattern *regexp.Regexp
 }
 
-type syntaxOf []evidence
+type syntaxOf []languageEvidence
 
-// score adds up the weights of the patterns that occur in a text.
-func (s syntaxOf) score(text string) int {
+// scoreText adds up the weights of the patterns that occur in a text.
+func (s syntaxOf) scoreText(text string) int {
 	total := 0
 	for _, e := range s {
 		if e.pattern.MatchString(text) {
@@ -137,7 +137,7 @@ var scriptSyntax = sync.OnceValue(func() syntaxOf {
 // withoutPython returns a text with empty Python strings and without comments. Lines that are comments in TypeScript
 // only are removed, too, because they contain prose.
 func withoutPython(text string) string {
-	return emptied(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
+	return stripText(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
 		switch {
 		case strings.HasPrefix(rest, `"""`), strings.HasPrefix(rest, `'''`):
 			return rest[:3], true
@@ -156,7 +156,7 @@ var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // withoutScript returns a text with empty TypeScript strings and without comments.
 func withoutScript(text string) string {
 	text = hashLine().ReplaceAllString(text, "")
-	return emptied(text, func(rest string) (opening string, multiline bool) {
+	return stripText(text, func(rest string) (opening string, multiline bool) {
 		switch {
 		case strings.HasPrefix(rest, "/*"):
 			return "/*", true
@@ -174,9 +174,9 @@ func withoutScript(text string) string {
 // hashLine matches a line that is entirely a Python comment.
 var hashLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`) })
 
-// emptied returns a text without comments and without the contents of strings. A comment begins with comment and ends
+// stripText returns a text without comments and without the contents of strings. A comment begins with comment and ends
 // with the line.
-func emptied(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
+func stripText(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		rest := text[i:]
@@ -234,9 +234,9 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// Guessed returns the refusal of a program whose language was recognized, not stated. It adds a hint if the wrong
+// MarkGuessed returns the refusal of a program whose language was recognized, not stated. It adds a hint if the wrong
 // language may be the reason.
-func (r Recognized) Guessed(e *core.Error) *core.Error {
+func (r RecognizedLanguage) MarkGuessed(e *core.Error) *core.Error {
 	if e.Kind != core.KindSyntax && (r.Sure || e.Kind != core.KindType) {
 		return e
 	}

@@ -14,29 +14,29 @@ import (
 func TestRecognize(t *testing.T) {
 	for _, c := range []struct {
 		code string
-		want Recognized
+		want RecognizedLanguage
 	}{
-		{"def filter_high_risk(vulns): return [v for v in vulns if v['severity'] in ['high', 'critical']]", Recognized{core.Python, true}},
-		{"data = json.loads(read_file(\"x.json\"))\nfiltered = [d for d in data if d['status'] == 'active']\nresult = {\n    'total': len(data),\n}\n", Recognized{core.Python, true}},
-		{"skill = load_skill(\"filter_high_risk\")\nexec(skill)\n", Recognized{core.Python, true}},
-		{"result = github.list_issues(owner='o', repo='r')", Recognized{core.Python, true}},
-		{"result = 1 + 1", Recognized{core.Python, true}},
-		{"import math\nresult = math.pi", Recognized{core.Python, true}},
-		{"print('const x = 1; // not (this) => {}')", Recognized{core.Python, true}},
-		{"# const x = 1;\nprint(1)", Recognized{core.Python, true}},
-		{"for (const x of y) console.log(x)", Recognized{core.TypeScript, true}},
-		{"const f = (a: number) => a; // None of these is not a word and for x in y:", Recognized{core.TypeScript, false}},
-		{"// def f(): pass\nreturn await github.listIssues({owner: 'o'})", Recognized{core.TypeScript, false}},
-		{"return 1", Recognized{core.TypeScript, false}},
-		{"return `\ndef f():\n  pass\n`", Recognized{core.TypeScript, true}},
-		{"import * as gdrive from './servers/google-drive'\nawait gdrive.getDocument({ documentId: 'x' })", Recognized{core.TypeScript, true}},
-		{"", Recognized{core.TypeScript, false}},
-		{"```python\nreturn 1\n```", Recognized{core.Python, true}},
-		{"Here it is:\n```ts\nresult = None\n```", Recognized{core.TypeScript, true}},
-		{"```js\nx = 1\n```", Recognized{core.JavaScript, true}},
-		{"```\ndef f():\n    return None\n```", Recognized{core.Python, true}},
+		{"def filter_high_risk(vulns): return [v for v in vulns if v['severity'] in ['high', 'critical']]", RecognizedLanguage{core.Python, true}},
+		{"data = json.loads(read_file(\"x.json\"))\nfiltered = [d for d in data if d['status'] == 'active']\nresult = {\n    'total': len(data),\n}\n", RecognizedLanguage{core.Python, true}},
+		{"skill = load_skill(\"filter_high_risk\")\nexec(skill)\n", RecognizedLanguage{core.Python, true}},
+		{"result = github.list_issues(owner='o', repo='r')", RecognizedLanguage{core.Python, true}},
+		{"result = 1 + 1", RecognizedLanguage{core.Python, true}},
+		{"import math\nresult = math.pi", RecognizedLanguage{core.Python, true}},
+		{"print('const x = 1; // not (this) => {}')", RecognizedLanguage{core.Python, true}},
+		{"# const x = 1;\nprint(1)", RecognizedLanguage{core.Python, true}},
+		{"for (const x of y) console.log(x)", RecognizedLanguage{core.TypeScript, true}},
+		{"const f = (a: number) => a; // None of these is not a word and for x in y:", RecognizedLanguage{core.TypeScript, false}},
+		{"// def f(): pass\nreturn await github.listIssues({owner: 'o'})", RecognizedLanguage{core.TypeScript, false}},
+		{"return 1", RecognizedLanguage{core.TypeScript, false}},
+		{"return `\ndef f():\n  pass\n`", RecognizedLanguage{core.TypeScript, true}},
+		{"import * as gdrive from './servers/google-drive'\nawait gdrive.getDocument({ documentId: 'x' })", RecognizedLanguage{core.TypeScript, true}},
+		{"", RecognizedLanguage{core.TypeScript, false}},
+		{"```python\nreturn 1\n```", RecognizedLanguage{core.Python, true}},
+		{"Here it is:\n```ts\nresult = None\n```", RecognizedLanguage{core.TypeScript, true}},
+		{"```js\nx = 1\n```", RecognizedLanguage{core.JavaScript, true}},
+		{"```\ndef f():\n    return None\n```", RecognizedLanguage{core.Python, true}},
 	} {
-		got := Recognize(c.code)
+		got := RecognizeLanguage(c.code)
 		if got.Language != c.want.Language || c.want.Sure && !got.Sure {
 			t.Errorf("%+v, want %+v:\n%s", got, c.want, c.code)
 		}
@@ -83,7 +83,7 @@ func recognizes(t *testing.T, name, text string) int {
 	if want == "" {
 		return 0
 	}
-	got := Recognize(text).Language
+	got := RecognizeLanguage(text).Language
 	if got == core.JavaScript {
 		got = core.TypeScript
 	}

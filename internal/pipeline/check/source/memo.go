@@ -2,20 +2,20 @@ package source
 
 import "sync"
 
-// Memo caches values by key. When it is full, it forgets everything, and values still in use are built again.
-type Memo[K comparable, V any] struct {
+// MemoCache caches values by key. When it is full, it forgets everything, and values still in use are built again.
+type MemoCache[K comparable, V any] struct {
 	limit int
 	mu    *sync.Mutex
 	made  map[K]V
 }
 
 // NewMemo returns a Memo of at most limit keys.
-func NewMemo[K comparable, V any](limit int) Memo[K, V] {
-	return Memo[K, V]{limit: limit, mu: &sync.Mutex{}, made: map[K]V{}}
+func NewMemo[K comparable, V any](limit int) MemoCache[K, V] {
+	return MemoCache[K, V]{limit: limit, mu: &sync.Mutex{}, made: map[K]V{}}
 }
 
 // Find returns the value stored under key.
-func (m *Memo[K, V]) Find(key K) (V, bool) {
+func (m *MemoCache[K, V]) Find(key K) (V, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v, ok := m.made[key]
@@ -23,7 +23,7 @@ func (m *Memo[K, V]) Find(key K) (V, bool) {
 }
 
 // Put stores v under key.
-func (m *Memo[K, V]) Put(key K, v V) {
+func (m *MemoCache[K, V]) Put(key K, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.made) >= m.limit {
@@ -33,7 +33,7 @@ func (m *Memo[K, V]) Put(key K, v V) {
 }
 
 // Get returns the value stored under key, creating it if necessary.
-func (m *Memo[K, V]) Get(key K, create func() V) V {
+func (m *MemoCache[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	v, ok := m.made[key]
 	m.mu.Unlock()

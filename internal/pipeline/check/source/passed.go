@@ -5,11 +5,11 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// Passed holds a checked skill in the form that an importing program needs.
-type Passed struct {
+// CheckedSkill holds a checked skill in the form that an importing program needs.
+type CheckedSkill struct {
 	core.Skill
-	Module    core.Module // without its global
-	Functions []Function
+	Module    core.SkillModule // without its global
+	Functions []SkillFunction
 	Tools     []*core.Tool // those it can reach by itself; all of them if Unknown
 	Unknown   bool
 	Uses      []string // skills that it imports, sorted

@@ -7,37 +7,37 @@ import (
 	"strings"
 )
 
-// Piece locates the program in a request's text. It starts at the beginning of a line.
-type Piece struct {
+// SourceRange locates the program in a request's text. It starts at the beginning of a line.
+type SourceRange struct {
 	Code  string
 	Lines int // before it
 }
 
-// Pieces returns the candidates for the program in text, best first: the whole text, and the part between its first
+// ProgramRanges returns the candidates for the program in text, best first: the whole text, and the part between its first
 // and last Markdown fence. In JavaScript three backticks are an empty template followed by another one, so a text
 // with a fence may parse. It counts as a program as a whole only if the fence may stand in a comment or string, which
 // begin with one of openings.
-func Pieces(text string, openings ...string) []Piece {
+func ProgramRanges(text string, openings ...string) []SourceRange {
 	text = strings.TrimPrefix(text, "\ufeff")
-	whole := Piece{Code: text}
+	whole := SourceRange{Code: text}
 	lines := strings.SplitAfter(text, "\n")
 	first, marker := openingFence(lines)
 	if first < 0 {
-		return []Piece{whole}
+		return []SourceRange{whole}
 	}
 	last := closingFence(lines, first, marker)
-	block := Piece{strings.Join(lines[first+1:last], ""), first + 1}
+	block := SourceRange{strings.Join(lines[first+1:last], ""), first + 1}
 	before := strings.Join(lines[:first], "")
 	if slices.ContainsFunc(openings, func(o string) bool { return strings.Contains(before, o) }) {
-		return []Piece{whole, block}
+		return []SourceRange{whole, block}
 	}
-	return []Piece{block}
+	return []SourceRange{block}
 }
 
 // openingFence returns the index of the first line like ```ts, or -1.
 func openingFence(lines []string) (int, string) {
 	for i, line := range lines {
-		if marker, info := Fence(line); marker != "" && !strings.Contains(info, "`") {
+		if marker, info := ParseFence(line); marker != "" && !strings.Contains(info, "`") {
 			return i, marker
 		}
 	}
@@ -48,7 +48,7 @@ func openingFence(lines []string) (int, string) {
 // and extends to the end.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
-		marker, info := Fence(lines[i])
+		marker, info := ParseFence(lines[i])
 		if info == "" && marker != "" && marker[0] == opening[0] && len(marker) >= len(opening) {
 			return i
 		}
@@ -56,8 +56,8 @@ func closingFence(lines []string, first int, opening string) int {
 	return len(lines)
 }
 
-// Fence parses a line like ```ts. The marker is empty if the line is not a fence.
-func Fence(line string) (marker, info string) {
+// ParseFence parses a line like ```ts. The marker is empty if the line is not a fence.
+func ParseFence(line string) (marker, info string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {
 		return "", ""

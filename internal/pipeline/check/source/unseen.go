@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// Unseen describes a field that a program reads from a tool's answer although no answer had it so far.
-type Unseen struct {
+// UnknownField describes a field that a program reads from a tool's answer although no answer had it so far.
+type UnknownField struct {
 	Tool *core.Tool // with the learned answer schema
 	Name string     // of the field
 	Has  []string   // fields of the value
@@ -27,12 +27,12 @@ const (
 	someAnswers = 5
 )
 
-// Tells reports whether the past answers are sufficient evidence against the field. A misspelt name needs less
+// IsTelling reports whether the past answers are sufficient evidence against the field. A misspelt name needs less
 // evidence than others. The next answer may have the field if recent answers brought new fields, if answers differ
 // much, or if the program handles its absence.
-func (u Unseen) Tells() bool {
+func (u UnknownField) IsTelling() bool {
 	n := u.Tool.Learned.Observations
-	switch misspelt := core.Misspelt(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {
+	switch misspelt := core.CorrectSpelling(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {
 	case misspelt && u.Loose:
 		return n >= someAnswers
 	case misspelt:
@@ -41,10 +41,10 @@ func (u Unseen) Tells() bool {
 	return !u.Tried && !u.Loose && n >= someAnswers && 2*u.Tool.Learned.Steady >= n
 }
 
-// Words describes the problem with the field. tool is the tool's name in programs.
-func (u Unseen) Words(tool string) string {
+// WarningText describes the problem with the field. tool is the tool's name in programs.
+func (u UnknownField) WarningText(tool string) string {
 	text := fmt.Sprintf("%q was never seen in %d answers of %s", u.Name, u.Tool.Learned.Observations, tool)
-	near := cmp.Or(core.Misspelt(u.Name, u.Has), u.Near)
+	near := cmp.Or(core.CorrectSpelling(u.Name, u.Has), u.Near)
 	switch {
 	case near != "":
 		return text + fmt.Sprintf(". Did you mean '%s'?", near)

@@ -7,8 +7,8 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// learned reports whether a program names tools whose answer types are only learned from earlier answers.
-func (r *reach) learned() bool {
+// usesLearned reports whether a program names tools whose answer types are only learned from earlier answers.
+func (r *programReach) usesLearned() bool {
 	for s, needs := range r.servers {
 		for _, t := range s.Tools {
 			if t.Learned != nil && (needs.whole || needs.tools[t]) {
@@ -19,25 +19,25 @@ func (r *reach) learned() bool {
 	return false
 }
 
-// advised separates the diagnostics about fields that no answer has had from the others.
-func (p *program) advised(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []finding) {
+// splitAdvice separates the diagnostics about fields that no answer has had from the others.
+func (p *scriptProgram) splitAdvice(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []checkFinding) {
 	for _, d := range diagnostics {
-		t := p.answering(d)
+		t := p.learnedToolOf(d)
 		if t == nil {
 			others = append(others, d)
 			continue
 		}
 		l := d.Lack
-		u := source.Unseen{Tool: t, Name: l.Name, Has: l.Has, Near: l.Near, List: l.List, Type: l.Type, Loose: l.Loose, Tried: l.Tried}
-		if !d.Erased && !l.Partly && u.Tells() {
-			advice = append(advice, finding{message: u.Words(p.tools.Qualified(t)), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
+		u := source.UnknownField{Tool: t, Name: l.Name, Has: l.Has, Near: l.Near, List: l.List, Type: l.Type, Loose: l.Loose, Tried: l.Tried}
+		if !d.Erased && !l.Partly && u.IsTelling() {
+			advice = append(advice, checkFinding{message: u.WarningText(p.tools.QualifiedName(t)), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
 		}
 	}
 	return others, advice
 }
 
-// answering returns the tool whose learned type lacks the member that a diagnostic is about, or nil.
-func (p *program) answering(d tsc.Diagnostic) *core.Tool {
+// learnedToolOf returns the tool whose learned type lacks the member that a diagnostic is about, or nil.
+func (p *scriptProgram) learnedToolOf(d tsc.Diagnostic) *core.Tool {
 	if d.Lack == nil {
 		return nil
 	}

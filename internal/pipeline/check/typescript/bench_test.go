@@ -12,7 +12,7 @@ import (
 
 // generated is a toolset of ten servers and 451 tools, like a developer's.
 func generated() *core.Toolset {
-	var servers []*core.Server
+	var servers []*core.ToolServer
 	for s := range 10 {
 		var tools []*core.Tool
 		for i := range 45 + (s+9)/18*1 {
@@ -53,7 +53,7 @@ func benchmark(b *testing.B, code string, tools *core.Toolset) {
 	b.Helper()
 	c := newChecker(b)
 	c.Warm()
-	src := Source{Code: code, Name: "program.ts", Language: core.TypeScript}
+	src := ProgramSource{Code: code, Name: "program.ts", Language: core.TypeScript}
 	check := func(i int) {
 		// Each program is another one, as in life.
 		src.Code = fmt.Sprintf("%s// %d\n", code, i)

@@ -24,7 +24,7 @@ func checkCatalog(t *testing.T, tools *core.Toolset) {
 		for _, tool := range s.Tools {
 			fmt.Fprintf(&b, "all.push((x: any) => server.%s(x));\n", tool.TypeScript)
 		}
-		checked, refusal := c.Check(context.Background(), Source{Code: b.String() + "return all.length;\n", Language: core.TypeScript}, tools)
+		checked, refusal := c.Check(context.Background(), ProgramSource{Code: b.String() + "return all.length;\n", Language: core.TypeScript}, tools)
 		if refusal != nil {
 			t.Errorf("%s: %s\n%s", s.Name, refusal.Message, refusal.Frame)
 			continue
@@ -45,21 +45,21 @@ func checkCatalog(t *testing.T, tools *core.Toolset) {
 // a program does not look into declaration files.
 func checkDeclaration(t *testing.T, c *Checker, tool *core.Tool) {
 	t.Helper()
-	text := strings.ReplaceAll("\n"+c.wrappers.declaration(declared{tool, true}), "\nexport function ", "\nexport declare function ")
+	text := strings.ReplaceAll("\n"+c.wrappers.declareTool(declaredTool{tool, true}), "\nexport function ", "\nexport declare function ")
 	ctx := context.Background()
-	compiler, err := c.compilers.take(ctx)
+	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.compilers.give(compiler)
-	src, err := compiler.parse(ctx, text, tsc.TypeScript)
+	defer c.compilers.returnProcess(compiler)
+	src, err := compiler.parseText(ctx, text, tsc.TypeScript)
 	if err != nil {
 		t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
 		return
 	}
 	found := src.Errors()
 	if len(found) == 0 {
-		result, err := compiler.check(ctx, src, tsc.Input{Strict: true}, false)
+		result, err := compiler.checkSource(ctx, src, tsc.Input{Strict: true}, false)
 		if err != nil {
 			t.Errorf("%s.%s: %v", tool.Server, tool.Name, err)
 			return

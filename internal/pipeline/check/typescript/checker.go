@@ -14,24 +14,24 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Source holds a program as it was written.
-type Source struct {
+// ProgramSource holds a program as it was written.
+type ProgramSource struct {
 	Code     string
 	Name     string // file name, for messages
 	Language core.Language
 	Level    rules.Level
-	Skills   source.Library // nil has none
+	Skills   source.SkillLibrary // nil has none
 }
 
-// Checked holds a program that may run.
-type Checked struct {
-	Code       string           // the body of an async function, in JavaScript
-	Namespaces []core.Namespace // the servers it names; all of them if Unknown
-	Tools      []*core.Tool     // those it can reach; all of them if that is unknown
-	Skills     []*Skill         // that it imports, and those that they import
-	Unknown    bool             // the program computes names, so that Tools are all
-	Warnings   []string         // what the rules and the type check say that is no reason to refuse
-	Report     rules.Report     // of the program alone
+// CheckedProgram holds a program that may run.
+type CheckedProgram struct {
+	Code       string                 // the body of an async function, in JavaScript
+	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
+	Tools      []*core.Tool           // those it can reach; all of them if that is unknown
+	Skills     []*LinkedSkill         // that it imports, and those that they import
+	Unknown    bool                   // the program computes names, so that Tools are all
+	Warnings   []string               // what the rules and the type check say that is no reason to refuse
+	Report     rules.Report           // of the program alone
 
 	result *tsc.Result
 	lines  int // before the program, in the text as written
@@ -39,7 +39,7 @@ type Checked struct {
 
 // Locate converts a line and column of Code to those of the program as it was written. All are 1-based; columns count
 // code points.
-func (c Checked) Locate(line, column int) (int, int) {
+func (c CheckedProgram) Locate(line, column int) (int, int) {
 	if c.result == nil {
 		return line, column
 	}
@@ -49,25 +49,25 @@ func (c Checked) Locate(line, column int) (int, int) {
 
 // Checker checks programs. It is safe for concurrent use.
 type Checker struct {
-	compilers *compilers
-	wrappers  *wrappers
-	names     names
-	made      source.Memo[*core.Server, core.Namespace]
-	skills    source.Memo[skillKey, *Skill]
-	parsed    source.Memo[[2]string, *program] // skills by name and code
+	compilers *compilerPool
+	wrappers  *wrapperMaker
+	names     serverNames
+	made      source.MemoCache[*core.ToolServer, core.ServerNamespace]
+	skills    source.MemoCache[skillKey, *LinkedSkill]
+	parsed    source.MemoCache[[2]string, *scriptProgram] // skills by name and code
 }
 
 // New returns a checker whose compiler runs in processes that start starts. The first check waits for one, unless
 // Warm was called before. Call Close to end them.
-func New(start Start) *Checker {
+func New(start ProcessStarter) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
-		names: names{bindings.Builtins()}, made: source.NewMemo[*core.Server, core.Namespace](512), skills: source.NewMemo[skillKey, *Skill](256), parsed: source.NewMemo[[2]string, *program](256),
+		names: serverNames{bindings.BuiltinNames()}, made: source.NewMemo[*core.ToolServer, core.ServerNamespace](512), skills: source.NewMemo[skillKey, *LinkedSkill](256), parsed: source.NewMemo[[2]string, *scriptProgram](256),
 	}
 }
 
 // Warm starts a compiler process if none was started before, and returns when it is ready.
-func (c *Checker) Warm() { c.compilers.warm() }
+func (c *Checker) Warm() { c.compilers.warmProcess() }
 
 // Close ends the compiler processes.
 func (c *Checker) Close() error {
@@ -77,64 +77,64 @@ func (c *Checker) Close() error {
 
 // Check checks a program against the tools it may see. Its error has the kind syntax, policy, type, tool_not_found,
 // limit or cancelled if the cause is the program or ctx, and internal if it is the compiler.
-func (c *Checker) Check(ctx context.Context, src Source, tools *core.Toolset) (Checked, *core.Error) {
-	compiler, err := c.compilers.take(ctx)
+func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
+	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
-		return Checked{}, (&program{src: src}).failure(err)
+		return CheckedProgram{}, (&scriptProgram{src: src}).failureError(err)
 	}
-	defer c.compilers.give(compiler)
-	program, refusal := parse(ctx, compiler, src, tools)
+	defer c.compilers.returnProcess(compiler)
+	program, refusal := parseProgram(ctx, compiler, src, tools)
 	if refusal != nil {
-		return Checked{}, refusal
+		return CheckedProgram{}, refusal
 	}
-	if refusal := program.policy(); refusal != nil {
-		return Checked{}, refusal
+	if refusal := program.checkPolicy(); refusal != nil {
+		return CheckedProgram{}, refusal
 	}
 	program.builtins = c.names.builtins
-	program.reach = reachOf(program.source.Facts(), tools, c.names.globals(tools))
-	linker := c.linker(compiler, src, tools)
-	result, findings, refusal := linker.program(ctx, program)
+	program.reach = reachOf(program.source.Facts(), tools, c.names.globalServers(tools))
+	linker := c.newLinker(compiler, src, tools)
+	result, findings, refusal := linker.checkProgram(ctx, program)
 	if refusal != nil {
-		return Checked{}, refusal
+		return CheckedProgram{}, refusal
 	}
-	if refusal := program.refuse(findings); refusal != nil {
-		return Checked{}, refusal
+	if refusal := program.refuseFindings(findings); refusal != nil {
+		return CheckedProgram{}, refusal
 	}
-	return Checked{
-		Code: result.JavaScript, Namespaces: c.namespaces(program.reach), Tools: program.reach.list(), Skills: linker.modules(program.reach),
-		Unknown: program.reach.unknown, Warnings: append(program.report.Warnings(src.Level, program.place), program.warnings(findings)...), Report: program.report, result: result, lines: program.lines,
+	return CheckedProgram{
+		Code: result.JavaScript, Namespaces: c.serverNamespaces(program.reach), Tools: program.reach.reachableTools(), Skills: linker.skillModules(program.reach),
+		Unknown: program.reach.unknown, Warnings: append(program.report.ListWarnings(src.Level, program.findingPlace), program.findingWarnings(findings)...), Report: program.report, result: result, lines: program.lines,
 	}, nil
 }
 
-// program holds one program while it is checked.
-type program struct {
-	src    Source
+// scriptProgram holds one program while it is checked.
+type scriptProgram struct {
+	src    ProgramSource
 	tools  *core.Toolset
 	source *tsc.Source
 	report rules.Report
 	lines  int // before source's text
-	reach  *reach
+	reach  *programReach
 	module bool // it is a skill
 
 	builtins map[string]bool
 }
 
-func (p *program) kind() tsc.Kind {
+func (p *scriptProgram) sourceKind() tsc.Kind {
 	if p.src.Language == core.JavaScript {
 		return tsc.JavaScript
 	}
 	return tsc.TypeScript
 }
 
-// parse finds the program in the text and parses it.
-func parse(ctx context.Context, compiler *process, src Source, tools *core.Toolset) (*program, *core.Error) {
-	kind := (&program{src: src}).kind()
-	var first *program
-	for _, piece := range source.Pieces(src.Code, "/*", "`") {
-		p := &program{src: src, tools: tools, lines: piece.Lines}
-		parsed, err := compiler.parse(ctx, piece.Code, kind)
+// parseProgram finds the program in the text and parses it.
+func parseProgram(ctx context.Context, compiler *compilerProcess, src ProgramSource, tools *core.Toolset) (*scriptProgram, *core.Error) {
+	kind := (&scriptProgram{src: src}).sourceKind()
+	var first *scriptProgram
+	for _, piece := range source.ProgramRanges(src.Code, "/*", "`") {
+		p := &scriptProgram{src: src, tools: tools, lines: piece.Lines}
+		parsed, err := compiler.parseText(ctx, piece.Code, kind)
 		if err != nil {
-			return nil, p.failure(err)
+			return nil, p.failureError(err)
 		}
 		p.source, p.report = parsed, compiler.report
 		if len(parsed.Errors()) == 0 {
@@ -144,11 +144,11 @@ func parse(ctx context.Context, compiler *process, src Source, tools *core.Tools
 			first = p
 		}
 	}
-	return nil, first.refuse(first.syntax())
+	return nil, first.refuseFindings(first.syntaxFindings())
 }
 
-// failure returns the error for a program that could not be checked at all.
-func (p *program) failure(err error) *core.Error {
+// failureError returns the error for a program that could not be checked at all.
+func (p *scriptProgram) failureError(err error) *core.Error {
 	var refused *core.Error
 	if errors.As(err, &refused) { // by what starts the compiler's processes
 		return refused
@@ -157,7 +157,7 @@ func (p *program) failure(err error) *core.Error {
 	var refusal *tsc.Refusal
 	if errors.As(err, &refusal) && refusal.Line > 0 {
 		e.Line = refusal.Line + p.lines
-		e.Frame = source.Frame(p.src.Code, e.Line, 1, 1)
+		e.Frame = source.CodeFrame(p.src.Code, e.Line, 1, 1)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -179,12 +179,12 @@ func (p *program) failure(err error) *core.Error {
 	return e.WithHint("this is a bug in Retort; writing the program differently may avoid it")
 }
 
-// namespaces returns the servers that the guest creates for a program.
-func (c *Checker) namespaces(r *reach) []core.Namespace {
-	var all []core.Namespace
-	for _, s := range r.named() {
-		n := c.made.Get(s, func() core.Namespace { return namespaceOf(s, c.names.global(s)) })
-		all = append(all, respelt(n, r.servers[s].other))
+// serverNamespaces returns the servers that the guest creates for a program.
+func (c *Checker) serverNamespaces(r *programReach) []core.ServerNamespace {
+	var all []core.ServerNamespace
+	for _, s := range r.namedServers() {
+		n := c.made.Get(s, func() core.ServerNamespace { return namespaceOf(s, c.names.globalName(s)) })
+		all = append(all, addSpellings(n, r.servers[s].other))
 	}
 	return all
 }

@@ -52,7 +52,7 @@ func told(c *Checker, name, code string, tools *core.Toolset) string {
 	if strings.HasSuffix(name, ".js") {
 		language = core.JavaScript
 	}
-	checked, refusal := c.Check(context.Background(), Source{Code: code, Name: name, Language: language}, tools)
+	checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Name: name, Language: language}, tools)
 	var b strings.Builder
 	if refusal != nil {
 		fmt.Fprintf(&b, "refused: %s at %d:%d", refusal.Kind, refusal.Line, refusal.Column)

@@ -21,27 +21,27 @@ import (
 // its own, one program at a time each, which end with a program that takes too
 // long. A process that has done well checks the next program.
 
-// Start starts a process that calls Serve, and returns its other end. Closing that ends the process at once.
-type Start func() (io.ReadWriteCloser, error)
+// ProcessStarter starts a process that calls Serve, and returns its other end. Closing that ends the process at once.
+type ProcessStarter func() (io.ReadWriteCloser, error)
 
 const (
 	// checkTime bounds how long one program may occupy a process. It exceeds the compiler's own deadline.
 	checkTime = 7 * time.Second
-	// rest is how long processes are kept that are only needed for many programs at once.
-	rest = 30 * time.Second
+	// idleTime is how long processes are kept that are only needed for many programs at once.
+	idleTime = 30 * time.Second
 	// maxMessage bounds a process's answer, in bytes.
 	maxMessage = 128 << 20
 )
 
-// request asks for one of the two steps of package tsc.
-type request struct {
+// compilerRequest asks for one of the two steps of package tsc.
+type compilerRequest struct {
 	Text  string // to be parsed
 	Kind  tsc.Kind
 	Input *tsc.Input // if it is set, the text parsed last is checked against it
 }
 
-// response holds the answer to a request, or an error.
-type response struct {
+// compilerResponse holds the answer to a request, or an error.
+type compilerResponse struct {
 	Parsed  tsc.Parsed
 	Report  rules.Report // with Parsed
 	Checked tsc.Checked
@@ -51,21 +51,21 @@ type response struct {
 	Line    int
 }
 
-// reasons lists the errors of package tsc that keep their identity between processes.
-var reasons = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
+// knownErrors lists the errors of package tsc that keep their identity between processes.
+var knownErrors = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 
-// fault represents an error that occurred in Serve.
-type fault struct {
+// compilerFault represents an error that occurred in Serve.
+type compilerFault struct {
 	text   string
 	reason error
 }
 
-func (f *fault) Error() string { return f.text }
-func (f *fault) Unwrap() error { return f.reason }
+func (f *compilerFault) Error() string { return f.text }
+func (f *compilerFault) Unwrap() error { return f.reason }
 
-func (r *response) fail(err error) {
+func (r *compilerResponse) setError(err error) {
 	r.Fault = err.Error()
-	for i, reason := range reasons {
+	for i, reason := range knownErrors {
 		if errors.Is(err, reason) {
 			r.Reason = i + 1
 		}
@@ -76,13 +76,13 @@ func (r *response) fail(err error) {
 	}
 }
 
-func (r *response) err() error {
+func (r *compilerResponse) asError() error {
 	if r.Fault == "" {
 		return nil
 	}
-	f := &fault{text: r.Fault, reason: tsc.ErrInternal}
-	if r.Reason > 0 && r.Reason <= len(reasons) {
-		f.reason = reasons[r.Reason-1]
+	f := &compilerFault{text: r.Fault, reason: tsc.ErrInternal}
+	if r.Reason > 0 && r.Reason <= len(knownErrors) {
+		f.reason = knownErrors[r.Reason-1]
 	}
 	if r.Line > 0 {
 		f.reason = &tsc.Refusal{Err: f.reason, Line: r.Line}
@@ -90,39 +90,39 @@ func (r *response) err() error {
 	return f
 }
 
-// compilers manages the compiler processes.
-type compilers struct {
-	start Start
+// compilerPool manages the compiler processes.
+type compilerPool struct {
+	start ProcessStarter
 	slots chan struct{} // one for each process that is in use
 
 	mu     sync.Mutex
 	limit  time.Duration // time limit per program; it applies to processes started from now on
-	idle   []*process
+	idle   []*compilerProcess
 	made   bool          // a process was started before
 	warmed chan struct{} // closed when the process that warm started is ready; nil if it started none
 	closed bool
 	thin   *time.Timer
 }
 
-func newCompilers(start Start) *compilers {
-	c := &compilers{start: start, limit: checkTime, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
-	c.thin = time.AfterFunc(rest, c.keepOne)
+func newCompilers(start ProcessStarter) *compilerPool {
+	c := &compilerPool{start: start, limit: checkTime, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	c.thin = time.AfterFunc(idleTime, c.keepOne)
 	return c
 }
 
-// take returns a process for one program.
-func (c *compilers) take(ctx context.Context) (*process, error) {
+// takeProcess returns a process for one program.
+func (c *compilerPool) takeProcess(ctx context.Context) (*compilerProcess, error) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ended(ctx, tsc.ErrBusy)
+		return nil, endedError(ctx, tsc.ErrBusy)
 	}
-	if warmed := c.warming(); warmed != nil {
+	if warmed := c.warmingDone(); warmed != nil {
 		select {
 		case <-warmed:
 		case <-ctx.Done():
 			<-c.slots
-			return nil, ended(ctx, tsc.ErrBusy)
+			return nil, endedError(ctx, tsc.ErrBusy)
 		}
 	}
 	c.mu.Lock()
@@ -140,28 +140,28 @@ func (c *compilers) take(ctx context.Context) (*process, error) {
 	return newProcess(c.start, c.limit), nil
 }
 
-// warming returns a channel that is closed when the process started by warm is ready, or nil if warm started none.
+// warmingDone returns a channel that is closed when the process started by warm is ready, or nil if warm started none.
 // take waits for it instead of starting a second process.
-func (c *compilers) warming() <-chan struct{} {
+func (c *compilerPool) warmingDone() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warmed
 }
 
-// warm starts a process if none was started before, and returns when it is ready. The process checks an empty
+// warmProcess starts a process if none was started before, and returns when it is ready. The process checks an empty
 // program, which makes the compiler parse the declarations that all programs share.
-func (c *compilers) warm() {
-	p := c.first()
+func (c *compilerPool) warmProcess() {
+	p := c.firstProcess()
 	if p == nil {
 		return
 	}
-	_, _ = p.parse(context.Background(), "", tsc.TypeScript) // an error would happen again for the first program, which reports it
-	c.give(p)
+	_, _ = p.parseText(context.Background(), "", tsc.TypeScript) // an error would happen again for the first program, which reports it
+	c.returnProcess(p)
 	close(c.warmed)
 }
 
-// first returns the process that warm starts, or nil if one was started before.
-func (c *compilers) first() *process {
+// firstProcess returns the process that warm starts, or nil if one was started before.
+func (c *compilerPool) firstProcess() *compilerProcess {
 	c.slots <- struct{}{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,8 +173,8 @@ func (c *compilers) first() *process {
 	return newProcess(c.start, c.limit)
 }
 
-// give takes a process back. A process that failed is ended.
-func (c *compilers) give(p *process) {
+// returnProcess takes a process back. A process that failed is ended.
+func (c *compilerPool) returnProcess(p *compilerProcess) {
 	defer func() { <-c.slots }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,10 +183,10 @@ func (c *compilers) give(p *process) {
 		return
 	}
 	c.idle = append(c.idle, p)
-	c.thin.Reset(rest)
+	c.thin.Reset(idleTime)
 }
 
-func (c *compilers) keepOne() {
+func (c *compilerPool) keepOne() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.idle) > 1 {
@@ -196,7 +196,7 @@ func (c *compilers) keepOne() {
 }
 
 // close ends the processes. Programs that are being checked fail.
-func (c *compilers) close() {
+func (c *compilerPool) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.thin.Stop()
@@ -215,17 +215,17 @@ func (c *compilers) close() {
 
 var errClosed = fmt.Errorf("%w: it is closed", tsc.ErrInternal)
 
-// ended returns the error for a context that ended: reason, unless it was cancelled.
-func ended(ctx context.Context, reason error) error {
+// endedError returns the error for a context that ended: reason, unless it was cancelled.
+func endedError(ctx context.Context, reason error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
 	return reason
 }
 
-// process is the engine's side of a process that runs Serve. Only one goroutine may use it at a time.
-type process struct {
-	start  Start
+// compilerProcess is the engine's side of a process that runs Serve. Only one goroutine may use it at a time.
+type compilerProcess struct {
+	start  ProcessStarter
 	limit  time.Duration
 	conn   io.ReadWriteCloser
 	in     *gob.Decoder
@@ -237,12 +237,12 @@ type process struct {
 	report rules.Report // of that too
 }
 
-func newProcess(start Start, limit time.Duration) *process {
-	return &process{start: start, limit: limit}
+func newProcess(start ProcessStarter, limit time.Duration) *compilerProcess {
+	return &compilerProcess{start: start, limit: limit}
 }
 
-// connect starts the process itself.
-func (p *process) connect() (err error) {
+// startProcess starts the process itself.
+func (p *compilerProcess) startProcess() (err error) {
 	if p.conn, err = p.start(); err != nil {
 		p.broken = true
 		return fmt.Errorf("%w: %w", tsc.ErrInternal, err)
@@ -254,20 +254,20 @@ func (p *process) connect() (err error) {
 	return nil
 }
 
-func (p *process) close() {
+func (p *compilerProcess) close() {
 	if p.conn != nil {
 		_ = p.conn.Close()
 	}
 }
 
-// parse runs Compiler.Parse. A process that has died, for instance when the system was out of memory, is replaced.
-func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.Source, error) {
+// parseText runs Compiler.Parse. A process that has died, for instance when the system was out of memory, is replaced.
+func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.Kind) (*tsc.Source, error) {
 	reused := p.conn != nil
-	answer, err := p.ask(ctx, request{Text: text, Kind: kind})
+	answer, err := p.sendRequest(ctx, compilerRequest{Text: text, Kind: kind})
 	if reused && errors.Is(err, errGone) && ctx.Err() == nil {
 		p.close()
 		*p = *newProcess(p.start, p.limit)
-		answer, err = p.ask(ctx, request{Text: text, Kind: kind})
+		answer, err = p.sendRequest(ctx, compilerRequest{Text: text, Kind: kind})
 	}
 	if err != nil {
 		return nil, err
@@ -279,12 +279,12 @@ func (p *process) parse(ctx context.Context, text string, kind tsc.Kind) (*tsc.S
 	return answer.Parsed.Source(text), nil
 }
 
-// check runs Compiler.Check on what was parsed last. bare means that in contains only what every program has.
-func (p *process) check(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
+// checkSource runs Compiler.Check on what was parsed last. bare means that in contains only what every program has.
+func (p *compilerProcess) checkSource(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
 	if bare && p.early != nil {
 		return p.early.Result(src)
 	}
-	answer, err := p.ask(ctx, request{Input: &in})
+	answer, err := p.sendRequest(ctx, compilerRequest{Input: &in})
 	if errors.Is(err, errGone) {
 		return nil, errCrash
 	}
@@ -299,40 +299,40 @@ var (
 	errCrash = errors.New("the type check exceeded its memory limit")
 )
 
-// ask sends a request and waits for the answer. The process is broken after anything but an answer, and after an
+// sendRequest sends a request and waits for the answer. The process is broken after anything but an answer, and after an
 // answer that leaves work unfinished.
-func (p *process) ask(ctx context.Context, r request) (*response, error) {
+func (p *compilerProcess) sendRequest(ctx context.Context, r compilerRequest) (*compilerResponse, error) {
 	if p.conn == nil {
-		if err := p.connect(); err != nil {
+		if err := p.startProcess(); err != nil {
 			return nil, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
 	release := context.AfterFunc(ctx, p.close)
-	answer, err := p.exchange(r)
+	answer, err := p.exchangeMessages(r)
 	inTime := release()
 	switch {
 	case !inTime:
 		p.broken = true
-		return nil, ended(ctx, tsc.ErrTime)
+		return nil, endedError(ctx, tsc.ErrTime)
 	case err != nil:
 		p.broken = true
 		return nil, fmt.Errorf("%w: %w", errGone, err)
 	}
-	err = answer.err()
+	err = answer.asError()
 	p.broken = errors.Is(err, tsc.ErrTime) || errors.Is(err, tsc.ErrInternal)
 	return answer, err
 }
 
-func (p *process) exchange(r request) (*response, error) {
+func (p *compilerProcess) exchangeMessages(r compilerRequest) (*compilerResponse, error) {
 	if err := p.out.Encode(&r); err != nil {
 		return nil, err
 	}
 	if err := p.buffer.Flush(); err != nil {
 		return nil, err
 	}
-	answer := &response{}
+	answer := &compilerResponse{}
 	p.bound.N = maxMessage
 	return answer, p.in.Decode(answer)
 }

@@ -31,7 +31,7 @@ func doubling(lines int) string {
 }
 
 func checkCode(c *Checker, ctx context.Context, code string) *core.Error {
-	_, refusal := c.Check(ctx, Source{Code: code, Language: core.TypeScript}, sample())
+	_, refusal := c.Check(ctx, ProgramSource{Code: code, Language: core.TypeScript}, sample())
 	return refusal
 }
 
@@ -67,7 +67,7 @@ func TestEndlessCheck(t *testing.T) {
 }
 
 // counted counts the processes that were started and ended.
-func counted(start Start, started, ended *atomic.Int32) Start {
+func counted(start ProcessStarter, started, ended *atomic.Int32) ProcessStarter {
 	return func() (io.ReadWriteCloser, error) {
 		conn, err := start()
 		started.Add(1)
@@ -118,7 +118,7 @@ func TestLostProcess(t *testing.T) {
 }
 
 func TestNoProcess(t *testing.T) {
-	for name, start := range map[string]Start{
+	for name, start := range map[string]ProcessStarter{
 		"cannot start": func() (io.ReadWriteCloser, error) { return nil, errors.New("no such file") },
 		"ends at once": func() (io.ReadWriteCloser, error) {
 			here, there := net.Pipe()
@@ -144,17 +144,17 @@ func TestNoProcess(t *testing.T) {
 
 // What the compiler says of a program keeps its meaning on the way.
 func TestReasons(t *testing.T) {
-	for _, err := range append([]error{errors.New("other")}, reasons...) {
-		var r response
-		r.fail(fmt.Errorf("so: %w", err))
-		if got := r.err(); got.Error() != "so: "+err.Error() || !errors.Is(got, err) && err.Error() != "other" {
+	for _, err := range append([]error{errors.New("other")}, knownErrors...) {
+		var r compilerResponse
+		r.setError(fmt.Errorf("so: %w", err))
+		if got := r.asError(); got.Error() != "so: "+err.Error() || !errors.Is(got, err) && err.Error() != "other" {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
-	var r response
-	r.fail(&tsc.Refusal{Err: tsc.ErrTooDeep, Line: 7, Reason: "brackets"})
+	var r compilerResponse
+	r.setError(&tsc.Refusal{Err: tsc.ErrTooDeep, Line: 7, Reason: "brackets"})
 	var refusal *tsc.Refusal
-	if err := r.err(); !errors.As(err, &refusal) || refusal.Line != 7 || !errors.Is(err, tsc.ErrTooDeep) {
+	if err := r.asError(); !errors.As(err, &refusal) || refusal.Line != 7 || !errors.Is(err, tsc.ErrTooDeep) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,31 +28,31 @@ var (
 	}
 	awaitOutside = 1308
 	noMember     = 2339
-	// harmless lists diagnostics that correct programs cause.
-	harmless = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
+	// harmlessCodes lists diagnostics that correct programs cause.
+	harmlessCodes = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
 )
 
-// diagnosed converts a diagnostic to a finding. It returns false for diagnostics that do not matter.
-func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
+// toFinding converts a diagnostic to a finding. It returns false for diagnostics that do not matter.
+func (p *scriptProgram) toFinding(d tsc.Diagnostic) (checkFinding, bool) {
 	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change compiler settings, which users cannot do
-	f := finding{message: message, start: d.Start, end: d.End}
+	f := checkFinding{message: message, start: d.Start, end: d.End}
 	switch {
-	case slices.Contains(harmless, d.Code), d.Widened:
+	case slices.Contains(harmlessCodes, d.Code), d.Widened:
 		return f, false
 	case d.Code == noMember && !d.Erased && strings.Contains(message, "on type 'Promise<"):
 		f.kind = core.KindType
 		f.hint = "the call answers a Promise: put await before it, as in (await …)." + p.source.Text()[d.Start:d.End]
 	case d.Argument != nil && !d.Open:
-		p.argument(&f, d)
+		p.explainArgument(&f, d)
 	case d.Member != nil && !d.Erased:
-		p.member(&f, d)
+		p.explainMember(&f, d)
 	case d.Erased:
-	case slices.Contains(unknownName, d.Code) && !p.asked(d):
+	case slices.Contains(unknownName, d.Code) && !p.isTypeofGuard(d):
 		f.kind = core.KindType
 		f.hint, f.unknown = p.nameHint(d), p.source.Text()[d.Start:d.End]
-	case p.shadowed(d) != nil:
+	case p.shadowedServer(d) != nil:
 		f.kind = core.KindType
-		f.hint = builtinHint(p.shadowed(d))
+		f.hint = builtinHint(p.shadowedServer(d))
 	case slices.Contains(unknownImport, d.Code):
 		f.kind = core.KindType
 	case slices.Contains(brokenProgram, d.Code):
@@ -64,8 +64,8 @@ func (p *program) diagnosed(d tsc.Diagnostic) (finding, bool) {
 	return f, true
 }
 
-// argument handles a diagnostic about arguments that do not match. For a tool's call it is a reason to refuse.
-func (p *program) argument(f *finding, d tsc.Diagnostic) {
+// explainArgument handles a diagnostic about arguments that do not match. For a tool's call it is a reason to refuse.
+func (p *scriptProgram) explainArgument(f *checkFinding, d tsc.Diagnostic) {
 	t := p.declaredTool(d.Argument)
 	if t == nil {
 		if strings.HasPrefix(d.Argument.File, "/skills/") {
@@ -75,7 +75,7 @@ func (p *program) argument(f *finding, d tsc.Diagnostic) {
 		return
 	}
 	f.kind, f.server, f.tool = core.KindType, t.Server, t.Name
-	f.hint = p.signature(t)
+	f.hint = p.toolSignature(t)
 	if name := p.source.Text()[d.Start:d.End]; isWord(name) && d.Code == 2322 {
 		f.message = name + ": " + f.message
 	}
@@ -86,18 +86,18 @@ func isWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
 }
 
-// asked reports whether the program itself tests, with typeof, whether a name exists.
-func (p *program) asked(d tsc.Diagnostic) bool {
+// isTypeofGuard reports whether the program itself tests, with typeof, whether a name exists.
+func (p *scriptProgram) isTypeofGuard(d tsc.Diagnostic) bool {
 	use := p.source.Facts().Globals[p.source.Text()[d.Start:d.End]]
 	return use != nil && use.Asked
 }
 
-// shadowed returns the server whose tool the program looks for in the built-in of the same name.
-func (p *program) shadowed(d tsc.Diagnostic) *core.Server {
+// shadowedServer returns the server whose tool the program looks for in the built-in of the same name.
+func (p *scriptProgram) shadowedServer(d tsc.Diagnostic) *core.ToolServer {
 	text := p.source.Text()
 	for _, s := range p.tools.Servers {
 		if p.builtins[s.TypeScript] && strings.HasSuffix(text[:d.Start], s.TypeScript+".") {
-			if _, ok := s.On(text[d.Start:d.End]); ok {
+			if _, ok := s.FindTool(text[d.Start:d.End]); ok {
 				return s
 			}
 		}
@@ -105,25 +105,25 @@ func (p *program) shadowed(d tsc.Diagnostic) *core.Server {
 	return nil
 }
 
-func builtinHint(s *core.Server) string {
+func builtinHint(s *core.ToolServer) string {
 	return fmt.Sprintf("%[1]s is a built-in here; the server is imported: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
 }
 
-// member handles a diagnostic about a name that a module lacks. Missing tools are found without the compiler, so only
+// explainMember handles a diagnostic about a name that a module lacks. Missing tools are found without the compiler, so only
 // other modules and types occur here.
-func (p *program) member(f *finding, d tsc.Diagnostic) {
+func (p *scriptProgram) explainMember(f *checkFinding, d tsc.Diagnostic) {
 	s := p.serverOf(d.Member.File)
 	if s == nil {
 		f.kind = core.KindType
 		return
 	}
 	f.kind, f.server = core.KindToolNotFound, s.Name
-	f.message, f.hint = p.words().NoTool(s, d.Member.Name)
+	f.message, f.hint = p.nameErrors().NoTool(s, d.Member.Name)
 }
 
 var serverFile = regexp.MustCompile(`^/servers/([^/]+)/`)
 
-func (p *program) serverOf(file string) *core.Server {
+func (p *scriptProgram) serverOf(file string) *core.ToolServer {
 	m := serverFile.FindStringSubmatch(file)
 	if m == nil {
 		return nil
@@ -136,7 +136,7 @@ func (p *program) serverOf(file string) *core.Server {
 	return nil
 }
 
-func (p *program) declaredTool(target *tsc.Target) *core.Tool {
+func (p *scriptProgram) declaredTool(target *tsc.Target) *core.Tool {
 	s := p.serverOf(target.File)
 	if s == nil {
 		return nil
@@ -150,7 +150,7 @@ func (p *program) declaredTool(target *tsc.Target) *core.Tool {
 }
 
 // nameHint returns advice on what to write instead of a name that does not exist.
-func (p *program) nameHint(d tsc.Diagnostic) string {
+func (p *scriptProgram) nameHint(d tsc.Diagnostic) string {
 	name := p.source.Text()[d.Start:d.End]
 	var servers, tools []string
 	for _, s := range p.tools.Servers {
@@ -167,7 +167,7 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 	if len(tools) > 0 {
 		return "did you mean " + source.OrList(tools[:min(3, len(tools))]) + "?"
 	}
-	if near := core.Nearest(name, servers, 2); len(near) > 0 && !strings.Contains(d.Message, "Did you mean") {
+	if near := core.NearestNames(name, servers, 2); len(near) > 0 && !strings.Contains(d.Message, "Did you mean") {
 		return "did you mean the server " + source.OrList(near) + "?"
 	}
 	switch name {
@@ -181,18 +181,18 @@ func (p *program) nameHint(d tsc.Diagnostic) string {
 	return "names come from imports, declarations in the program, and the servers; search_tools finds tools"
 }
 
-func (p *program) words() source.Words {
-	return source.Words{
-		Server:    func(s *core.Server) string { return s.TypeScript },
+func (p *scriptProgram) nameErrors() source.NameErrors {
+	return source.NameErrors{
+		Server:    func(s *core.ToolServer) string { return s.TypeScript },
 		Tool:      func(t *core.Tool) string { return t.TypeScript },
-		Signature: p.signature,
+		Signature: p.toolSignature,
 	}
 }
 
-// signature returns a tool's call on one line.
-func (p *program) signature(t *core.Tool) string {
-	signature := bindings.Stub(p.tools, t, core.TypeScript, bindings.Signature)
-	if order := bindings.Positional(p.tools, t); order != "" {
+// toolSignature returns a tool's call on one line.
+func (p *scriptProgram) toolSignature(t *core.Tool) string {
+	signature := bindings.RenderStub(p.tools, t, core.TypeScript, bindings.Signature)
+	if order := bindings.PositionalCall(p.tools, t); order != "" {
 		signature += "\nor " + order
 	}
 	return signature

@@ -9,21 +9,21 @@ import (
 	"retort/internal/core"
 )
 
-// names holds the names of servers in programs.
-type names struct{ builtins map[string]bool }
+// serverNames holds the names of servers in programs.
+type serverNames struct{ builtins map[string]bool }
 
-// global returns the name under which programs find a server without an import, or "" if a built-in has it.
-func (n names) global(s *core.Server) string {
+// globalName returns the name under which programs find a server without an import, or "" if a built-in has it.
+func (n serverNames) globalName(s *core.ToolServer) string {
 	if n.builtins[s.TypeScript] {
 		return ""
 	}
 	return s.TypeScript
 }
 
-func (n names) globals(tools *core.Toolset) map[string]*core.Server {
-	m := make(map[string]*core.Server, len(tools.Servers))
+func (n serverNames) globalServers(tools *core.Toolset) map[string]*core.ToolServer {
+	m := make(map[string]*core.ToolServer, len(tools.Servers))
 	for _, s := range tools.Servers {
-		if name := n.global(s); name != "" {
+		if name := n.globalName(s); name != "" {
 			m[name] = s
 		}
 	}
@@ -31,30 +31,30 @@ func (n names) globals(tools *core.Toolset) map[string]*core.Server {
 }
 
 // namespaceOf returns a server as the guest creates it.
-func namespaceOf(s *core.Server, global string) core.Namespace {
-	n := core.Namespace{Server: s.Name, Global: global}
+func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
+	n := core.ServerNamespace{Server: s.Name, Global: global}
 	for _, spelling := range []string{s.TypeScript, s.Name, s.Python} {
 		if spelling != "" && !slices.Contains(n.Modules, spelling) {
 			n.Modules = append(n.Modules, spelling)
 		}
 	}
 	for _, t := range s.Tools {
-		n.Functions = append(n.Functions, core.Function{Name: t.TypeScript, Tool: t.Name, Params: params(t.InputSchema)})
+		n.Functions = append(n.Functions, core.ToolFunction{Name: t.TypeScript, Tool: t.Name, Params: schemaParams(t.InputSchema)})
 	}
 	return n
 }
 
-// respelt returns a namespace with additional functions for tools that a program names in another spelling.
-func respelt(n core.Namespace, other map[string]*core.Tool) core.Namespace {
+// addSpellings returns a namespace with additional functions for tools that a program names in another spelling.
+func addSpellings(n core.ServerNamespace, other map[string]*core.Tool) core.ServerNamespace {
 	n.Functions = slices.Clip(n.Functions)
 	for _, name := range slices.Sorted(maps.Keys(other)) {
-		n.Functions = append(n.Functions, core.Function{Name: name, Tool: other[name].Name, Params: params(other[name].InputSchema)})
+		n.Functions = append(n.Functions, core.ToolFunction{Name: name, Tool: other[name].Name, Params: schemaParams(other[name].InputSchema)})
 	}
 	return n
 }
 
-// params returns the properties of a schema, in its order.
-func params(schema json.RawMessage) []string {
+// schemaParams returns the properties of a schema, in its order.
+func schemaParams(schema json.RawMessage) []string {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {
 		return nil

@@ -24,11 +24,11 @@ import (
 func inside() (io.ReadWriteCloser, error) { return within(testenv.Patience)() }
 
 // within returns a Start that serves in the test process, with a time limit for each step of a check.
-func within(limit time.Duration) Start {
+func within(limit time.Duration) ProcessStarter {
 	return func() (io.ReadWriteCloser, error) {
 		here, there := net.Pipe()
 		go func() {
-			_ = serve(there, there, tsc.Limits{Time: limit})
+			_ = serveRequests(there, there, tsc.Limits{Time: limit})
 			_ = there.Close()
 		}()
 		return here, nil
@@ -58,13 +58,13 @@ const serving = "RETORT_TEST_SERVE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(serving) != "" {
-		Confine()
+		TuneCollector()
 		in, fill := io.Pipe()
 		go func() {
 			_, _ = io.Copy(fill, os.Stdin)
 			os.Exit(0) // the parent is gone, and a check may never end
 		}()
-		_ = serve(in, os.Stdout, tsc.Limits{Time: testenv.Patience})
+		_ = serveRequests(in, os.Stdout, tsc.Limits{Time: testenv.Patience})
 		return
 	}
 	os.Exit(m.Run())
@@ -83,7 +83,7 @@ func (c *child) Close() error {
 
 func newChecker(t testing.TB) *Checker { return checkerWith(t, inside) }
 
-func checkerWith(t testing.TB, start Start) *Checker {
+func checkerWith(t testing.TB, start ProcessStarter) *Checker {
 	c := New(start)
 	c.compilers.limit = testenv.Patience
 	t.Cleanup(func() { _ = c.Close() })
@@ -91,7 +91,7 @@ func checkerWith(t testing.TB, start Start) *Checker {
 }
 
 // server makes a server of tools given as name → input schema.
-func server(name string, tools ...*core.Tool) *core.Server {
+func server(name string, tools ...*core.Tool) *core.ToolServer {
 	raw := make([]string, len(tools))
 	for i, t := range tools {
 		t.Server = name
@@ -101,15 +101,15 @@ func server(name string, tools ...*core.Tool) *core.Server {
 	for _, t := range tools {
 		t.TypeScript, t.Python = names[t.Name].TypeScript, names[t.Name].Python
 	}
-	return &core.Server{Name: name, Tools: tools}
+	return &core.ToolServer{Name: name, Tools: tools}
 }
 
 func tool(name, input, output string) *core.Tool {
 	return &core.Tool{Name: name, Description: "About " + name + ".", InputSchema: json.RawMessage(input), OutputSchema: json.RawMessage(output)}
 }
 
-func toolset(servers ...*core.Server) *core.Toolset {
-	slices.SortFunc(servers, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+func toolset(servers ...*core.ToolServer) *core.Toolset {
+	slices.SortFunc(servers, func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })
 	raw := make([]string, len(servers))
 	for i, s := range servers {
 		raw[i] = s.Name
@@ -147,7 +147,7 @@ func catalog(t testing.TB, pattern string) *core.Toolset {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files %s: %v", pattern, err)
 	}
-	var servers []*core.Server
+	var servers []*core.ToolServer
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {

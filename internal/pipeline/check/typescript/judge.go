@@ -11,8 +11,8 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// finding describes a problem of a program. Without a kind it is a warning.
-type finding struct {
+// checkFinding describes a problem of a program. Without a kind it is a warning.
+type checkFinding struct {
 	kind       core.Kind
 	message    string
 	hint       string
@@ -23,73 +23,73 @@ type finding struct {
 	advice     bool   // based on a tool's learned answers
 }
 
-// syntax returns the findings of a program that does not parse.
-func (p *program) syntax() []finding {
-	var found []finding
+// syntaxFindings returns the findings of a program that does not parse.
+func (p *scriptProgram) syntaxFindings() []checkFinding {
+	var found []checkFinding
 	for _, d := range p.source.Errors() {
-		found = append(found, finding{kind: core.KindSyntax, message: d.Message, start: d.Start, end: d.End})
+		found = append(found, checkFinding{kind: core.KindSyntax, message: d.Message, start: d.Start, end: d.End})
 	}
-	if first, _ := source.Fence(strings.SplitN(p.at(found[0].start), "\n", 2)[0]); first != "" {
+	if first, _ := source.ParseFence(strings.SplitN(p.textFrom(found[0].start), "\n", 2)[0]); first != "" {
 		found[0].hint = "send one program, without Markdown around it"
 	}
 	return found
 }
 
-// at returns the program's text from the line of an offset on.
-func (p *program) at(offset int) string {
+// textFrom returns the program's text from the line of an offset on.
+func (p *scriptProgram) textFrom(offset int) string {
 	text := p.source.Text()
 	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
 }
 
-// judge returns all findings in source order. advice is added to them.
-func (p *program) judge(diagnostics []tsc.Diagnostic, modules []string, advice []finding) []finding {
-	found := p.absences()
-	found = append(found, p.imports(modules)...)
+// judgeFindings returns all findings in source order. advice is added to them.
+func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []string, advice []checkFinding) []checkFinding {
+	found := p.findAbsent()
+	found = append(found, p.findAbsentModules(modules)...)
 	found = append(found, advice...)
 	for _, at := range p.reach.loose {
-		found = append(found, finding{kind: core.KindType, message: "skills are named one by one", hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start, end: at.end})
+		found = append(found, checkFinding{kind: core.KindType, message: "skills are named one by one", hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start, end: at.end})
 	}
 	for _, d := range diagnostics {
-		f, ok := p.diagnosed(d)
-		if ok && !slices.ContainsFunc(found, func(g finding) bool { return same(f, g) }) {
+		f, ok := p.toFinding(d)
+		if ok && !slices.ContainsFunc(found, func(g checkFinding) bool { return isSameFinding(f, g) }) {
 			found = append(found, f)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b finding) int { return a.start - b.start })
+	slices.SortStableFunc(found, func(a, b checkFinding) int { return a.start - b.start })
 	return found
 }
 
-// same reports whether one finding only repeats another, elsewhere or for the same place.
-func same(f, g finding) bool {
+// isSameFinding reports whether one finding only repeats another, elsewhere or for the same place.
+func isSameFinding(f, g checkFinding) bool {
 	overlap := f.start < g.end && g.start < f.end
 	repeated := f.message == g.message && f.tool == g.tool && (f.kind == "" || f.kind == core.KindSyntax)
 	return overlap || repeated
 }
 
-// absences returns findings for servers and tools that the program names and that do not exist.
-func (p *program) absences() []finding {
-	var found []finding
+// findAbsent returns findings for servers and tools that the program names and that do not exist.
+func (p *scriptProgram) findAbsent() []checkFinding {
+	var found []checkFinding
 	for _, a := range p.reach.missing {
-		f := finding{kind: core.KindToolNotFound, start: a.start, end: a.end}
-		if e := source.Refused(p.tools, a.server, a.name); e != nil {
+		f := checkFinding{kind: core.KindToolNotFound, start: a.start, end: a.end}
+		if e := source.RefusalOf(p.tools, a.server, a.name); e != nil {
 			f.kind, f.message, f.hint, f.server, f.tool = e.Kind, e.Message, e.Hint, e.Server, e.Tool
 		} else if a.server != nil {
 			f.server = a.server.Name
-			f.message, f.hint = p.words().NoTool(a.server, a.name)
+			f.message, f.hint = p.nameErrors().NoTool(a.server, a.name)
 		} else {
-			f.message, f.hint = p.words().NoServer(p.tools, a.name)
+			f.message, f.hint = p.nameErrors().NoServer(p.tools, a.name)
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// imports returns findings for modules that do not exist.
-func (p *program) imports(modules []string) []finding {
-	var found []finding
+// findAbsentModules returns findings for modules that do not exist.
+func (p *scriptProgram) findAbsentModules(modules []string) []checkFinding {
+	var found []checkFinding
 	for _, i := range p.source.Facts().Imports {
-		f := finding{kind: core.KindType, start: i.Start, end: i.End}
-		switch known := resolve(i.Specifier, p.tools).kind != moduleOther || slices.Contains(modules, i.Specifier); {
+		f := checkFinding{kind: core.KindType, start: i.Start, end: i.End}
+		switch known := resolveSpecifier(i.Specifier, p.tools).kind != moduleOther || slices.Contains(modules, i.Specifier); {
 		case i.Form == tsc.ImportReExport:
 			f.message = "a program cannot export from another module: nothing imports it"
 			f.hint = "return a value, or export default one"
@@ -117,10 +117,10 @@ func moduleHint(specifier string, modules []string) string {
 			return "files are read with node:fs/promises"
 		}
 	}
-	if hint := instead(specifier); hint != "" {
+	if hint := suggestInstead(specifier); hint != "" {
 		return hint
 	}
-	if near := core.Nearest(specifier, modules, 1); len(near) > 0 {
+	if near := core.NearestNames(specifier, modules, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
 	known := slices.DeleteFunc(slices.Clone(modules), func(m string) bool { return !strings.HasPrefix(m, "node:") })
@@ -128,7 +128,7 @@ func moduleHint(specifier string, modules []string) string {
 }
 
 // unknownNames returns the unbound names in findings.
-func unknownNames(found []finding) []string {
+func unknownNames(found []checkFinding) []string {
 	var names []string
 	for _, f := range found {
 		if f.unknown != "" {
@@ -138,10 +138,10 @@ func unknownNames(found []finding) []string {
 	return names
 }
 
-// refuse returns the error for the findings that are reasons to refuse, or nil. It describes the first in full and
+// refuseFindings returns the error for the findings that are reasons to refuse, or nil. It describes the first in full and
 // some others in one line each.
-func (p *program) refuse(found []finding) *core.Error {
-	refused := slices.DeleteFunc(slices.Clone(found), func(f finding) bool { return f.kind == "" })
+func (p *scriptProgram) refuseFindings(found []checkFinding) *core.Error {
+	refused := slices.DeleteFunc(slices.Clone(found), func(f checkFinding) bool { return f.kind == "" })
 	if len(refused) == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (p *program) refuse(found []finding) *core.Error {
 	first := refused[0]
 	message := first.message
 	for i, f := range refused[1:] {
-		line, _ := p.position(f.start)
+		line, _ := p.originalPosition(f.start)
 		if i == others {
 			message += fmt.Sprintf("\nand %d more", len(refused)-1-others)
 			break
@@ -159,22 +159,22 @@ func (p *program) refuse(found []finding) *core.Error {
 	e := &core.Error{
 		Kind: first.kind, Op: "gate.typescript", Message: message, Hint: first.hint, Server: first.server, Tool: first.tool,
 	}
-	e.Line, e.Column = p.position(first.start)
+	e.Line, e.Column = p.originalPosition(first.start)
 	if names := unknownNames(refused); len(names) > 0 {
 		e.Err = &core.UnknownNames{Names: names}
 	}
-	e.Frame = source.Frame(p.src.Code, e.Line, e.Column, p.width(first))
+	e.Frame = source.CodeFrame(p.src.Code, e.Line, e.Column, p.findingWidth(first))
 	return e
 }
 
-// position returns a position in the text as it was written.
-func (p *program) position(offset int) (line, column int) {
+// originalPosition returns a position in the text as it was written.
+func (p *scriptProgram) originalPosition(offset int) (line, column int) {
 	line, column = p.source.Position(offset)
 	return line + p.lines, column
 }
 
-// width returns how many columns of its first line a finding covers.
-func (p *program) width(f finding) int {
+// findingWidth returns how many columns of its first line a finding covers.
+func (p *scriptProgram) findingWidth(f checkFinding) int {
 	text := p.source.Text()
 	marked, _, _ := strings.Cut(text[min(f.start, len(text)):min(max(f.end, f.start), len(text))], "\n")
 	return len([]rune(marked))
@@ -185,9 +185,9 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// warnings returns the findings that are not reasons to refuse. Of those about types that JavaScript does not state,
+// findingWarnings returns the findings that are not reasons to refuse. Of those about types that JavaScript does not state,
 // only the ones about tools are included.
-func (p *program) warnings(found []finding) []string {
+func (p *scriptProgram) findingWarnings(found []checkFinding) []string {
 	var list []string
 	for _, f := range found {
 		if f.kind != "" || p.src.Language == core.JavaScript && !f.advice {
@@ -196,7 +196,7 @@ func (p *program) warnings(found []finding) []string {
 		if len(list) == maxWarnings {
 			break
 		}
-		line, _ := p.position(f.start)
+		line, _ := p.originalPosition(f.start)
 		text := []rune(fmt.Sprintf("line %d: %s", line, f.message))
 		if len(text) > maxWarningSize {
 			text = append(text[:maxWarningSize], '…')

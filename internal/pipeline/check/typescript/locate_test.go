@@ -23,7 +23,7 @@ func TestLocate(t *testing.T) {
 		"prose":       "Here:\n\n~~~typescript\n" + program + declared + "~~~\nDone.",
 		"CRLF, prose": strings.ReplaceAll("Here:\n\n```\n"+program+declared+"```\n", "\n", "\r\n"),
 	} {
-		checked, refusal := c.Check(context.Background(), Source{Code: code, Language: core.TypeScript}, tools)
+		checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, tools)
 		if refusal != nil {
 			t.Errorf("%s: %s", name, refusal.Message)
 			continue
@@ -34,7 +34,7 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%s: got %d:%d, want %d:%d", name, line, column, wantLine, wantColumn)
 		}
 		broken := strings.Replace(code, "boom(E", "bang(E", 1)
-		_, refusal = c.Check(context.Background(), Source{Code: broken, Language: core.TypeScript}, tools)
+		_, refusal = c.Check(context.Background(), ProgramSource{Code: broken, Language: core.TypeScript}, tools)
 		if refusal == nil || refusal.Line != wantLine || refusal.Column != wantColumn || !strings.Contains(refusal.Frame, "bang(E.Y)") {
 			t.Errorf("%s: got %+v, want it at %d:%d", name, refusal, wantLine, wantColumn)
 		}
@@ -49,7 +49,7 @@ func find(text, what string) (line, column int) {
 }
 
 func TestLocateNothing(t *testing.T) {
-	if line, column := (Checked{}).Locate(3, 4); line != 3 || column != 4 {
+	if line, column := (CheckedProgram{}).Locate(3, 4); line != 3 || column != 4 {
 		t.Errorf("got %d:%d", line, column)
 	}
 }
@@ -68,7 +68,7 @@ func TestFrame(t *testing.T) {
 		{"", 1, 1, 1, "> 1 | \n    | ^"},
 		{strings.Repeat("\n", 9) + "ab", 10, 2, 1, "> 10 | ab\n     |  ^"},
 	} {
-		if got := source.Frame(test.text, test.line, test.column, test.width); got != test.want {
+		if got := source.CodeFrame(test.text, test.line, test.column, test.width); got != test.want {
 			t.Errorf("frame(%q, %d, %d, %d)\n got %q\nwant %q", test.text, test.line, test.column, test.width, got, test.want)
 		}
 	}

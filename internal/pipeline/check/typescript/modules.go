@@ -21,35 +21,35 @@ const (
 	moduleMissing                   // in ./servers, but there is no such server or tool
 )
 
-// module describes what an import specifier refers to.
-type module struct {
+// importedModule describes what an import specifier refers to.
+type importedModule struct {
 	kind      moduleKind
 	canonical string // the specifier under which the module is checked and loaded
-	server    *core.Server
+	server    *core.ToolServer
 	tool      *core.Tool
 	missing   string // the name that does not exist
 	skill     string // its name, if it can be one
 }
 
-// resolve returns what a specifier refers to, in any spelling: ./servers/x, servers/x, ../servers/x,
+// resolveSpecifier returns what a specifier refers to, in any spelling: ./servers/x, servers/x, ../servers/x,
 // /servers/x/index.ts, with the server's raw name, in camelCase or in snake_case.
-func resolve(specifier string, tools *core.Toolset) module {
+func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 	path, inTree := treePath(specifier)
 	switch {
 	case !inTree && path == specifier:
-		return module{canonical: specifier}
+		return importedModule{canonical: specifier}
 	case path == "client" || path == "servers/client":
-		return module{kind: moduleClient, canonical: "./client"}
+		return importedModule{kind: moduleClient, canonical: "./client"}
 	case path == "servers":
-		return module{kind: moduleAll, canonical: "./servers/index"}
+		return importedModule{kind: moduleAll, canonical: "./servers/index"}
 	case strings.HasPrefix(path, "servers/"):
 		return resolveServer(strings.TrimPrefix(path, "servers/"), tools)
 	case path == "skills":
-		return module{kind: moduleSkills, canonical: "./skills/index"}
+		return importedModule{kind: moduleSkills, canonical: "./skills/index"}
 	case strings.HasPrefix(path, "skills/"):
 		return skillModule(strings.TrimPrefix(path, "skills/"))
 	}
-	return module{canonical: specifier}
+	return importedModule{canonical: specifier}
 }
 
 // treePath returns a specifier without the prefix that leads into the visible tree and without a file suffix. inTree
@@ -83,42 +83,42 @@ func treePath(specifier string) (path string, inTree bool) {
 // generatedFolder is the folder in which programs written for other clients expect generated wrappers of servers.
 const generatedFolder = ".claude/mcp-api"
 
-func resolveServer(name string, tools *core.Toolset) module {
-	if s, ok := tools.Server(name); ok {
+func resolveServer(name string, tools *core.Toolset) importedModule {
+	if s, ok := tools.FindServer(name); ok {
 		return serverModule(s)
 	}
 	if i := strings.LastIndexByte(name, '/'); i > 0 {
-		if s, ok := tools.Server(name[:i]); ok {
-			if t, ok := s.On(name[i+1:]); ok && slices.Contains([]string{t.Name, t.TypeScript, t.Python}, name[i+1:]) {
-				return module{kind: moduleTool, canonical: "./" + toolPath(s, t), server: s, tool: t}
+		if s, ok := tools.FindServer(name[:i]); ok {
+			if t, ok := s.FindTool(name[i+1:]); ok && slices.Contains([]string{t.Name, t.TypeScript, t.Python}, name[i+1:]) {
+				return importedModule{kind: moduleTool, canonical: "./" + toolPath(s, t), server: s, tool: t}
 			}
-			return module{kind: moduleMissing, canonical: "./servers/" + name, server: s, missing: name[i+1:]}
+			return importedModule{kind: moduleMissing, canonical: "./servers/" + name, server: s, missing: name[i+1:]}
 		}
 		name = name[:i]
 	}
-	return module{kind: moduleMissing, canonical: "./servers/" + name, missing: name}
+	return importedModule{kind: moduleMissing, canonical: "./servers/" + name, missing: name}
 }
 
-func serverModule(s *core.Server) module {
-	return module{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
+func serverModule(s *core.ToolServer) importedModule {
+	return importedModule{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
 }
 
 // skillModule returns a skill's module, given by its name, its identifier or its file. It does not check that the
 // skill exists.
-func skillModule(path string) module {
+func skillModule(path string) importedModule {
 	name, file, _ := strings.Cut(path, "/")
 	if core.ValidSkillName(name) != nil {
 		name = core.SkillName(name)
 	}
 	if file != "" && file != "skill" || core.ValidSkillName(name) != nil {
-		return module{canonical: "./skills/" + path}
+		return importedModule{canonical: "./skills/" + path}
 	}
-	return module{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
+	return importedModule{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
 }
 
 // toolPath returns the path of a tool's declaration file, without suffix. A tool named index must not replace its
 // server's own file.
-func toolPath(s *core.Server, t *core.Tool) string {
+func toolPath(s *core.ToolServer, t *core.Tool) string {
 	name := t.TypeScript
 	if name == "index" {
 		name = "index_"

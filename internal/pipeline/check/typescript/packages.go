@@ -22,8 +22,8 @@ const (
 	forMCP      = "servers are connected already: import * as name from './servers/name'"
 )
 
-// packages maps advice to the well-known package names that it applies to.
-var packages = map[string]string{
+// packageAdvice maps advice to the well-known package names that it applies to.
+var packageAdvice = map[string]string{
 	noNetwork: "axios node-fetch got ky undici superagent request request-promise cross-fetch isomorphic-fetch whatwg-fetch needle " +
 		"http https http2 net tls dns dgram ws socket.io-client puppeteer playwright express nodemailer " +
 		"openai @anthropic-ai/sdk @octokit/rest @octokit/core octokit googleapis @slack/web-api @aws-sdk aws-sdk stripe @notionhq/client",
@@ -44,15 +44,15 @@ var packages = map[string]string{
 	forMCP:      "@modelcontextprotocol/sdk mcp-client",
 }
 
-// instead returns advice on what to use instead of a package, or "".
-func instead(specifier string) string {
+// suggestInstead returns advice on what to use instead of a package, or "".
+func suggestInstead(specifier string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(specifier, "node:"), "npm:")
 	parts := strings.SplitN(name, "/", 3)
 	candidates := []string{name, parts[0]}
 	if len(parts) > 1 {
 		candidates = append(candidates, parts[0]+"/"+parts[1])
 	}
-	for hint, names := range packages {
+	for hint, names := range packageAdvice {
 		for _, known := range strings.Fields(names) {
 			for _, candidate := range candidates {
 				if candidate == known {

@@ -11,27 +11,27 @@ import (
 	"retort/internal/core"
 )
 
-// reach lists what a program can reach, as far as its text shows.
-type reach struct {
+// programReach lists what a program can reach, as far as its text shows.
+type programReach struct {
 	tools   *core.Toolset
-	servers map[*core.Server]*needs
+	servers map[*core.ToolServer]*serverNeeds
 	called  map[*core.Tool]bool // named in callMCPTool
 	unknown bool                // it may call any tool
 	all     bool                // it may name any server
 	index   bool                // it names the global servers
 
 	specifiers map[string]string // for tsc: as written → canonical
-	missing    []absence
+	missing    []absentName
 
-	skills     map[string]place // those that it names, by where it does first
-	skillIndex map[string]bool  // those that it names as members of the global or the module skills
-	loose      []place          // where it names skills as a whole
+	skills     map[string]sourcePlace // those that it names, by where it does first
+	skillIndex map[string]bool        // those that it names as members of the global or the module skills
+	loose      []sourcePlace          // where it names skills as a whole
 }
 
-type place struct{ start, end int }
+type sourcePlace struct{ start, end int }
 
-// needs lists the tools of one server that a program names.
-type needs struct {
+// serverNeeds lists the tools of one server that a program names.
+type serverNeeds struct {
 	tools  map[*core.Tool]bool
 	whole  bool                  // any of its tools may be meant
 	global bool                  // named without an import
@@ -44,27 +44,27 @@ type needs struct {
 // name.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
-// absence describes a missing part of the tree of servers.
-type absence struct {
-	server     *core.Server // nil if it is the server that does not exist
+// absentName describes a missing part of the tree of servers.
+type absentName struct {
+	server     *core.ToolServer // nil if it is the server that does not exist
 	name       string
 	start, end int
 }
 
-// named notes another spelling of a tool's name.
-func (n *needs) named(name string, t *core.Tool) {
+// noteSpelling notes another spelling of a tool's name.
+func (n *serverNeeds) noteSpelling(name string, t *core.Tool) {
 	if n.other == nil {
 		n.other = map[string]*core.Tool{}
 	}
 	n.other[name] = t
 }
 
-func newReach(tools *core.Toolset) *reach {
-	return &reach{tools: tools, servers: map[*core.Server]*needs{}, called: map[*core.Tool]bool{}, specifiers: map[string]string{},
-		skills: map[string]place{}, skillIndex: map[string]bool{}}
+func newReach(tools *core.Toolset) *programReach {
+	return &programReach{tools: tools, servers: map[*core.ToolServer]*serverNeeds{}, called: map[*core.Tool]bool{}, specifiers: map[string]string{},
+		skills: map[string]sourcePlace{}, skillIndex: map[string]bool{}}
 }
 
-func reachOf(facts tsc.Facts, tools *core.Toolset, globals map[string]*core.Server) *reach {
+func reachOf(facts tsc.Facts, tools *core.Toolset, globals map[string]*core.ToolServer) *programReach {
 	r := newReach(tools)
 	r.unknown, r.all = facts.Unknown, facts.Unknown
 	for _, i := range facts.Imports {
@@ -81,17 +81,17 @@ func reachOf(facts tsc.Facts, tools *core.Toolset, globals map[string]*core.Serv
 	}
 	if r.all {
 		for _, s := range tools.Servers {
-			r.need(s)
+			r.needServer(s)
 		}
 	}
 	return r
 }
 
-func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*core.Server, erased bool) {
+func (r *programReach) addGlobal(name string, use *tsc.Use, globals map[string]*core.ToolServer, erased bool) {
 	s, isServer := globals[name]
 	switch {
 	case isServer:
-		r.need(s).global = true
+		r.needServer(s).global = true
 		r.addServer(s, use, erased)
 	case name == "servers":
 		r.index = true
@@ -103,26 +103,26 @@ func (r *reach) addGlobal(name string, use *tsc.Use, globals map[string]*core.Se
 	}
 }
 
-func (r *reach) need(s *core.Server) *needs {
+func (r *programReach) needServer(s *core.ToolServer) *serverNeeds {
 	n := r.servers[s]
 	if n == nil {
-		n = &needs{tools: map[*core.Tool]bool{}}
+		n = &serverNeeds{tools: map[*core.Tool]bool{}}
 		r.servers[s] = n
 	}
 	return n
 }
 
-func (r *reach) addImport(i tsc.Import) {
-	m := resolve(i.Specifier, r.tools)
+func (r *programReach) addImport(i tsc.Import) {
+	m := resolveSpecifier(i.Specifier, r.tools)
 	r.specifiers[i.Specifier] = m.canonical
 	erased := i.Form == tsc.ImportType
 	switch m.kind {
 	case moduleMissing:
-		r.missing = append(r.missing, absence{m.server, m.missing, i.Start, i.End})
+		r.missing = append(r.missing, absentName{m.server, m.missing, i.Start, i.End})
 	case moduleTool:
-		r.need(m.server).tools[m.tool] = true
+		r.needServer(m.server).tools[m.tool] = true
 	case moduleServer:
-		r.need(m.server)
+		r.needServer(m.server)
 		for name, use := range i.Names {
 			r.addNamed(m.server, name, use, erased)
 		}
@@ -147,60 +147,60 @@ func (r *reach) addImport(i tsc.Import) {
 	}
 }
 
-func (r *reach) addSkill(name string, start, end int) {
+func (r *programReach) addSkill(name string, start, end int) {
 	if p, ok := r.skills[name]; !ok || start < p.start {
-		r.skills[name] = place{start, end}
+		r.skills[name] = sourcePlace{start, end}
 	}
 }
 
 // addSkills notes how a program accesses skills by name.
-func (r *reach) addSkills(use *tsc.Use) {
+func (r *programReach) addSkills(use *tsc.Use) {
 	if use.Whole || use.Called {
-		r.loose = append(r.loose, place{use.Start, use.End})
+		r.loose = append(r.loose, sourcePlace{use.Start, use.End})
 	}
 	for name, member := range use.Members {
 		r.addMemberSkill(name, member)
 	}
 }
 
-func (r *reach) addMemberSkill(identifier string, use *tsc.Use) {
+func (r *programReach) addMemberSkill(identifier string, use *tsc.Use) {
 	name := core.SkillName(identifier)
 	if core.ValidSkillName(name) != nil || core.SkillIdentifier(name, core.TypeScript) != identifier {
-		r.loose = append(r.loose, place{use.Start, use.End})
+		r.loose = append(r.loose, sourcePlace{use.Start, use.End})
 		return
 	}
 	r.skillIndex[name] = true
 	r.addSkill(name, use.Start, use.End)
 }
 
-// join adds what a skill can reach to the reach of an importing program.
-func (r *reach) join(o *reach) {
+// joinReach adds what a skill can reach to the reach of an importing program.
+func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {
 		r.called[t] = true
 	}
 	r.index = r.index || o.index
 	for s, n := range o.servers {
-		mine := r.need(s)
+		mine := r.needServer(s)
 		for t := range n.tools {
 			mine.tools[t] = true
 		}
 		for name, t := range n.other {
-			mine.named(name, t)
+			mine.noteSpelling(name, t)
 		}
 		mine.whole, mine.global, mine.self, mine.client = mine.whole || n.whole, mine.global || n.global, mine.self || n.self, mine.client || n.client
 	}
 }
 
 // addClient notes a name imported from ./client.
-func (r *reach) addClient(name string, use *tsc.Use) {
+func (r *programReach) addClient(name string, use *tsc.Use) {
 	if (name == "callMCPTool" || name == "*") && use.Whole {
 		r.unknown = true
 	}
 }
 
 // addNamed notes a name imported from a server's module.
-func (r *reach) addNamed(s *core.Server, name string, use *tsc.Use, erased bool) {
+func (r *programReach) addNamed(s *core.ToolServer, name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		r.addServer(s, use, erased)
 		return
@@ -209,41 +209,41 @@ func (r *reach) addNamed(s *core.Server, name string, use *tsc.Use, erased bool)
 }
 
 // addAll notes a name imported from ./servers.
-func (r *reach) addAll(name string, use *tsc.Use, erased bool) {
+func (r *programReach) addAll(name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		if use.Whole {
-			r.everything()
+			r.reachEverything()
 		}
 		for member, inner := range use.Members {
 			r.addAll(member, inner, erased)
 		}
 		return
 	}
-	if s, ok := r.tools.Server(name); ok && s.TypeScript == name {
+	if s, ok := r.tools.FindServer(name); ok && s.TypeScript == name {
 		r.addServer(s, use, erased)
 	} else if slices.Contains(clientNames, name) {
 		r.addClient(name, use)
 	} else if !erased {
-		r.missing = append(r.missing, absence{nil, name, use.Start, use.End})
+		r.missing = append(r.missing, absentName{nil, name, use.Start, use.End})
 	}
 }
 
 // isBare reports whether the program reaches only what every program has.
-func (r *reach) isBare() bool {
+func (r *programReach) isBare() bool {
 	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
 }
 
-func (r *reach) everything() {
+func (r *programReach) reachEverything() {
 	r.unknown, r.all = true, true
 	for _, s := range r.tools.Servers {
-		r.need(s).whole = true
+		r.needServer(s).whole = true
 	}
 }
 
-func (r *reach) addServer(s *core.Server, use *tsc.Use, erased bool) {
-	r.need(s)
+func (r *programReach) addServer(s *core.ToolServer, use *tsc.Use, erased bool) {
+	r.needServer(s)
 	if use.Whole {
-		r.need(s).whole = true
+		r.needServer(s).whole = true
 	}
 	for name, member := range use.Members {
 		r.addMember(s, name, member, erased)
@@ -253,31 +253,31 @@ func (r *reach) addServer(s *core.Server, use *tsc.Use, erased bool) {
 	}
 }
 
-func (r *reach) addMember(s *core.Server, name string, use *tsc.Use, erased bool) {
+func (r *programReach) addMember(s *core.ToolServer, name string, use *tsc.Use, erased bool) {
 	for _, t := range s.Tools {
 		if t.TypeScript == name {
-			r.need(s).tools[t] = true
+			r.needServer(s).tools[t] = true
 			return
 		}
 	}
-	if t, ok := s.On(name); ok && strings.EqualFold(t.TypeScript, name) && !erased && name != s.TypeScript {
-		r.need(s).tools[t] = true
-		r.need(s).named(name, t)
+	if t, ok := s.FindTool(name); ok && strings.EqualFold(t.TypeScript, name) && !erased && name != s.TypeScript {
+		r.needServer(s).tools[t] = true
+		r.needServer(s).noteSpelling(name, t)
 		return
 	}
 	switch {
 	case name == s.TypeScript:
-		r.need(s).self = true
+		r.needServer(s).self = true
 		r.addServer(s, use, erased)
 		return
 	case slices.Contains(clientNames, name):
-		r.need(s).client = true
+		r.needServer(s).client = true
 		r.addClient(name, use)
 		return
 	}
 	used := use.Called || use.Whole || len(use.Members) > 0
 	if !erased && used {
-		r.missing = append(r.missing, absence{s, name, use.Start, use.End})
+		r.missing = append(r.missing, absentName{s, name, use.Start, use.End})
 		return
 	}
 	r.addType(s, name)
@@ -285,15 +285,15 @@ func (r *reach) addMember(s *core.Server, name string, use *tsc.Use, erased bool
 
 // addType notes a type's name. Types are named after their tool. A type with another name may belong to any tool of
 // the server.
-func (r *reach) addType(s *core.Server, name string) {
+func (r *programReach) addType(s *core.ToolServer, name string) {
 	found := false
 	for _, t := range s.Tools {
 		if strings.HasPrefix(name, upperFirst(t.TypeScript)) {
-			r.need(s).tools[t], found = true, true
+			r.needServer(s).tools[t], found = true, true
 		}
 	}
 	if !found {
-		r.need(s).whole = true
+		r.needServer(s).whole = true
 	}
 }
 
@@ -302,7 +302,7 @@ func upperFirst(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-func (r *reach) addCall(c tsc.Call) {
+func (r *programReach) addCall(c tsc.Call) {
 	if !r.isRawCall(c) {
 		return
 	}
@@ -310,29 +310,29 @@ func (r *reach) addCall(c tsc.Call) {
 		r.unknown = true
 		return
 	}
-	if t, ok := r.tools.Tool(c.Literal); ok {
+	if t, ok := r.tools.FindTool(c.Literal); ok {
 		r.called[t] = true
 		return
 	}
-	r.missing = append(r.missing, absence{nil, c.Literal, c.Start, c.End})
+	r.missing = append(r.missing, absentName{nil, c.Literal, c.Start, c.End})
 }
 
 // isRawCall reports whether a call is one of callMCPTool: the global, that of ./client or a member of servers.
-func (r *reach) isRawCall(c tsc.Call) bool {
+func (r *programReach) isRawCall(c tsc.Call) bool {
 	root, members, _ := strings.Cut(c.Name, ".")
 	if c.Name != "callMCPTool" && !strings.HasSuffix(members, "callMCPTool") {
 		return false
 	}
 	if c.Specifier != "" {
-		m := resolve(c.Specifier, r.tools)
-		return m.kind == moduleClient || m.kind == moduleAll || m.kind == moduleServer && !has(m.server, "callMCPTool")
+		m := resolveSpecifier(c.Specifier, r.tools)
+		return m.kind == moduleClient || m.kind == moduleAll || m.kind == moduleServer && !hasTool(m.server, "callMCPTool")
 	}
-	s, isServer := r.tools.Server(root)
-	return members == "" || root == "servers" || isServer && !has(s, "callMCPTool")
+	s, isServer := r.tools.FindServer(root)
+	return members == "" || root == "servers" || isServer && !hasTool(s, "callMCPTool")
 }
 
-// list returns every tool that the program can reach, in the order of the toolset.
-func (r *reach) list() []*core.Tool {
+// reachableTools returns every tool that the program can reach, in the order of the toolset.
+func (r *programReach) reachableTools() []*core.Tool {
 	var found []*core.Tool
 	for _, s := range r.tools.Servers {
 		n := r.servers[s]
@@ -345,7 +345,7 @@ func (r *reach) list() []*core.Tool {
 	return found
 }
 
-// named returns the servers that the program names, in the order of the toolset.
-func (r *reach) named() []*core.Server {
-	return slices.DeleteFunc(slices.Clone(r.tools.Servers), func(s *core.Server) bool { return r.servers[s] == nil })
+// namedServers returns the servers that the program names, in the order of the toolset.
+func (r *programReach) namedServers() []*core.ToolServer {
+	return slices.DeleteFunc(slices.Clone(r.tools.Servers), func(s *core.ToolServer) bool { return r.servers[s] == nil })
 }

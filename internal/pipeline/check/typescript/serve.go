@@ -16,83 +16,83 @@ import (
 )
 
 // Serve runs in a compiler process and answers requests until in ends. It needs only memory from the machine.
-func Serve(in io.Reader, out io.Writer) error { return serve(in, out, tsc.Limits{}) }
+func Serve(in io.Reader, out io.Writer) error { return serveRequests(in, out, tsc.Limits{}) }
 
-func serve(in io.Reader, out io.Writer, limits tsc.Limits) error {
-	s := &service{
-		compiler: tsc.New(limits), builtins: bindings.Builtins(),
-		bare: newWrappers(limits.Admit).input(newReach(core.NewToolset(nil)), false),
+func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
+	s := &compilerService{
+		compiler: tsc.New(limits), builtins: bindings.BuiltinNames(),
+		bare: newWrappers(limits.Admit).declareInput(newReach(core.NewToolset(nil)), false),
 	}
 	decoder := gob.NewDecoder(bufio.NewReaderSize(in, 64<<10))
 	buffer := bufio.NewWriterSize(out, 64<<10)
 	encoder := gob.NewEncoder(buffer)
 	for {
-		var r request
+		var r compilerRequest
 		if err := decoder.Decode(&r); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
 		}
-		if err := errors.Join(encoder.Encode(s.answer(r)), buffer.Flush()); err != nil {
+		if err := errors.Join(encoder.Encode(s.answerRequest(r)), buffer.Flush()); err != nil {
 			return err
 		}
 	}
 }
 
-// heap is the memory, in bytes, that the process may use before it collects garbage at any cost.
-const heap = 512 << 20
+// heapSize is the memory, in bytes, that the process may use before it collects garbage at any cost.
+const heapSize = 512 << 20
 
-// Confine tunes the garbage collector for a compiler process, so that a long program is checked before the second
+// TuneCollector tunes the garbage collector for a compiler process, so that a long program is checked before the second
 // collection.
-func Confine() {
-	debug.SetMemoryLimit(heap)
+func TuneCollector() {
+	debug.SetMemoryLimit(heapSize)
 	debug.SetGCPercent(200)
 }
 
-type service struct {
+type compilerService struct {
 	compiler *tsc.Compiler
 	source   *tsc.Source // parsed last
 	builtins map[string]bool
 	bare     tsc.Input // what a program without servers is checked against
 }
 
-func (s *service) answer(r request) *response {
+func (s *compilerService) answerRequest(r compilerRequest) *compilerResponse {
 	ctx := context.Background()
 	if r.Input == nil {
-		return s.parse(ctx, r)
+		return s.parseRequest(ctx, r)
 	}
-	answer := &response{}
+	answer := &compilerResponse{}
 	if s.source == nil {
-		answer.fail(tsc.ErrInternal)
+		answer.setError(tsc.ErrInternal)
 		return answer
 	}
 	result, err := s.compiler.Check(ctx, s.source, *r.Input)
 	if err != nil {
-		answer.fail(err)
+		answer.setError(err)
 		return answer
 	}
 	answer.Checked = result.Checked()
 	return answer
 }
 
-func (s *service) parse(ctx context.Context, r request) *response {
-	answer := &response{}
+func (s *compilerService) parseRequest(ctx context.Context, r compilerRequest) *compilerResponse {
+	answer := &compilerResponse{}
 	source, err := s.compiler.Parse(ctx, r.Text, r.Kind)
 	if err != nil {
-		answer.fail(err)
+		answer.setError(err)
 		return answer
 	}
 	s.source = source
 	answer.Parsed = source.Parsed()
-	if answer.Report, err = s.judged(source); err != nil {
-		answer.fail(fmt.Errorf("%w: %w", tsc.ErrTooDeep, err))
+	if answer.Report, err = s.judgeSource(source); err != nil {
+		answer.setError(fmt.Errorf("%w: %w", tsc.ErrTooDeep, err))
 		return answer
 	}
 	if s.isBare(source) {
 		result, err := s.compiler.Check(ctx, source, s.bare)
 		if err != nil {
-			answer.fail(err)
+			answer.setError(err)
 			return answer
 		}
 		answer.Checked, answer.Early = result.Checked(), true
@@ -102,7 +102,7 @@ func (s *service) parse(ctx context.Context, r request) *response {
 
 // isBare reports whether a program names only what every program has. Its check then needs nothing more from the
 // engine.
-func (s *service) isBare(source *tsc.Source) bool {
+func (s *compilerService) isBare(source *tsc.Source) bool {
 	facts := source.Facts()
 	if len(source.Errors()) > 0 || len(facts.Imports) > 0 || facts.Unknown {
 		return false

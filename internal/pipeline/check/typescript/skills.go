@@ -16,13 +16,13 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Skill holds a checked skill and what the next importer needs.
-type Skill struct {
-	source.Passed
+// LinkedSkill holds a checked skill and what the next importer needs.
+type LinkedSkill struct {
+	source.CheckedSkill
 
-	closure string // hash of it and of all that it imports
-	text    string // for its importers
-	reach   *reach // of it and of all that it imports
+	closure string        // hash of it and of all that it imports
+	text    string        // for its importers
+	reach   *programReach // of it and of all that it imports
 }
 
 // skillKey contains everything that the judgement on a skill depends on.
@@ -32,124 +32,124 @@ type skillKey struct {
 	tools   *core.Toolset
 }
 
-// linker checks the skills that a program uses, each once.
-type linker struct {
+// skillLinker checks the skills that a program uses, each once.
+type skillLinker struct {
 	checker  *Checker
-	compiler *process
-	library  source.Library
+	compiler *compilerProcess
+	library  source.SkillLibrary
 	level    rules.Level
 	tools    *core.Toolset
-	linked   map[string]*Skill
+	linked   map[string]*LinkedSkill
 	dirty    bool // the compiler has parsed skills since it has the program
 }
 
-func (c *Checker) linker(compiler *process, src Source, tools *core.Toolset) *linker {
+func (c *Checker) newLinker(compiler *compilerProcess, src ProgramSource, tools *core.Toolset) *skillLinker {
 	library := src.Skills
 	if library == nil {
 		library = source.NoSkills{}
 	}
-	return &linker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*Skill{}}
+	return &skillLinker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// uses checks the skills that r names, in order. at converts an error to one about a place in the importing text.
-func (l *linker) uses(ctx context.Context, r *reach, chain source.Chain, at func(place, *core.Error) *core.Error) *core.Error {
+// checkUses checks the skills that r names, in order. at converts an error to one about a place in the importing text.
+func (l *skillLinker) checkUses(ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error) *core.Error {
 	names := slices.SortedFunc(maps.Keys(r.skills), func(a, b string) int { return r.skills[a].start - r.skills[b].start })
 	for _, name := range names {
-		s, refusal := l.link(ctx, name, chain)
+		s, refusal := l.linkSkill(ctx, name, chain)
 		if refusal != nil {
 			return at(r.skills[name], refusal)
 		}
-		r.join(s.reach)
+		r.joinReach(s.reach)
 	}
 	return nil
 }
 
-// program type-checks a program with the skills that it uses.
-func (l *linker) program(ctx context.Context, p *program) (*tsc.Result, []finding, *core.Error) {
+// checkProgram type-checks a program with the skills that it uses.
+func (l *skillLinker) checkProgram(ctx context.Context, p *scriptProgram) (*tsc.Result, []checkFinding, *core.Error) {
 	if len(p.reach.skills) > 0 {
-		if refusal := l.uses(ctx, p.reach, nil, p.importing); refusal != nil {
+		if refusal := l.checkUses(ctx, p.reach, nil, p.importError); refusal != nil {
 			return nil, nil, refusal
 		}
 	}
 	if l.dirty { // skills came between
-		if _, err := l.compiler.parse(ctx, p.source.Text(), p.kind()); err != nil {
-			return nil, nil, p.failure(err)
+		if _, err := l.compiler.parseText(ctx, p.source.Text(), p.sourceKind()); err != nil {
+			return nil, nil, p.failureError(err)
 		}
 	}
-	result, findings, err := l.findings(ctx, p, p.source)
+	result, findings, err := l.collectFindings(ctx, p, p.source)
 	if err != nil {
-		return nil, nil, p.failure(err)
+		return nil, nil, p.failureError(err)
 	}
 	return result, findings, nil
 }
 
-// findings returns the compiler's findings in src, the text it parsed last. Learned answer types only serve advice
+// collectFindings returns the compiler's findings in src, the text it parsed last. Learned answer types only serve advice
 // about fields. If a text has other findings, it is checked again without learned types.
-func (l *linker) findings(ctx context.Context, p *program, src *tsc.Source) (*tsc.Result, []finding, error) {
-	result, err := l.compiler.check(ctx, src, l.input(p, true), !p.module && p.reach.isBare() && l.level&rules.Commanding == 0)
+func (l *skillLinker) collectFindings(ctx context.Context, p *scriptProgram, src *tsc.Source) (*tsc.Result, []checkFinding, error) {
+	result, err := l.compiler.checkSource(ctx, src, l.compilerInput(p, true), !p.module && p.reach.isBare() && l.level&rules.Commanding == 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	diagnostics, advice := p.advised(result.Diagnostics)
-	if len(diagnostics) > 0 && p.reach.learned() {
-		if result, err = l.compiler.check(ctx, src, l.input(p, false), false); err != nil {
+	diagnostics, advice := p.splitAdvice(result.Diagnostics)
+	if len(diagnostics) > 0 && p.reach.usesLearned() {
+		if result, err = l.compiler.checkSource(ctx, src, l.compilerInput(p, false), false); err != nil {
 			return nil, nil, err
 		}
 		diagnostics = result.Diagnostics
 	}
-	return result, p.judge(diagnostics, l.checker.wrappers.modules(), advice), nil
+	return result, p.judgeFindings(diagnostics, l.checker.wrappers.otherModules(), advice), nil
 }
 
-// importing returns a skill's error, located where the program names the skill.
-func (p *program) importing(at place, e *core.Error) *core.Error {
+// importError returns a skill's error, located where the program names the skill.
+func (p *scriptProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
-	c.Line, c.Column = p.position(at.start)
+	c.Line, c.Column = p.originalPosition(at.start)
 	if c.Frame == "" {
-		c.Frame = source.Frame(p.src.Code, c.Line, c.Column, p.width(finding{start: at.start, end: at.end}))
+		c.Frame = source.CodeFrame(p.src.Code, c.Line, c.Column, p.findingWidth(checkFinding{start: at.start, end: at.end}))
 	}
 	return &c
 }
 
-// link returns the checked skill of this name, checking it on first use.
-func (l *linker) link(ctx context.Context, name string, chain source.Chain) (*Skill, *core.Error) {
-	return source.Link(l.linked, l.library, name, core.TypeScript, chain, func(s core.Skill, chain source.Chain) (*Skill, *core.Error) {
-		return l.check(ctx, s, chain)
+// linkSkill returns the checked skill of this name, checking it on first use.
+func (l *skillLinker) linkSkill(ctx context.Context, name string, chain source.ImportChain) (*LinkedSkill, *core.Error) {
+	return source.LinkSkill(l.linked, l.library, name, core.TypeScript, chain, func(s core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
+		return l.checkSkill(ctx, s, chain)
 	})
 }
 
-// check checks a skill. Afterwards the compiler has parsed another text.
-func (l *linker) check(ctx context.Context, skill core.Skill, chain source.Chain) (*Skill, *core.Error) {
-	p, refusal := l.parse(ctx, skill)
+// checkSkill checks a skill. Afterwards the compiler has parsed another text.
+func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
+	p, refusal := l.parseSkill(ctx, skill)
 	if refusal != nil {
 		return nil, refusal
 	}
-	if refusal := p.policy(); refusal != nil {
+	if refusal := p.checkPolicy(); refusal != nil {
 		return nil, refusal
 	}
-	p.reach = reachOf(p.source.Facts(), l.tools, l.checker.names.globals(l.tools))
+	p.reach = reachOf(p.source.Facts(), l.tools, l.checker.names.globalServers(l.tools))
 	own := *p.reach
 	own.servers = cloneNeeds(p.reach.servers)
 	own.called, own.unknown = maps.Clone(p.reach.called), p.reach.unknown
-	if refusal := l.uses(ctx, p.reach, chain, func(_ place, e *core.Error) *core.Error { return e }); refusal != nil {
+	if refusal := l.checkUses(ctx, p.reach, chain, func(_ sourcePlace, e *core.Error) *core.Error { return e }); refusal != nil {
 		return nil, refusal
 	}
-	s := &Skill{closure: l.closure(skill, p.reach), reach: p.reach, Passed: source.Passed{
+	s := &LinkedSkill{closure: l.closureHash(skill, p.reach), reach: p.reach, CheckedSkill: source.CheckedSkill{
 		Skill: skill, Uses: slices.Sorted(maps.Keys(p.reach.skills)),
-		Functions: functionsOf(p.source.Facts()), Tools: own.list(), Unknown: own.unknown, Report: p.report,
+		Functions: functionsOf(p.source.Facts()), Tools: own.reachableTools(), Unknown: own.unknown, Report: p.report,
 	}}
 	key := skillKey{s.closure, l.level, l.tools}
 	if kept, ok := l.checker.skills.Find(key); ok {
 		return kept, nil
 	}
-	if refusal := l.compile(ctx, p, s); refusal != nil {
+	if refusal := l.compileSkill(ctx, p, s); refusal != nil {
 		return nil, refusal
 	}
 	l.checker.skills.Put(key, s)
 	return s, nil
 }
 
-// parse parses a skill, unless it was parsed before.
-func (l *linker) parse(ctx context.Context, skill core.Skill) (*program, *core.Error) {
+// parseSkill parses a skill, unless it was parsed before.
+func (l *skillLinker) parseSkill(ctx context.Context, skill core.Skill) (*scriptProgram, *core.Error) {
 	key := [2]string{skill.Name, skill.Code}
 	if kept, ok := l.checker.parsed.Find(key); ok {
 		p := *kept
@@ -157,7 +157,7 @@ func (l *linker) parse(ctx context.Context, skill core.Skill) (*program, *core.E
 		return &p, nil
 	}
 	l.dirty = true
-	p, refusal := parse(ctx, l.compiler, Source{Code: skill.Code, Name: skill.File(), Language: core.TypeScript, Level: l.level}, l.tools)
+	p, refusal := parseProgram(ctx, l.compiler, ProgramSource{Code: skill.Code, Name: skill.FileName(), Language: core.TypeScript, Level: l.level}, l.tools)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -168,23 +168,23 @@ func (l *linker) parse(ctx context.Context, skill core.Skill) (*program, *core.E
 	return p, nil
 }
 
-// compile type-checks a skill and produces its module.
-func (l *linker) compile(ctx context.Context, p *program, s *Skill) *core.Error {
+// compileSkill type-checks a skill and produces its module.
+func (l *skillLinker) compileSkill(ctx context.Context, p *scriptProgram, s *LinkedSkill) *core.Error {
 	l.dirty = true
-	parsed, err := l.compiler.parse(ctx, p.source.Text(), tsc.TypeScript)
+	parsed, err := l.compiler.parseText(ctx, p.source.Text(), tsc.TypeScript)
 	if err != nil {
-		return p.failure(err)
+		return p.failureError(err)
 	}
-	result, findings, err := l.findings(ctx, p, parsed)
+	result, findings, err := l.collectFindings(ctx, p, parsed)
 	if err != nil {
-		return p.failure(err)
+		return p.failureError(err)
 	}
-	if refusal := p.refuse(findings); refusal != nil {
+	if refusal := p.refuseFindings(findings); refusal != nil {
 		return refusal
 	}
 	lines := p.lines
-	s.text, s.Warnings = result.Text, append(p.report.Warnings(l.level, p.place), p.warnings(findings)...)
-	s.Module = core.Module{Name: s.Name, File: s.File(), Code: result.JavaScript}
+	s.text, s.Warnings = result.Text, append(p.report.ListWarnings(l.level, p.findingPlace), p.findingWarnings(findings)...)
+	s.Module = core.SkillModule{Name: s.Name, File: s.FileName(), Code: result.JavaScript}
 	s.Locate = func(line, column int) (int, int) {
 		line, column = result.Locate(line, column)
 		return line + lines, column
@@ -192,8 +192,8 @@ func (l *linker) compile(ctx context.Context, p *program, s *Skill) *core.Error 
 	return nil
 }
 
-// closure returns the hash of a skill and of everything it imports.
-func (l *linker) closure(skill core.Skill, r *reach) string {
+// closureHash returns the hash of a skill and of everything it imports.
+func (l *skillLinker) closureHash(skill core.Skill, r *programReach) string {
 	h := sha256.New()
 	h.Write([]byte(skill.Name + "\x00" + skill.Code))
 	for _, name := range slices.Sorted(maps.Keys(r.skills)) {
@@ -202,12 +202,12 @@ func (l *linker) closure(skill core.Skill, r *reach) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// input returns what a text is checked against: what it can reach, and the linked skills.
-func (l *linker) input(p *program, learned bool) tsc.Input {
+// compilerInput returns what a text is checked against: what it can reach, and the linked skills.
+func (l *skillLinker) compilerInput(p *scriptProgram, learned bool) tsc.Input {
 	r := p.reach
-	in := l.checker.wrappers.input(r, learned)
+	in := l.checker.wrappers.declareInput(r, learned)
 	if l.level&rules.Commanding != 0 {
-		in.Files["/commands.d.ts"] = bindings.Commands()
+		in.Files["/commands.d.ts"] = bindings.CommandDeclarations()
 		in.Ambient = append(in.Ambient, "/commands.d.ts")
 	}
 	in.Specifiers = maps.Clone(in.Specifiers)
@@ -233,11 +233,11 @@ func (l *linker) input(p *program, learned bool) tsc.Input {
 	return in
 }
 
-// modules returns the skills as the guest gets them, sorted by name.
-func (l *linker) modules(r *reach) (all []*Skill) {
+// skillModules returns the skills as the guest gets them, sorted by name.
+func (l *skillLinker) skillModules(r *programReach) (all []*LinkedSkill) {
 	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
 		s := *l.linked[name]
-		if l.global(name, r) {
+		if l.namesGlobally(name, r) {
 			s.Module.Global = core.SkillIdentifier(name, core.TypeScript)
 		}
 		all = append(all, &s)
@@ -245,8 +245,8 @@ func (l *linker) modules(r *reach) (all []*Skill) {
 	return all
 }
 
-// global reports whether the program, or a skill, accesses this skill as a member of skills.
-func (l *linker) global(name string, r *reach) bool {
+// namesGlobally reports whether the program, or a skill, accesses this skill as a member of skills.
+func (l *skillLinker) namesGlobally(name string, r *programReach) bool {
 	if r.skillIndex[name] {
 		return true
 	}
@@ -258,8 +258,8 @@ func (l *linker) global(name string, r *reach) bool {
 	return false
 }
 
-func cloneNeeds(servers map[*core.Server]*needs) map[*core.Server]*needs {
-	c := make(map[*core.Server]*needs, len(servers))
+func cloneNeeds(servers map[*core.ToolServer]*serverNeeds) map[*core.ToolServer]*serverNeeds {
+	c := make(map[*core.ToolServer]*serverNeeds, len(servers))
 	for s, n := range servers {
 		copied := *n
 		copied.tools, copied.other = maps.Clone(n.tools), maps.Clone(n.other)
@@ -268,29 +268,29 @@ func cloneNeeds(servers map[*core.Server]*needs) map[*core.Server]*needs {
 	return c
 }
 
-func functionsOf(facts tsc.Facts) []source.Function {
-	var list []source.Function
+func functionsOf(facts tsc.Facts) []source.SkillFunction {
+	var list []source.SkillFunction
 	for _, e := range facts.Exports {
-		f := source.Function{Name: e.Name, Result: e.Result, Async: e.Async, Doc: e.Doc}
+		f := source.SkillFunction{Name: e.Name, Result: e.Result, Async: e.Async, Doc: e.Doc}
 		for _, p := range e.Params {
-			f.Params = append(f.Params, source.Param{Name: p.Name, Type: p.Type, Schema: p.Schema, Default: p.Default, Optional: p.Optional, Rest: p.Rest})
+			f.Params = append(f.Params, source.FunctionParam{Name: p.Name, Type: p.Type, Schema: p.Schema, Default: p.Default, Optional: p.Optional, Rest: p.Rest})
 		}
 		list = append(list, f)
 	}
 	return list
 }
 
-// Examine checks a skill that has not been saved yet.
-func (c *Checker) Examine(ctx context.Context, skill core.Skill, level rules.Level, library source.Library, tools *core.Toolset) (*Skill, *core.Error) {
-	compiler, err := c.compilers.take(ctx)
+// ExamineSkill checks a skill that has not been saved yet.
+func (c *Checker) ExamineSkill(ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset) (*LinkedSkill, *core.Error) {
+	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
-		return nil, (&program{}).failure(err)
+		return nil, (&scriptProgram{}).failureError(err)
 	}
-	defer c.compilers.give(compiler)
-	l := c.linker(compiler, Source{Level: level, Skills: library}, tools)
-	chain, refusal := source.Chain{}.With(skill.Name, 0)
+	defer c.compilers.returnProcess(compiler)
+	l := c.newLinker(compiler, ProgramSource{Level: level, Skills: library}, tools)
+	chain, refusal := source.ImportChain{}.WithSkill(skill.Name, 0)
 	if refusal != nil {
 		return nil, refusal
 	}
-	return l.check(ctx, skill, chain)
+	return l.checkSkill(ctx, skill, chain)
 }

@@ -14,30 +14,30 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// wrappers produces the declaration files that a program is checked against.
-type wrappers struct {
+// wrapperMaker produces the declaration files that a program is checked against.
+type wrapperMaker struct {
 	ambient      string
 	pathless     string // ambient for programs with a server that has the name path
-	declarations source.Memo[declared, string]
+	declarations source.MemoCache[declaredTool, string]
 	known        func() []string
 	admit        func(text string) error
 }
 
-// declared identifies a tool's declaration, with or without learned answer types.
-type declared struct {
+// declaredTool identifies a tool's declaration, with or without learned answer types.
+type declaredTool struct {
 	tool    *core.Tool
 	learned bool
 }
 
-func newWrappers(admit func(text string) error) *wrappers {
-	ambient := bindings.Ambient()
-	w := &wrappers{ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit, declarations: source.NewMemo[declared, string](4096)}
+func newWrappers(admit func(text string) error) *wrapperMaker {
+	ambient := bindings.AmbientDeclarations()
+	w := &wrapperMaker{ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit, declarations: source.NewMemo[declaredTool, string](4096)}
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
 	return w
 }
 
-// modules returns the modules that are not servers, such as node:path.
-func (w *wrappers) modules() []string { return w.known() }
+// otherModules returns the modules that are not servers, such as node:path.
+func (w *wrapperMaker) otherModules() []string { return w.known() }
 
 var moduleDeclaration = regexp.MustCompile(`(?m)^\s*declare module "([^"]+)"`)
 
@@ -62,20 +62,20 @@ type failure = InstanceType<typeof globalThis.ToolError>;
 export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
 `
 
-// input declares what a program can reach: the globals, and of each server that it names the tools that it names.
+// declareInput declares what a program can reach: the globals, and of each server that it names the tools that it names.
 // Without learned, tools without a declared answer type may return anything.
-func (w *wrappers) input(r *reach, learned bool) tsc.Input {
+func (w *wrapperMaker) declareInput(r *programReach, learned bool) tsc.Input {
 	ambient := w.ambient
-	if s, ok := r.tools.Server("path"); ok && s.TypeScript == "path" {
+	if s, ok := r.tools.FindServer("path"); ok && s.TypeScript == "path" {
 		ambient = w.pathless
 	}
 	files := map[string]string{"/globals.d.ts": ambient, "/client.d.ts": clientDeclaration}
 	in := tsc.Input{Files: files, Ambient: []string{"/globals.d.ts"}, Specifiers: r.specifiers}
 	var all, index strings.Builder
-	for _, s := range r.named() {
+	for _, s := range r.namedServers() {
 		needs := r.servers[s]
 		path := "/servers/" + s.TypeScript + "/index.d.ts"
-		files[path] = w.index(s, needs, files, learned)
+		files[path] = w.serverIndex(s, needs, files, learned)
 		if needs.global {
 			in.Ambient = append(in.Ambient, path)
 		}
@@ -83,7 +83,7 @@ func (w *wrappers) input(r *reach, learned bool) tsc.Input {
 		index.WriteString("  readonly " + s.TypeScript + `: typeof import("/servers/` + s.TypeScript + "/index\");\n")
 	}
 	for _, name := range clientNames {
-		if s, ok := r.tools.Server(name); !ok || s.TypeScript != name {
+		if s, ok := r.tools.FindServer(name); !ok || s.TypeScript != name {
 			all.WriteString("export { " + name + " } from \"/client\";\n")
 			index.WriteString("  readonly " + name + ": typeof globalThis." + name + ";\n")
 		}
@@ -99,16 +99,16 @@ func (w *wrappers) input(r *reach, learned bool) tsc.Input {
 // manyTools bounds how many tools of a server are declared in full for a program that may use any of them.
 const manyTools = 150
 
-// index returns a server's module. Each tool is declared in its own file, which stays parsed for the next program
+// serverIndex returns a server's module. Each tool is declared in its own file, which stays parsed for the next program
 // that names it.
-func (w *wrappers) index(s *core.Server, needs *needs, files map[string]string, learned bool) string {
+func (w *wrapperMaker) serverIndex(s *core.ToolServer, needs *serverNeeds, files map[string]string, learned bool) string {
 	var index strings.Builder
 	for _, t := range s.Tools {
 		switch {
 		case needs.tools[t], needs.whole && len(s.Tools) <= manyTools:
 			path := toolPath(s, t)
-			d := declared{t, learned && t.Learned != nil}
-			files["/"+path+".d.ts"] = w.declarations.Get(d, func() string { return w.declaration(d) })
+			d := declaredTool{t, learned && t.Learned != nil}
+			files["/"+path+".d.ts"] = w.declarations.Get(d, func() string { return w.declareTool(d) })
 			index.WriteString(`export * from "/` + path + "\";\n")
 		case needs.whole:
 			index.WriteString("export declare const " + t.TypeScript + ": any;\n")
@@ -118,11 +118,11 @@ func (w *wrappers) index(s *core.Server, needs *needs, files map[string]string, 
 		t := needs.other[name]
 		index.WriteString("export { " + t.TypeScript + " as " + name + ` } from "/` + toolPath(s, t) + "\";\n")
 	}
-	if needs.self && !has(s, s.TypeScript) {
+	if needs.self && !hasTool(s, s.TypeScript) {
 		index.WriteString("export * as " + s.TypeScript + ` from "/servers/` + s.TypeScript + "/index\";\n")
 	}
 	for _, name := range clientNames {
-		if needs.client && !has(s, name) {
+		if needs.client && !hasTool(s, name) {
 			index.WriteString("export { " + name + " } from \"/client\";\n")
 		}
 	}
@@ -133,21 +133,21 @@ func (w *wrappers) index(s *core.Server, needs *needs, files map[string]string, 
 	return index.String()
 }
 
-// has reports whether programs can name a tool of s this way.
-func has(s *core.Server, name string) bool {
+// hasTool reports whether programs can name a tool of s this way.
+func hasTool(s *core.ToolServer, name string) bool {
 	return slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.TypeScript == name })
 }
 
-// declaration declares one tool. When no overload matches, the compiler explains the last one, so the usual one, with
+// declareTool declares one tool. When no overload matches, the compiler explains the last one, so the usual one, with
 // one object, comes last. A schema may contain more than the compiler survives; such a tool accepts anything.
-func (w *wrappers) declaration(d declared) string {
+func (w *wrapperMaker) declareTool(d declaredTool) string {
 	t := d.tool
 	if !d.learned && t.Learned != nil {
 		c := *t
 		c.Learned = nil
 		t = &c
 	}
-	text := strings.TrimRight(bindings.Advice(t), "\n")
+	text := strings.TrimRight(bindings.AdviceDeclaration(t), "\n")
 	lead := "export function " + t.TypeScript + "("
 	if w.admit(text) != nil {
 		text = lead + "...input: any[]): Promise<any>;"

@@ -6,26 +6,26 @@ import (
 	"retort/internal/core"
 )
 
-// field selects a searched part of a tool.
-type field int
+// toolField selects a searched part of a tool.
+type toolField int
 
 const (
-	inServer field = iota
+	inServer toolField = iota
 	inName
 	inTitle
 	inDescription
 	inParams
 	inProse
-	fields
+	fieldCount
 )
 
 const maxDescription = 8 << 10 // bytes of a description that are searched
 
-// tuning holds the constants of the ranking. It contains typical lengths where BM25F uses averages over the
+// rankingTuning holds the constants of the ranking. It contains typical lengths where BM25F uses averages over the
 // collection. A posting's weight therefore depends only on its own tool, is computed once, and does not change when
 // other servers come and go.
-type tuning struct {
-	fields [fields]struct {
+type rankingTuning struct {
+	fields [fieldCount]struct {
 		weight  float64 // of a word in this field
 		typical float64 // length in words
 		slope   float64 // how much longer fields count for less: 0 not at all, 1 in full
@@ -40,9 +40,9 @@ type tuning struct {
 	fuzzy      bool
 }
 
-func defaults() tuning {
-	t := tuning{saturation: 1.2, coverage: 0.5, naming: 0.3, number: 0.3, synonym: 0.3, stem: stem, stop: true, fuzzy: true}
-	set := func(f field, weight, typical, slope float64) {
+func defaultTuning() rankingTuning {
+	t := rankingTuning{saturation: 1.2, coverage: 0.5, naming: 0.3, number: 0.3, synonym: 0.3, stem: stemWord, stop: true, fuzzy: true}
+	set := func(f toolField, weight, typical, slope float64) {
 		t.fields[f].weight, t.fields[f].typical, t.fields[f].slope = weight, typical, slope
 	}
 	set(inServer, 1, 2, 0.3)
@@ -54,47 +54,47 @@ func defaults() tuning {
 	return t
 }
 
-// impact holds BM25F's saturated weight of a term in a tool, between 0 and 1, in 15 bits. The lowest bit means that
+// termImpact holds BM25F's saturated weight of a term in a tool, between 0 and 1, in 15 bits. The lowest bit means that
 // the tool's name contains the term.
-type impact uint16
+type termImpact uint16
 
 const (
-	named     impact = 1
-	fullScale        = 1<<15 - 1
+	nameFlag  termImpact = 1
+	fullScale            = 1<<15 - 1
 )
 
-func (i impact) weight() float32 { return float32(i>>1) * (1.0 / fullScale) }
+func (i termImpact) toFloat() float32 { return float32(i>>1) * (1.0 / fullScale) }
 
-// analyzer converts tools to terms with impacts. It can be reused, but not concurrently.
-type analyzer struct {
-	tuning  *tuning
-	words   *vocabulary
+// toolAnalyzer converts tools to terms with impacts. It can be reused, but not concurrently.
+type toolAnalyzer struct {
+	tuning  *rankingTuning
+	words   *termVocabulary
 	weights []float64 // by term, zero between tools
 	naming  []bool    // by term, false between tools
-	seen    []term    // the terms that are not zero
-	field   []term    // of the field at hand
+	seen    []termID  // the terms that are not zero
+	field   []termID  // of the field at hand
 }
 
-// document holds the terms found in one tool.
-type document struct {
-	terms   []term
-	impacts []impact
+// toolDocument holds the terms found in one tool.
+type toolDocument struct {
+	terms   []termID
+	impacts []termImpact
 	name    int // distinct terms of the name
 }
 
-// read appends the tool's terms to d.
-func (a *analyzer) read(t *core.Tool, d *document) {
-	a.add(inServer, t.Server)
-	a.add(inName, t.Name)
-	a.add(inTitle, t.Title)
-	a.add(inDescription, t.Description[:min(len(t.Description), maxDescription)])
+// readTool appends the tool's terms to d.
+func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
+	a.addField(inServer, t.Server)
+	a.addField(inName, t.Name)
+	a.addField(inTitle, t.Title)
+	a.addField(inDescription, t.Description[:min(len(t.Description), maxDescription)])
 	parameters := readSchema(t.InputSchema)
-	a.add(inParams, parameters.names...)
-	a.add(inProse, parameters.prose...)
+	a.addField(inParams, parameters.names...)
+	a.addField(inProse, parameters.prose...)
 	d.name = 0
 	for _, t := range a.seen {
 		d.terms = append(d.terms, t)
-		d.impacts = append(d.impacts, a.impact(t))
+		d.impacts = append(d.impacts, a.computeImpact(t))
 		if a.naming[t] {
 			d.name++
 		}
@@ -103,12 +103,12 @@ func (a *analyzer) read(t *core.Tool, d *document) {
 	a.seen = a.seen[:0]
 }
 
-// add weighs the words of one field. Stop words count only in names, as in who_am_i.
-func (a *analyzer) add(f field, texts ...string) {
+// addField weighs the words of one field. Stop words count only in names, as in who_am_i.
+func (a *toolAnalyzer) addField(f toolField, texts ...string) {
 	a.field = a.field[:0]
 	for _, text := range texts {
-		tokens(text, func(text string) {
-			w := a.words.add(text)
+		eachToken(text, func(text string) {
+			w := a.words.addWord(text)
 			if !w.stop || f == inName {
 				a.field = append(a.field, w.term)
 			}
@@ -126,18 +126,18 @@ func (a *analyzer) add(f field, texts ...string) {
 	}
 }
 
-func (a *analyzer) grow() {
+func (a *toolAnalyzer) grow() {
 	if missing := int(a.words.count) - len(a.weights); missing > 0 {
 		a.weights = append(a.weights, make([]float64, missing)...)
 		a.naming = append(a.naming, make([]bool, missing)...)
 	}
 }
 
-func (a *analyzer) impact(t term) impact {
+func (a *toolAnalyzer) computeImpact(t termID) termImpact {
 	w := a.weights[t]
-	i := impact(math.Round(w/(a.tuning.saturation+w)*fullScale)) << 1
+	i := termImpact(math.Round(w/(a.tuning.saturation+w)*fullScale)) << 1
 	if a.naming[t] {
-		i |= named
+		i |= nameFlag
 	}
 	return i
 }

@@ -24,9 +24,9 @@ func synthetic(n int) *core.Toolset {
 		}
 		return strings.Join(all, " ")
 	}
-	var servers []*core.Server
+	var servers []*core.ToolServer
 	for len(servers)*50 < n {
-		s := &core.Server{Name: fmt.Sprintf("server-%06d-%s", len(servers), word())}
+		s := &core.ToolServer{Name: fmt.Sprintf("server-%06d-%s", len(servers), word())}
 		for range min(50, n-len(servers)*50) {
 			properties := map[string]any{}
 			for range 1 + r.IntN(6) {
@@ -74,12 +74,12 @@ func BenchmarkSearch(b *testing.B) {
 		queries := benchQueries()
 		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				x.Search(queries[i%len(queries)], Filter{}, 10)
+				x.Search(queries[i%len(queries)], SearchFilter{}, 10)
 			}
 		})
 		b.Run(fmt.Sprint("mistyped/tools=", n), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				x.Search(queries[i%len(queries)]+" stamechanqk", Filter{}, 10)
+				x.Search(queries[i%len(queries)]+" stamechanqk", SearchFilter{}, 10)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func BenchmarkUpdate(b *testing.B) {
 				tool := *changed.Tools[0]
 				tool.Pin = fmt.Sprint(i)
 				changed.Tools[0] = &tool
-				x.Update(&core.Toolset{Servers: append([]*core.Server{&changed}, ts.Servers[1:]...)})
+				x.Update(&core.Toolset{Servers: append([]*core.ToolServer{&changed}, ts.Servers[1:]...)})
 			}
 		})
 		b.Run(fmt.Sprint("memory/tools=", n), func(b *testing.B) {

@@ -1,9 +1,9 @@
 package index
 
-// distance returns the number of edits between two words: insertions, deletions, replacements, and swaps of
+// editDistance returns the number of edits between two words: insertions, deletions, replacements, and swaps of
 // neighbours. It returns limit+1 if the number exceeds limit. Both words have at most maxWord bytes. Bytes are
 // compared, not characters.
-func distance(a, b string, limit int) int {
+func editDistance(a, b string, limit int) int {
 	if d := len(a) - len(b); d > limit || -d > limit {
 		return limit + 1
 	}

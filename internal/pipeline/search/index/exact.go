@@ -10,59 +10,59 @@ import (
 	"retort/internal/core"
 )
 
-// exact is the hash of a name that a query can spell out: a tool's name, with or without its server's name. Only
+// nameHash is the hash of a name that a query can spell out: a tool's name, with or without its server's name. Only
 // letters and digits count: github.list_issues, "GitHub list issues" and github__listIssues are the same name.
-type exact struct {
+type nameHash struct {
 	hash uint64
 	doc  uint32
 }
 
-// rank grades how well a query that spells out a name matches a tool.
-type rank uint8
+// nameRank grades how well a query that spells out a name matches a tool.
+type nameRank uint8
 
 const (
-	byWords    rank = iota
-	byName          // the query is the tool's name
-	byFullName      // the query is the name of server and tool
+	byWords    nameRank = iota
+	byName              // the query is the tool's name
+	byFullName          // the query is the name of server and tool
 )
 
-var seed = maphash.MakeSeed()
+var hashSeed = maphash.MakeSeed()
 
-func hashNames(entries []entry) []exact {
-	names := make([]exact, 0, 2*len(entries))
+func hashNames(entries []documentEntry) []nameHash {
+	names := make([]nameHash, 0, 2*len(entries))
 	var buf []byte
 	for d, e := range entries {
 		buf = appendFolded(buf[:0], e.tool.Server)
 		server := len(buf)
 		buf = appendFolded(buf, e.tool.Name)
-		names = append(names, exact{maphash.Bytes(seed, buf), uint32(d)}, exact{maphash.Bytes(seed, buf[server:]), uint32(d)})
+		names = append(names, nameHash{maphash.Bytes(hashSeed, buf), uint32(d)}, nameHash{maphash.Bytes(hashSeed, buf[server:]), uint32(d)})
 	}
-	slices.SortFunc(names, func(a, b exact) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.doc, b.doc)) })
+	slices.SortFunc(names, func(a, b nameHash) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.doc, b.doc)) })
 	return names
 }
 
-// spelled finds the documents whose name the query spells out.
-func (s *snapshot) spelled(query string) map[uint32]rank {
+// findSpelled finds the documents whose name the query spells out.
+func (s *indexSnapshot) findSpelled(query string) map[uint32]nameRank {
 	if len(query) > maxQuery {
 		return nil
 	}
-	found := map[uint32]rank{}
+	found := map[uint32]nameRank{}
 	want := appendFolded(nil, query)
 	if len(want) == 0 {
 		return nil
 	}
-	hash := maphash.Bytes(seed, want)
-	at, _ := slices.BinarySearchFunc(s.exact, hash, func(e exact, h uint64) int { return cmp.Compare(e.hash, h) })
+	hash := maphash.Bytes(hashSeed, want)
+	at, _ := slices.BinarySearchFunc(s.exact, hash, func(e nameHash, h uint64) int { return cmp.Compare(e.hash, h) })
 	for ; at < len(s.exact) && s.exact[at].hash == hash; at++ {
 		e := s.exact[at]
-		if r := spelling(string(want), s.entries[e.doc].tool); r > found[e.doc] {
+		if r := rankSpelling(string(want), s.entries[e.doc].tool); r > found[e.doc] {
 			found[e.doc] = r
 		}
 	}
 	return found
 }
 
-func spelling(want string, t *core.Tool) rank {
+func rankSpelling(want string, t *core.Tool) nameRank {
 	switch name := string(appendFolded(nil, t.Name)); {
 	case want == string(appendFolded(nil, t.Server))+name:
 		return byFullName

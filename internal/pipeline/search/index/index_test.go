@@ -15,8 +15,8 @@ import (
 )
 
 // server makes a server; each tool is "name: description".
-func server(name string, tools ...string) *core.Server {
-	s := &core.Server{Name: name, TypeScript: name, Python: name}
+func server(name string, tools ...string) *core.ToolServer {
+	s := &core.ToolServer{Name: name, TypeScript: name, Python: name}
 	for _, text := range tools {
 		tool, description, _ := strings.Cut(text, ": ")
 		s.Tools = append(s.Tools, &core.Tool{Server: name, Name: tool, Description: description, Pin: text, Category: "other"})
@@ -24,7 +24,7 @@ func server(name string, tools ...string) *core.Server {
 	return s
 }
 
-func indexOf(servers ...*core.Server) *Index {
+func indexOf(servers ...*core.ToolServer) *Index {
 	x := New()
 	x.Update(core.NewToolset(servers))
 	return x
@@ -76,7 +76,7 @@ func TestSearchPutsFirst(t *testing.T) {
 		"\x00\xff webhook \u202e":             "github.create_webhook",
 		"please could you help me with a webhook": "github.create_webhook",
 	} {
-		hits, total := x.Search(query, Filter{}, 3)
+		hits, total := x.Search(query, SearchFilter{}, 3)
 		if len(hits) == 0 || total < len(hits) || names(hits)[0] != want {
 			t.Errorf("%q finds %v of %d, want %s first", query, names(hits), total, want)
 		}
@@ -85,11 +85,11 @@ func TestSearchPutsFirst(t *testing.T) {
 
 func TestSearchFindsNothing(t *testing.T) {
 	for _, query := range []string{"", "   ", "?!", "\xff", "zzzzqqqq", "the of"} {
-		if hits, total := desk().Search(query, Filter{}, 10); len(hits) != 0 || total != 0 {
+		if hits, total := desk().Search(query, SearchFilter{}, 10); len(hits) != 0 || total != 0 {
 			t.Errorf("%q finds %v", query, names(hits))
 		}
 	}
-	if hits, total := New().Search("issue", Filter{}, 10); len(hits)+total != 0 {
+	if hits, total := New().Search("issue", SearchFilter{}, 10); len(hits)+total != 0 {
 		t.Error("an empty index finds something")
 	}
 }
@@ -100,11 +100,11 @@ func TestExactNamesComeFirst(t *testing.T) {
 		server("search", "get: y"),
 		server("z", "search: z"),
 	)
-	hits, _ := x.Search("search", Filter{}, 0)
+	hits, _ := x.Search("search", SearchFilter{}, 0)
 	if got := names(hits); got[0] != "z.search" || !hits[0].Exact || hits[1].Exact {
 		t.Errorf("search finds %v", got)
 	}
-	hits, _ = x.Search("search get", Filter{}, 0)
+	hits, _ = x.Search("search get", SearchFilter{}, 0)
 	if got := names(hits); got[0] != "search.get" {
 		t.Errorf("search get finds %v", got)
 	}
@@ -112,11 +112,11 @@ func TestExactNamesComeFirst(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	x := desk()
-	hits, total := x.Search("list issues", Filter{Server: "gitlab"}, 1)
+	hits, total := x.Search("list issues", SearchFilter{Server: "gitlab"}, 1)
 	if diff := cmp.Diff([]string{"gitlab.list_issues"}, names(hits)); diff != "" || total != 2 {
 		t.Errorf("total %d, %s", total, diff)
 	}
-	hits, total = x.Search("contact issue message", Filter{Category: "crm"}, 10)
+	hits, total = x.Search("contact issue message", SearchFilter{Category: "crm"}, 10)
 	if diff := cmp.Diff([]string{"crm.create_contact"}, names(hits)); diff != "" || total != 1 {
 		t.Errorf("total %d, %s", total, diff)
 	}
@@ -125,7 +125,7 @@ func TestFilters(t *testing.T) {
 func TestEqualScoresAreOrderedByName(t *testing.T) {
 	x := indexOf(server("a", "c: alike", "b: alike", "a: alike"), server("b", "a: alike"))
 	for limit := 1; limit <= 4; limit++ {
-		hits, total := x.Search("alike", Filter{}, limit)
+		hits, total := x.Search("alike", SearchFilter{}, limit)
 		if diff := cmp.Diff([]string{"a.a", "a.b", "a.c", "b.a"}[:limit], names(hits)); diff != "" || total != 4 {
 			t.Errorf("limit %d: total %d, %s", limit, total, diff)
 		}
@@ -137,9 +137,9 @@ func TestLimitKeepsTheBest(t *testing.T) {
 	x := New()
 	x.Update(synthetic(3_000))
 	for _, q := range benchQueries()[:20] {
-		all, total := x.Search(q, Filter{}, 0)
+		all, total := x.Search(q, SearchFilter{}, 0)
 		for _, limit := range []int{1, 2, 7, 100} {
-			hits, n := x.Search(q, Filter{}, limit)
+			hits, n := x.Search(q, SearchFilter{}, limit)
 			if diff := cmp.Diff(names(all)[:min(limit, len(all))], names(hits)); diff != "" || n != total {
 				t.Fatalf("%q limit %d: %s", q, limit, diff)
 			}
@@ -154,9 +154,9 @@ func TestUpdateIsLikeBuilding(t *testing.T) {
 	pool := synthetic(400)
 	updated := New()
 	for round := range 12 {
-		var servers []*core.Server
+		var servers []*core.ToolServer
 		for _, s := range pool.Servers {
-			c := &core.Server{Name: s.Name}
+			c := &core.ToolServer{Name: s.Name}
 			for _, tool := range s.Tools {
 				switch r.IntN(10) {
 				case 0, 1, 2:
@@ -186,8 +186,8 @@ func TestUpdateIsLikeBuilding(t *testing.T) {
 func sameAnswers(t *testing.T, want, got *Index) {
 	t.Helper()
 	for _, q := range append(benchQueries()[:30], "stamechanqk", "bakcek") {
-		a, n := want.Search(q, Filter{}, 20)
-		b, m := got.Search(q, Filter{}, 20)
+		a, n := want.Search(q, SearchFilter{}, 20)
+		b, m := got.Search(q, SearchFilter{}, 20)
 		if diff := cmp.Diff(names(a), names(b)); diff != "" || n != m {
 			t.Fatalf("%q: %d and %d, %s", q, n, m, diff)
 		}
@@ -206,13 +206,13 @@ func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	next := server("s", "a: apple", "b: banana")
 	next.Tools[0].Description = "unread"
 	next.Tools[1].Description, next.Tools[1].Pin = "cherry", "new"
-	x.Update(core.NewToolset([]*core.Server{next}))
+	x.Update(core.NewToolset([]*core.ToolServer{next}))
 	for query, want := range map[string]int{"apple": 1, "unread": 0, "banana": 0, "cherry": 1} {
-		if _, total := x.Search(query, Filter{}, 10); total != want {
+		if _, total := x.Search(query, SearchFilter{}, 10); total != want {
 			t.Errorf("%q finds %d tools, want %d", query, total, want)
 		}
 	}
-	if hits, _ := x.Search("apple", Filter{}, 1); hits[0].Tool != next.Tools[0] {
+	if hits, _ := x.Search("apple", SearchFilter{}, 1); hits[0].Tool != next.Tools[0] {
 		t.Error("the index hands out a tool of the old toolset")
 	}
 }
@@ -233,7 +233,7 @@ func TestWordsByLikeness(t *testing.T) {
 		"calc":          "b.calculate_tax",          // a beginning
 		"nootifcatoins": "",                         // three edits
 	} {
-		hits, _ := x.Search(query, Filter{}, 0)
+		hits, _ := x.Search(query, SearchFilter{}, 0)
 		got := names(hits)
 		slices.Sort(got)
 		if strings.Join(got, " ") != want {
@@ -246,8 +246,8 @@ func TestUpdateKeepsTwins(t *testing.T) {
 	x := New()
 	for range 3 {
 		s := server("s", "same: twin", "same: twin", "other: x")
-		x.Update(core.NewToolset([]*core.Server{s}))
-		if _, total := x.Search("twin", Filter{}, 10); total != 2 {
+		x.Update(core.NewToolset([]*core.ToolServer{s}))
+		if _, total := x.Search("twin", SearchFilter{}, 10); total != 2 {
 			t.Fatalf("%d tools", total)
 		}
 	}
@@ -260,7 +260,7 @@ func TestHostileTools(t *testing.T) {
 	s.Tools[1].InputSchema = json.RawMessage(`"no object"`)
 	x := indexOf(s)
 	for query, want := range map[string]int{"etc": 1, "first": 1, "second": 1, "word": 1, "hostile": 6} {
-		if _, total := x.Search(query, Filter{}, 10); total != want {
+		if _, total := x.Search(query, SearchFilter{}, 10); total != want {
 			t.Errorf("%q finds %d tools, want %d", query, total, want)
 		}
 	}
@@ -274,7 +274,7 @@ func TestSearchDuringUpdates(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for _, q := range benchQueries() {
-				hits, total := x.Search(q, Filter{}, 5)
+				hits, total := x.Search(q, SearchFilter{}, 5)
 				if len(hits) > total {
 					t.Error("more hits than there are")
 				}
@@ -293,11 +293,11 @@ func FuzzSearch(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		hits, total := x.Search(query, Filter{}, 5)
+		hits, total := x.Search(query, SearchFilter{}, 5)
 		if len(hits) > 5 || total < len(hits) {
 			t.Fatalf("%d hits of %d", len(hits), total)
 		}
-		again, _ := x.Search(query, Filter{}, 5)
+		again, _ := x.Search(query, SearchFilter{}, 5)
 		if !slices.Equal(hits, again) {
 			t.Fatal("the second answer differs")
 		}
@@ -324,10 +324,10 @@ func TestDistance(t *testing.T) {
 		{"a", "abcdef", 3},
 		{"", "ab", 2},
 	} {
-		if got := distance(c.a, c.b, 2); got != c.want {
+		if got := editDistance(c.a, c.b, 2); got != c.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
-		if got := distance(c.b, c.a, 2); got != c.want {
+		if got := editDistance(c.b, c.a, 2); got != c.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", c.b, c.a, got, c.want)
 		}
 	}

@@ -59,7 +59,7 @@ func loadCollection(tb testing.TB, tools, questions string) collection {
 		ID, Server, Name, Title, Description string
 		InputSchema                          json.RawMessage
 	}
-	servers := map[string]*core.Server{}
+	servers := map[string]*core.ToolServer{}
 	for _, d := range readLines[definition](tb, tools) {
 		name := d.Server
 		if n := strings.LastIndexByte(d.ID, '~'); n >= 0 {
@@ -67,18 +67,18 @@ func loadCollection(tb testing.TB, tools, questions string) collection {
 		}
 		s, ok := servers[name]
 		if !ok {
-			s = &core.Server{Name: name}
+			s = &core.ToolServer{Name: name}
 			servers[name] = s
 		}
 		t := &core.Tool{Server: d.Server, Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.InputSchema}
 		s.Tools = append(s.Tools, t)
 		c.ids[t] = d.ID
 	}
-	var sorted []*core.Server
+	var sorted []*core.ToolServer
 	for _, s := range servers {
 		sorted = append(sorted, s)
 	}
-	slices.SortFunc(sorted, func(a, b *core.Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(sorted, func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })
 	c.tools = core.NewToolset(sorted)
 	if questions != "" {
 		c.questions = readLines[question](tb, questions)
@@ -103,7 +103,7 @@ func (c collection) measure(x *Index, pass func(question) bool) figures {
 			continue
 		}
 		n++
-		hits, _ := x.Search(q.Query, Filter{}, 50)
+		hits, _ := x.Search(q.Query, SearchFilter{}, 50)
 		first := slices.IndexFunc(hits, func(h Hit) bool { return slices.Contains(q.Any, c.ids[h.Tool]) })
 		for _, at := range []struct {
 			k   int
@@ -159,9 +159,9 @@ func TestAblation(t *testing.T) {
 	}
 	for _, dir := range filepath.SplitList(dirs) {
 		c := loadCollection(t, filepath.Join(dir, "tools.jsonl"), filepath.Join(dir, "queries.jsonl"))
-		t.Log(filepath.Base(dir), c.tools.Count(), "tools", len(c.questions), "queries")
+		t.Log(filepath.Base(dir), c.tools.CountTools(), "tools", len(c.questions), "queries")
 		for _, v := range variants() {
-			tuned := defaults()
+			tuned := defaultTuning()
 			v.change(&tuned)
 			x := newTuned(tuned)
 			x.Update(c.tools)
@@ -174,30 +174,30 @@ func TestAblation(t *testing.T) {
 
 type variant struct {
 	name   string
-	change func(*tuning)
+	change func(*rankingTuning)
 }
 
 func variants() []variant {
 	vs := []variant{
-		{"as it is", func(t *tuning) {}},
-		{"without stemming", func(t *tuning) { t.stem = func(s string) string { return s } }},
-		{"without stop words", func(t *tuning) { t.stop = false }},
-		{"without coverage", func(t *tuning) { t.coverage = 0 }},
-		{"without naming", func(t *tuning) { t.naming = 0 }},
-		{"without fuzziness", func(t *tuning) { t.fuzzy = false }},
-		{"numbers in full", func(t *tuning) { t.number = 1 }},
-		{"no synonyms", func(t *tuning) { t.synonym = 0 }},
-		{"synonyms .15", func(t *tuning) { t.synonym = 0.15 }},
-		{"synonyms .5", func(t *tuning) { t.synonym = 0.5 }},
-		{"synonyms .8", func(t *tuning) { t.synonym = 0.8 }},
+		{"as it is", func(t *rankingTuning) {}},
+		{"without stemming", func(t *rankingTuning) { t.stem = func(s string) string { return s } }},
+		{"without stop words", func(t *rankingTuning) { t.stop = false }},
+		{"without coverage", func(t *rankingTuning) { t.coverage = 0 }},
+		{"without naming", func(t *rankingTuning) { t.naming = 0 }},
+		{"without fuzziness", func(t *rankingTuning) { t.fuzzy = false }},
+		{"numbers in full", func(t *rankingTuning) { t.number = 1 }},
+		{"no synonyms", func(t *rankingTuning) { t.synonym = 0 }},
+		{"synonyms .15", func(t *rankingTuning) { t.synonym = 0.15 }},
+		{"synonyms .5", func(t *rankingTuning) { t.synonym = 0.5 }},
+		{"synonyms .8", func(t *rankingTuning) { t.synonym = 0.8 }},
 	}
 	for f, name := range []string{"server", "name", "title", "description", "params", "prose"} {
 		vs = append(vs,
-			variant{"no " + name, func(t *tuning) { t.fields[f].weight = 0 }},
-			variant{name + " x0.5", func(t *tuning) { t.fields[f].weight *= 0.5 }},
-			variant{name + " x1.5", func(t *tuning) { t.fields[f].weight *= 1.5 }},
-			variant{name + " slope +.25", func(t *tuning) { t.fields[f].slope += 0.25 }},
-			variant{name + " slope -.25", func(t *tuning) { t.fields[f].slope -= 0.25 }},
+			variant{"no " + name, func(t *rankingTuning) { t.fields[f].weight = 0 }},
+			variant{name + " x0.5", func(t *rankingTuning) { t.fields[f].weight *= 0.5 }},
+			variant{name + " x1.5", func(t *rankingTuning) { t.fields[f].weight *= 1.5 }},
+			variant{name + " slope +.25", func(t *rankingTuning) { t.fields[f].slope += 0.25 }},
+			variant{name + " slope -.25", func(t *rankingTuning) { t.fields[f].slope -= 0.25 }},
 		)
 	}
 	return vs

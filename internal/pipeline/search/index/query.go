@@ -22,21 +22,21 @@ const (
 	twoEditLength = 8
 )
 
-// wanted holds one term of a query.
-type wanted struct {
-	term   term
+// wantedTerm holds one term of a query.
+type wantedTerm struct {
+	term   termID
 	weight float64 // idf, less what the query makes of it
 }
 
-// parse converts a query to the terms to look up, each once.
-func (s *snapshot) parse(query string) []wanted {
-	words := s.split(query)
-	var found []wanted
-	add := func(t term, weight float64) {
-		if s.documents(t) == 0 {
+// parseQuery converts a query to the terms to look up, each once.
+func (s *indexSnapshot) parseQuery(query string) []wantedTerm {
+	words := s.splitQuery(query)
+	var found []wantedTerm
+	add := func(t termID, weight float64) {
+		if s.documentCount(t) == 0 {
 			return
 		}
-		weight *= s.idf(t)
+		weight *= s.inverseFrequency(t)
 		for i := range found {
 			if found[i].term == t {
 				found[i].weight = max(found[i].weight, weight)
@@ -44,18 +44,18 @@ func (s *snapshot) parse(query string) []wanted {
 			}
 		}
 		if len(found) < maxTerms {
-			found = append(found, wanted{t, weight})
+			found = append(found, wantedTerm{t, weight})
 		}
 	}
 	for i, w := range words {
 		s.lookUp(w, add)
 		if i > 0 {
-			s.joined(words[i-1], w, add)
+			s.addJoined(words[i-1], w, add)
 		}
 	}
 	for _, w := range words {
-		for _, other := range synonyms[w] {
-			if t, ok := s.words.find(other); ok {
+		for _, other := range synonymTable[w] {
+			if t, ok := s.words.findTerm(other); ok {
 				add(t, s.tuning.synonym)
 			}
 		}
@@ -63,13 +63,13 @@ func (s *snapshot) parse(query string) []wanted {
 	return found
 }
 
-// split returns the words of a query without stop words, or all words if there are no others.
-func (s *snapshot) split(query string) []string {
+// splitQuery returns the words of a query without stop words, or all words if there are no others.
+func (s *indexSnapshot) splitQuery(query string) []string {
 	if len(query) > maxQuery {
 		query = query[:maxQuery]
 	}
 	var all, words []string
-	tokens(query, func(text string) {
+	eachToken(query, func(text string) {
 		all = append(all, text)
 		if _, stop := stopWords[text]; !stop {
 			words = append(words, text)
@@ -81,13 +81,13 @@ func (s *snapshot) split(query string) []string {
 	return words
 }
 
-func (s *snapshot) idf(t term) float64 {
-	n, all := float64(s.documents(t)), float64(len(s.entries))
+func (s *indexSnapshot) inverseFrequency(t termID) float64 {
+	n, all := float64(s.documentCount(t)), float64(len(s.entries))
 	return math.Log(1 + (all-n+0.5)/(n+0.5))
 }
 
-func (s *snapshot) lookUp(text string, add func(term, float64)) {
-	if t, ok := s.words.find(text); ok && s.documents(t) > 0 {
+func (s *indexSnapshot) lookUp(text string, add func(termID, float64)) {
+	if t, ok := s.words.findTerm(text); ok && s.documentCount(t) > 0 {
 		weight := 1.0
 		if isNumber(text) {
 			weight = s.tuning.number
@@ -96,40 +96,40 @@ func (s *snapshot) lookUp(text string, add func(term, float64)) {
 		return
 	}
 	if s.tuning.fuzzy && !isNumber(text) {
-		s.alike(text, add)
+		s.addSimilar(text, add)
 	}
 }
 
-// joined looks up two words as one: webhook for web hook.
-func (s *snapshot) joined(a, b string, add func(term, float64)) {
+// addJoined looks up two words as one: webhook for web hook.
+func (s *indexSnapshot) addJoined(a, b string, add func(termID, float64)) {
 	if i, ok := s.words.index[a+b]; ok {
 		add(s.words.words[i].term, asCompound)
 	}
 }
 
-// alike looks up candidates for a word that no tool has: two words written as one, a prefix, a typing error.
-func (s *snapshot) alike(text string, add func(term, float64)) {
-	if s.halves(text, add) {
+// addSimilar looks up candidates for a word that no tool has: two words written as one, a prefix, a typing error.
+func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
+	if s.addHalves(text, add) {
 		return
 	}
-	var found []likeness
+	var found []wordLikeness
 	runes, letters := utf8.RuneCountInString(text), letterSet(text)
 	for i := range s.words.words {
 		w := &s.words.words[i]
-		if l, ok := compare(text, runes, letters, w); ok && s.documents(w.term) > 0 {
+		if l, ok := compareWord(text, runes, letters, w); ok && s.documentCount(w.term) > 0 {
 			found = append(found, l)
 		}
 	}
-	slices.SortFunc(found, func(a, b likeness) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(s.documents(b.word.term), s.documents(a.word.term)), cmp.Compare(a.word.text, b.word.text))
+	slices.SortFunc(found, func(a, b wordLikeness) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(s.documentCount(b.word.term), s.documentCount(a.word.term)), cmp.Compare(a.word.text, b.word.text))
 	})
 	for _, l := range found[:min(len(found), maxAlike)] {
 		add(l.word.term, l.weight)
 	}
 }
 
-// halves looks up a word as two known words that form it.
-func (s *snapshot) halves(text string, add func(term, float64)) bool {
+// addHalves looks up a word as two known words that form it.
+func (s *indexSnapshot) addHalves(text string, add func(termID, float64)) bool {
 	for i := minCompound; i <= len(text)-minCompound; i++ {
 		a, okA := s.words.index[text[:i]]
 		b, okB := s.words.index[text[i:]]
@@ -142,36 +142,36 @@ func (s *snapshot) halves(text string, add func(term, float64)) bool {
 	return false
 }
 
-type likeness struct {
-	word   *word
+type wordLikeness struct {
+	word   *indexedWord
 	weight float64
 }
 
-// compare returns how similar w is to text, if it is similar at all. Words with different first letters never are,
+// compareWord returns how similar w is to text, if it is similar at all. Words with different first letters never are,
 // because the first letter is rarely mistyped.
-func compare(text string, runes int, letters uint32, w *word) (likeness, bool) {
+func compareWord(text string, runes int, letters uint32, w *indexedWord) (wordLikeness, bool) {
 	if w.stop || w.text[0] != text[0] {
-		return likeness{}, false
+		return wordLikeness{}, false
 	}
 	if runes >= minPrefix && len(w.text) > len(text) && strings.HasPrefix(w.text, text) {
-		return likeness{w, asPrefix}, true
+		return wordLikeness{w, asPrefix}, true
 	}
-	edits := tolerated(runes)
+	edits := toleratedEdits(runes)
 	if edits == 0 || !mayBeWithin(letters, w.letters, edits) {
-		return likeness{}, false
+		return wordLikeness{}, false
 	}
-	switch distance(text, w.text, edits) {
+	switch editDistance(text, w.text, edits) {
 	case 1:
-		return likeness{w, oneEdit}, true
+		return wordLikeness{w, oneEdit}, true
 	case 2:
 		if edits >= 2 {
-			return likeness{w, twoEdits}, true
+			return wordLikeness{w, twoEdits}, true
 		}
 	}
-	return likeness{}, false
+	return wordLikeness{}, false
 }
 
-func tolerated(runes int) int {
+func toleratedEdits(runes int) int {
 	switch {
 	case runes < minAlike:
 		return 0

@@ -12,8 +12,8 @@ const (
 	maxProse  = 16 << 10 // bytes of their descriptions that are searched
 )
 
-// parameters collects the names and texts of a schema.
-type parameters struct {
+// schemaText collects the names and texts of a schema.
+type schemaText struct {
 	names []string
 	prose []string // descriptions, titles and enumerated words
 	bytes int      // of prose
@@ -21,78 +21,78 @@ type parameters struct {
 
 // readSchema collects the names of all properties of a JSON Schema, nested ones too, and the text that describes
 // them. Of an invalid schema it returns what it could read. Errors are reported elsewhere.
-func readSchema(schema []byte) parameters {
+func readSchema(schema []byte) schemaText {
 	r := schemaReader{in: schema}
-	r.value(0, plain)
+	r.readValue(0, plain)
 	return r.found
 }
 
-// role is the meaning of a value within its schema.
-type role int
+// schemaRole is the meaning of a value within its schema.
+type schemaRole int
 
 const (
-	plain      role = iota // a schema, or a list of schemas
-	properties             // an object whose keys are names of parameters
-	prose                  // a string that describes
-	words                  // a list of strings that may be given
-	data                   // a value that is no schema: default, const, examples
+	plain      schemaRole = iota // a schema, or a list of schemas
+	properties                   // an object whose keys are names of parameters
+	prose                        // a string that describes
+	words                        // a list of strings that may be given
+	data                         // a value that is no schema: default, const, examples
 )
 
 type schemaReader struct {
 	in    []byte
 	at    int
-	found parameters
+	found schemaText
 }
 
-// value reads one JSON value and reports whether there was one.
-func (r *schemaReader) value(depth int, as role) bool {
-	r.space()
+// readValue reads one JSON value and reports whether there was one.
+func (r *schemaReader) readValue(depth int, as schemaRole) bool {
+	r.skipSpace()
 	if r.at >= len(r.in) || depth > maxDepth {
 		return false
 	}
 	switch c := r.in[r.at]; c {
 	case '{':
-		return r.object(depth, as)
+		return r.readObject(depth, as)
 	case '[':
-		return r.array(depth, as)
+		return r.readArray(depth, as)
 	case '"':
-		text, ok := r.text()
+		text, ok := r.readText()
 		if ok && (as == prose || as == words) {
-			r.say(text)
+			r.addText(text)
 		}
 		return ok
 	default:
-		return r.literal()
+		return r.skipLiteral()
 	}
 }
 
-func (r *schemaReader) object(depth int, as role) bool {
+func (r *schemaReader) readObject(depth int, as schemaRole) bool {
 	r.at++ // {
 	for first := true; ; first = false {
-		r.space()
-		if r.take('}') {
+		r.skipSpace()
+		if r.takeByte('}') {
 			return true
 		}
-		if !first && !r.take(',') {
+		if !first && !r.takeByte(',') {
 			return false
 		}
-		r.space()
-		key, ok := r.text()
+		r.skipSpace()
+		key, ok := r.readText()
 		if !ok {
 			return false
 		}
 		if as == properties && len(r.found.names) < maxParams {
 			r.found.names = append(r.found.names, decodeString(key))
 		}
-		r.space()
-		if !r.take(':') || !r.value(depth+1, member(as, string(key))) {
+		r.skipSpace()
+		if !r.takeByte(':') || !r.readValue(depth+1, memberRole(as, string(key))) {
 			return false
 		}
 	}
 }
 
-// member returns the role of an object's member.
-func member(object role, key string) role {
+// memberRole returns the role of an object's member.
+func memberRole(object schemaRole, key string) schemaRole {
 	switch object {
 	case properties:
 		return plain
@@ -112,25 +112,25 @@ func member(object role, key string) role {
 	return plain
 }
 
-func (r *schemaReader) array(depth int, as role) bool {
+func (r *schemaReader) readArray(depth int, as schemaRole) bool {
 	r.at++ // [
 	for first := true; ; first = false {
-		r.space()
-		if r.take(']') {
+		r.skipSpace()
+		if r.takeByte(']') {
 			return true
 		}
-		if !first && !r.take(',') {
+		if !first && !r.takeByte(',') {
 			return false
 		}
-		if !r.value(depth+1, as) {
+		if !r.readValue(depth+1, as) {
 			return false
 		}
 	}
 }
 
-// text reads a string and returns the bytes between its quotes.
-func (r *schemaReader) text() ([]byte, bool) {
-	if !r.take('"') {
+// readText reads a string and returns the bytes between its quotes.
+func (r *schemaReader) readText() ([]byte, bool) {
+	if !r.takeByte('"') {
 		return nil, false
 	}
 	for start := r.at; r.at < len(r.in); r.at++ {
@@ -145,7 +145,7 @@ func (r *schemaReader) text() ([]byte, bool) {
 	return nil, false
 }
 
-func (r *schemaReader) literal() bool {
+func (r *schemaReader) skipLiteral() bool {
 	start := r.at
 	for r.at < len(r.in) && strings.IndexByte(",]}{[\":", r.in[r.at]) < 0 {
 		r.at++
@@ -153,7 +153,7 @@ func (r *schemaReader) literal() bool {
 	return r.at > start
 }
 
-func (r *schemaReader) say(text []byte) {
+func (r *schemaReader) addText(text []byte) {
 	if room := maxProse - r.found.bytes; room > 0 {
 		said := decodeString(text[:min(len(text), room)])
 		r.found.prose = append(r.found.prose, said)
@@ -161,13 +161,13 @@ func (r *schemaReader) say(text []byte) {
 	}
 }
 
-func (r *schemaReader) space() {
+func (r *schemaReader) skipSpace() {
 	for r.at < len(r.in) && r.in[r.at] <= ' ' {
 		r.at++
 	}
 }
 
-func (r *schemaReader) take(c byte) bool {
+func (r *schemaReader) takeByte(c byte) bool {
 	if r.at < len(r.in) && r.in[r.at] == c {
 		r.at++
 		return true

@@ -7,15 +7,15 @@ import (
 	"retort/internal/core"
 )
 
-// Filter limits a search. An empty field does not limit it.
-type Filter struct {
+// SearchFilter limits a search. An empty field does not limit it.
+type SearchFilter struct {
 	Server   string // as configured
 	Category string
 	Hidden   func(*core.Tool) bool
 }
 
-// Passes reports whether a tool matches the filter.
-func (f Filter) Passes(t *core.Tool) bool {
+// IsMatch reports whether a tool matches the filter.
+func (f SearchFilter) IsMatch(t *core.Tool) bool {
 	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category) && (f.Hidden == nil || !f.Hidden(t))
 }
 
@@ -29,37 +29,37 @@ type Hit struct {
 // Search finds the tools that contain words of the query, best first, and returns how many there are in total. It
 // returns at most limit hits, or all if limit is not positive. Tools whose name the query spells out come first, with
 // or without the server's name. Equal scores are ordered by name. An empty query finds nothing.
-func (x *Index) Search(query string, f Filter, limit int) (hits []Hit, total int) {
+func (x *Index) Search(query string, f SearchFilter, limit int) (hits []Hit, total int) {
 	s := x.current.Load()
-	found := s.score(s.parse(query))
+	found := s.scoreDocuments(s.parseQuery(query))
 	defer s.pool.Put(found)
-	spelled := s.spelled(query)
+	spelled := s.findSpelled(query)
 	for d, r := range spelled {
-		found.touch(d).rank = r
+		found.touchCell(d).rank = r
 	}
-	best := ranking{limit: limit}
+	best := topRanking{limit: limit}
 	for _, d := range found.touched {
 		t := s.entries[d].tool
-		if f.Passes(t) {
+		if f.IsMatch(t) {
 			total++
-			best.offer(ranked{Hit{t, found.weigh(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
+			best.offerHit(rankedDocument{Hit{t, found.weighDocument(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
 		}
 	}
-	return best.sorted(), total
+	return best.sortedHits(), total
 }
 
-// score adds up the scores of each document's terms.
-func (s *snapshot) score(terms []wanted) *scores {
-	found := s.scores()
+// scoreDocuments adds up the scores of each document's terms.
+func (s *indexSnapshot) scoreDocuments(terms []wantedTerm) *scoreTable {
+	found := s.newScores()
 	for _, w := range terms {
 		found.wanted += float32(w.weight)
 		docs := s.docs[s.starts[w.term]:s.starts[w.term+1]]
 		impacts := s.impacts[s.starts[w.term]:s.starts[w.term+1]]
 		for i, d := range docs {
-			c := found.touch(d)
-			c.score += float32(w.weight) * impacts[i].weight()
+			c := found.touchCell(d)
+			c.score += float32(w.weight) * impacts[i].toFloat()
 			c.covered += float32(w.weight)
-			if impacts[i]&named != 0 {
+			if impacts[i]&nameFlag != 0 {
 				c.named += float32(w.weight)
 				c.name++
 			}
@@ -68,34 +68,34 @@ func (s *snapshot) score(terms []wanted) *scores {
 	return found
 }
 
-// scores is the work space of one search.
-type scores struct {
-	cells   []cell
+// scoreTable is the work space of one search.
+type scoreTable struct {
+	cells   []scoreCell
 	touched []uint32
 	wanted  float32 // the weight of all terms
 }
 
-type cell struct {
+type scoreCell struct {
 	score   float32
 	covered float32 // weight of the terms that the document has
 	named   float32 // weight of the terms that its name has
 	name    uint16  // number of the terms that its name has
 	touched bool
-	rank    rank
+	rank    nameRank
 }
 
-func (s *snapshot) scores() *scores {
-	if found, ok := s.pool.Get().(*scores); ok {
+func (s *indexSnapshot) newScores() *scoreTable {
+	if found, ok := s.pool.Get().(*scoreTable); ok {
 		for _, d := range found.touched {
-			found.cells[d] = cell{}
+			found.cells[d] = scoreCell{}
 		}
 		found.touched, found.wanted = found.touched[:0], 0
 		return found
 	}
-	return &scores{cells: make([]cell, len(s.entries))}
+	return &scoreTable{cells: make([]scoreCell, len(s.entries))}
 }
 
-func (f *scores) touch(d uint32) *cell {
+func (f *scoreTable) touchCell(d uint32) *scoreCell {
 	c := &f.cells[d]
 	if !c.touched {
 		c.touched = true
@@ -104,9 +104,9 @@ func (f *scores) touch(d uint32) *cell {
 	return c
 }
 
-// weigh returns the score of one document. It grows with the part of the query that the document contains, and with
+// weighDocument returns the score of one document. It grows with the part of the query that the document contains, and with
 // the part of its name that the query contains.
-func (f *scores) weigh(s *snapshot, d uint32) float64 {
+func (f *scoreTable) weighDocument(s *indexSnapshot, d uint32) float64 {
 	c := &f.cells[d]
 	score := float64(c.score)
 	if f.wanted == 0 {
@@ -119,13 +119,13 @@ func (f *scores) weigh(s *snapshot, d uint32) float64 {
 	return score
 }
 
-type ranked struct {
+type rankedDocument struct {
 	Hit
-	rank rank
+	rank nameRank
 }
 
 // compareRanked orders by rank, best first, then by name.
-func compareRanked(a, b ranked) int {
+func compareRanked(a, b rankedDocument) int {
 	if a.rank != b.rank {
 		return cmp.Compare(b.rank, a.rank)
 	}
@@ -135,27 +135,27 @@ func compareRanked(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.Tool.Server, b.Tool.Server), cmp.Compare(a.Tool.Name, b.Tool.Name))
 }
 
-// ranking keeps the best of the hits it is offered, as a heap with the worst on top.
-type ranking struct {
+// topRanking keeps the best of the hits it is offered, as a heap with the worst on top.
+type topRanking struct {
 	limit int
-	heap  []ranked
+	heap  []rankedDocument
 }
 
-func (r *ranking) offer(h ranked) {
+func (r *topRanking) offerHit(h rankedDocument) {
 	if r.limit <= 0 || len(r.heap) < r.limit {
 		r.heap = append(r.heap, h)
 		if len(r.heap) == r.limit {
-			slices.SortFunc(r.heap, func(a, b ranked) int { return compareRanked(b, a) })
+			slices.SortFunc(r.heap, func(a, b rankedDocument) int { return compareRanked(b, a) })
 		}
 		return
 	}
 	if compareRanked(h, r.heap[0]) < 0 {
 		r.heap[0] = h
-		r.sink(0)
+		r.sinkRoot(0)
 	}
 }
 
-func (r *ranking) sink(i int) {
+func (r *topRanking) sinkRoot(i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(r.heap) {
@@ -172,7 +172,7 @@ func (r *ranking) sink(i int) {
 	}
 }
 
-func (r *ranking) sorted() []Hit {
+func (r *topRanking) sortedHits() []Hit {
 	slices.SortFunc(r.heap, compareRanked)
 	hits := make([]Hit, len(r.heap))
 	for i, h := range r.heap {

@@ -4,7 +4,7 @@ import "strings"
 
 // stopWords lists words that say nothing about what a tool does: common English words, and those with which people
 // phrase requests. Words that name an action (find, get, make) are not included.
-var stopWords = set(`
+var stopWords = newWordSet(`
 a about above after again against all also am an and any are as at be because been before being below between both
 but by can could did do does doing down during each few for from further had has have having he her here hers him his
 how i if in into is it its itself just me more most my myself no nor not now of off on once only or other our ours out
@@ -15,7 +15,7 @@ please want need like help let us may might must shall hello hi thanks thank i'm
 e g eg ie etc
 `)
 
-func set(words string) map[string]struct{} {
+func newWordSet(words string) map[string]struct{} {
 	m := map[string]struct{}{}
 	for _, w := range strings.Fields(words) {
 		m[w] = struct{}{}

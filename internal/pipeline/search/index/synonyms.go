@@ -2,9 +2,9 @@ package index
 
 import "strings"
 
-// synonyms lists words that tools and people most often use for the same thing. There are few on purpose, and they
+// synonymTable lists words that tools and people most often use for the same thing. There are few on purpose, and they
 // count for little: larger tables find more that was not meant.
-var synonyms = groups(`
+var synonymTable = synonymGroups(`
 create make add new
 delete remove
 update edit change modify
@@ -16,8 +16,8 @@ email mail
 repository repo
 `)
 
-// groups maps each word to the other words of its line.
-func groups(table string) map[string][]string {
+// synonymGroups maps each word to the other words of its line.
+func synonymGroups(table string) map[string][]string {
 	m := map[string][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
 		words := strings.Fields(line)

@@ -10,12 +10,12 @@ const (
 	shortPrefix = 3  // letters before digits that are a word of their own: sha256 is also sha
 )
 
-// tokens calls yield for every word of text, in lower case and in order. A run of letters and digits is split where
+// eachToken calls yield for every word of text, in lower case and in order. A run of letters and digits is split where
 // its case changes (listIssues, HTTPServer). If it has two parts, the whole is a word too, because GitHub and YouTube
 // are written both ways. Letters before digits are also a word: oauth2, oauth. Scripts without spaces yield
 // overlapping pairs of characters.
-func tokens(text string, yield func(word string)) {
-	var t tokenizer
+func eachToken(text string, yield func(word string)) {
+	var t textTokenizer
 	for i := 0; i < len(text); {
 		start := i
 		for i < len(text) && 'a' <= text[i] && text[i] <= 'z' {
@@ -23,14 +23,14 @@ func tokens(text string, yield func(word string)) {
 		}
 		r, size := rune(0), 0
 		if i < len(text) {
-			r, size = decode(text[i:])
+			r, size = decodeRune(text[i:])
 		}
 		switch {
 		case isWord(r):
 			i = start + runEnd(text[start:])
-			t.run(text[start:i], yield)
+			t.splitRun(text[start:i], yield)
 		case i > start: // the common case: nothing but small letters
-			yield(cut(text[start:i]))
+			yield(cutWord(text[start:i]))
 			i += size
 		default:
 			i += size
@@ -41,7 +41,7 @@ func tokens(text string, yield func(word string)) {
 // runEnd returns the length of the run of letters and digits at the start of text.
 func runEnd(text string) int {
 	for i := 0; i < len(text); {
-		r, size := decode(text[i:])
+		r, size := decodeRune(text[i:])
 		if !isWord(r) {
 			return i
 		}
@@ -50,17 +50,17 @@ func runEnd(text string) int {
 	return len(text)
 }
 
-type tokenizer struct {
+type textTokenizer struct {
 	word, whole []byte
 }
 
-// run splits one run of letters and digits.
-func (t *tokenizer) run(text string, yield func(string)) {
+// splitRun splits one run of letters and digits.
+func (t *textTokenizer) splitRun(text string, yield func(string)) {
 	t.whole = t.whole[:0]
 	parts := 0
 	for start := 0; start < len(text); parts++ {
 		end := start + partEnd(text[start:])
-		t.part(text[start:end], yield)
+		t.splitPart(text[start:end], yield)
 		start = end
 	}
 	if parts == 2 && len(t.whole) <= maxWord {
@@ -68,19 +68,19 @@ func (t *tokenizer) run(text string, yield func(string)) {
 	}
 }
 
-func (t *tokenizer) part(text string, yield func(string)) {
+func (t *textTokenizer) splitPart(text string, yield func(string)) {
 	t.word = appendLower(t.word[:0], text)
 	if len(t.whole) <= maxWord {
 		t.whole = append(t.whole, t.word...)
 	}
 	word := string(t.word)
-	if first, _ := decode(word); isDense(first) {
-		pairs(word, yield)
+	if first, _ := decodeRune(word); isDense(first) {
+		eachPair(word, yield)
 		return
 	}
-	yield(cut(word))
-	if n := letters(word); n >= shortPrefix && n < len(word) {
-		yield(cut(word[:n]))
+	yield(cutWord(word))
+	if n := countLetters(word); n >= shortPrefix && n < len(word) {
+		yield(cutWord(word[:n]))
 	}
 }
 
@@ -92,7 +92,7 @@ func partEnd(text string) int {
 	var before, last rune = none, none
 	lastAt := 0
 	for i := 0; i < len(text); {
-		r, size := decode(text[i:])
+		r, size := decodeRune(text[i:])
 		switch {
 		case last == none:
 		case isDense(r) != isDense(last), unicode.IsUpper(r) && !unicode.IsUpper(last):
@@ -106,22 +106,22 @@ func partEnd(text string) int {
 	return len(text)
 }
 
-// pairs yields overlapping pairs of characters, or a single character alone.
-func pairs(word string, yield func(string)) {
-	_, size := decode(word)
+// eachPair yields overlapping pairs of characters, or a single character alone.
+func eachPair(word string, yield func(string)) {
+	_, size := decodeRune(word)
 	if size == len(word) {
 		yield(word)
 		return
 	}
 	for size < len(word) {
-		_, next := decode(word[size:])
+		_, next := decodeRune(word[size:])
 		yield(word[:size+next])
 		word, size = word[size:], next
 	}
 }
 
-// letters counts the letters a-z at the start of word.
-func letters(word string) int {
+// countLetters counts the letters a-z at the start of word.
+func countLetters(word string) int {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
 			return i
@@ -130,8 +130,8 @@ func letters(word string) int {
 	return len(word)
 }
 
-// cut limits a word's length at a character boundary.
-func cut(word string) string {
+// cutWord limits a word's length at a character boundary.
+func cutWord(word string) string {
 	if len(word) <= maxWord {
 		return word
 	}
@@ -144,7 +144,7 @@ func cut(word string) string {
 
 func appendLower(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {
-		r, size := decode(text[i:])
+		r, size := decodeRune(text[i:])
 		if r < utf8.RuneSelf {
 			dst = append(dst, lowerASCII(byte(r)))
 		} else {
@@ -162,8 +162,8 @@ func lowerASCII(c byte) byte {
 	return c
 }
 
-// decode works like utf8.DecodeRuneInString, but is faster for ASCII.
-func decode(text string) (rune, int) {
+// decodeRune works like utf8.DecodeRuneInString, but is faster for ASCII.
+func decodeRune(text string) (rune, int) {
 	if c := text[0]; c < utf8.RuneSelf {
 		return rune(c), 1
 	}

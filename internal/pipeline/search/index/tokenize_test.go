@@ -11,7 +11,7 @@ import (
 
 func wordsOf(text string) []string {
 	all := []string{}
-	tokens(text, func(w string) { all = append(all, w) })
+	eachToken(text, func(w string) { all = append(all, w) })
 	return all
 }
 
@@ -53,7 +53,7 @@ func FuzzTokens(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		tokens(text, func(w string) {
+		eachToken(text, func(w string) {
 			if w == "" || len(w) > maxWord {
 				t.Fatalf("word of %d bytes", len(w))
 			}

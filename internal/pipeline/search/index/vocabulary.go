@@ -9,40 +9,40 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// term is the number of a stem, which documents and queries share.
-type term = uint32
+// termID is the number of a stem, which documents and queries share.
+type termID = uint32
 
-// word holds one word as it was written, in lower case.
-type word struct {
+// indexedWord holds one word as it was written, in lower case.
+type indexedWord struct {
 	text    string
-	term    term
+	term    termID
 	letters uint32 // the set of its letters a-z, for a cheap look at likeness
 	stop    bool
 }
 
-// vocabulary maps words to terms. A vocabulary with readers is never changed: an update clones it.
-type vocabulary struct {
-	words []word
+// termVocabulary maps words to terms. A vocabulary with readers is never changed: an update clones it.
+type termVocabulary struct {
+	words []indexedWord
 	index map[string]uint32 // text → position in words
-	stems map[string]term
-	count term // terms given out
+	stems map[string]termID
+	count termID // terms given out
 	stem  func(string) string
 }
 
-func newVocabulary(stem func(string) string) *vocabulary {
-	return &vocabulary{index: map[string]uint32{}, stems: map[string]term{}, stem: stem}
+func newVocabulary(stem func(string) string) *termVocabulary {
+	return &termVocabulary{index: map[string]uint32{}, stems: map[string]termID{}, stem: stem}
 }
 
-func (v *vocabulary) clone() *vocabulary {
-	return &vocabulary{words: slices.Clone(v.words), index: maps.Clone(v.index), stems: maps.Clone(v.stems), count: v.count, stem: v.stem}
+func (v *termVocabulary) clone() *termVocabulary {
+	return &termVocabulary{words: slices.Clone(v.words), index: maps.Clone(v.index), stems: maps.Clone(v.stems), count: v.count, stem: v.stem}
 }
 
-// add finds or creates the word. Only new words are stemmed.
-func (v *vocabulary) add(text string) *word {
+// addWord finds or creates the word. Only new words are stemmed.
+func (v *termVocabulary) addWord(text string) *indexedWord {
 	if i, ok := v.index[text]; ok {
 		return &v.words[i]
 	}
-	w := word{text: strings.Clone(text), letters: letterSet(text)}
+	w := indexedWord{text: strings.Clone(text), letters: letterSet(text)}
 	_, w.stop = stopWords[w.text]
 	stem := v.stem(w.text)
 	t, ok := v.stems[stem]
@@ -57,8 +57,8 @@ func (v *vocabulary) add(text string) *word {
 	return &v.words[len(v.words)-1]
 }
 
-// find returns the term of a word: its own, or else that of its stem.
-func (v *vocabulary) find(text string) (term, bool) {
+// findTerm returns the term of a word: its own, or else that of its stem.
+func (v *termVocabulary) findTerm(text string) (termID, bool) {
 	if i, ok := v.index[text]; ok {
 		return v.words[i].term, true
 	}
@@ -66,9 +66,9 @@ func (v *vocabulary) find(text string) (term, bool) {
 	return t, ok
 }
 
-// without drops the terms for which used is false and renumbers the others. renumbered maps old terms to new ones.
-func (v *vocabulary) without(used func(term) bool) (kept *vocabulary, renumbered []term) {
-	kept, renumbered = newVocabulary(v.stem), make([]term, v.count)
+// withoutUnused drops the terms for which used is false and renumbers the others. renumbered maps old terms to new ones.
+func (v *termVocabulary) withoutUnused(used func(termID) bool) (kept *termVocabulary, renumbered []termID) {
+	kept, renumbered = newVocabulary(v.stem), make([]termID, v.count)
 	for t := range v.count {
 		if used(t) {
 			renumbered[t] = kept.count
@@ -104,5 +104,5 @@ func letterSet(text string) uint32 {
 // letters.
 func mayBeWithin(a, b uint32, n int) bool { return bits.OnesCount32(a^b) <= 2*n }
 
-// stem returns the word's Snowball stem for English. Words with other letters stay unchanged.
-func stem(text string) string { return english.Stem(text, false) }
+// stemWord returns the word's Snowball stem for English. Words with other letters stay unchanged.
+func stemWord(text string) string { return english.Stem(text, false) }

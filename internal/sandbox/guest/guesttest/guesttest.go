@@ -41,8 +41,8 @@ import (
 //go:embed programs
 var files embed.FS
 
-// Suite runs all programs of a runtime's language on it.
-type Suite struct {
+// ProgramSuite runs all programs of a runtime's language on it.
+type ProgramSuite struct {
 	Runtime string // "quickjs", "python", "node", "node22", "bun", "deno"
 	Version string // of Python, which words some errors in its own way in each
 	AtOnce  int    // how many programs run at the same time; one if it is 0
@@ -55,11 +55,11 @@ type Suite struct {
 	Own      bool
 
 	// Run runs one program to its end. The limits of p are not complete.
-	Run func(t testing.TB, p core.Program, h wire.Host) wire.End
+	Run func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 }
 
-// Test runs the programs.
-func (s *Suite) Test(t *testing.T) {
+// RunPrograms runs the programs.
+func (s *ProgramSuite) RunPrograms(t *testing.T) {
 	folder := "programs/javascript"
 	if s.Runtime == python {
 		folder = "programs/python"
@@ -73,7 +73,7 @@ func (s *Suite) Test(t *testing.T) {
 	}
 }
 
-func (s *Suite) testFile(t *testing.T, file string) {
+func (s *ProgramSuite) testFile(t *testing.T, file string) {
 	data, err := files.ReadFile(file)
 	onDisk := filepath.Join(testenv.Root(t), "internal/sandbox/guest/guesttest", file)
 	if s.Update { // another runtime may have been there
@@ -83,9 +83,9 @@ func (s *Suite) testFile(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	head, rest, _ := strings.Cut("\n"+string(data), "\n=== ")
-	var programs []*program
+	var programs []*testProgram
 	for _, text := range strings.Split(rest, "\n=== ") {
-		programs = append(programs, parse(t, s.reference(), text))
+		programs = append(programs, parseProgram(t, s.referenceRuntime(), text))
 	}
 	s.testPrograms(t, programs)
 	if !s.Update {
@@ -101,18 +101,18 @@ func (s *Suite) testFile(t *testing.T, file string) {
 }
 
 // testPrograms runs the programs and returns when all of them have ended.
-func (s *Suite) testPrograms(t *testing.T, programs []*program) {
+func (s *ProgramSuite) testPrograms(t *testing.T, programs []*testProgram) {
 	var all sync.WaitGroup
-	next := make(chan *program)
+	next := make(chan *testProgram)
 	for range max(1, s.AtOnce) {
 		all.Go(func() {
 			for p := range next {
-				t.Run(p.name, func(t *testing.T) { s.test(t, p) })
+				t.Run(p.name, func(t *testing.T) { s.runProgram(t, p) })
 			}
 		})
 	}
 	for i, p := range programs {
-		if p.not != s.Runtime && s.chosen(i, p) {
+		if p.not != s.Runtime && s.isChosen(i, p) {
 			next <- p
 		}
 	}
@@ -120,23 +120,23 @@ func (s *Suite) testPrograms(t *testing.T, programs []*program) {
 	all.Wait()
 }
 
-// chosen reports whether the suite runs p, the program with this index in its file.
-func (s *Suite) chosen(number int, p *program) bool {
+// isChosen reports whether the suite runs p, the program with this index in its file.
+func (s *ProgramSuite) isChosen(number int, p *testProgram) bool {
 	_, own := p.want[s.Runtime]
 	return s.Of == 0 || s.Update || testenv.Full() || number%s.Of == s.Part || s.Own && own
 }
 
-func (s *Suite) test(t *testing.T, p *program) {
+func (s *ProgramSuite) runProgram(t *testing.T, p *testProgram) {
 	h := newHost(s.Runtime)
-	end := s.Run(t, core.Program{Code: p.code, Name: s.fileName(), Limits: p.limits, Namespaces: Namespaces(s.Runtime)}, h)
+	end := s.Run(t, core.CheckedProgram{Code: p.code, Name: s.fileName(), Limits: p.limits, Namespaces: HostNamespaces(s.Runtime)}, h)
 	if end.Error != nil && p.anyPlace {
 		end.Error.Line, end.Error.Column, end.Error.Stack = 0, 0, ""
 	}
 	if p.anyWarnings {
 		end.Warnings = nil
 	}
-	got := describe(end)
-	if want := p.expected(s.Runtime); !s.same(got, want) && !s.Update {
+	got := describeEnd(end)
+	if want := p.expectedEnd(s.Runtime); !s.isSame(got, want) && !s.Update {
 		t.Errorf("%s\ngot:\n%s\nwant:\n%s", p.code, got, want)
 	}
 	p.want[s.Runtime] = got
@@ -144,15 +144,15 @@ func (s *Suite) test(t *testing.T, p *program) {
 
 const python = "python"
 
-// reference returns the runtime whose results are the reference for its language.
-func (s *Suite) reference() string {
+// referenceRuntime returns the runtime whose results are the reference for its language.
+func (s *ProgramSuite) referenceRuntime() string {
 	if s.Runtime == python {
 		return python
 	}
 	return "quickjs"
 }
 
-func (s *Suite) fileName() string {
+func (s *ProgramSuite) fileName() string {
 	if s.Runtime == python {
 		return "program.py"
 	}
@@ -168,9 +168,9 @@ var columns = regexp.MustCompile(`(\d+):\d+`)
 // was collected before the end of the program was reported, where the arguments begin.
 func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
 
-// same reports whether two outcomes are equal. For Bun, columns are not compared. For Python, the expected outcome is
+// isSame reports whether two outcomes are equal. For Bun, columns are not compared. For Python, the expected outcome is
 // that of 3.11; other versions word some errors differently, and older ones report no columns.
-func (s *Suite) same(got, want string) bool {
+func (s *ProgramSuite) isSame(got, want string) bool {
 	if s.Runtime == "bun" {
 		return WithoutColumns(got) == WithoutColumns(want)
 	}
@@ -187,8 +187,8 @@ func (s *Suite) same(got, want string) bool {
 	return plain(got) == plain(want)
 }
 
-// describe formats the complete end of a program as the files record it.
-func describe(end wire.End) string {
+// describeEnd formats the complete end of a program as the files record it.
+func describeEnd(end wire.ProgramEnd) string {
 	var b strings.Builder
 	b.WriteString(string(end.Status))
 	if e := end.Error; e != nil {

@@ -14,8 +14,8 @@ import (
 	"retort/internal/core"
 )
 
-// Host implements the servers that the programs call, and files in memory.
-type Host struct {
+// TestHost implements the servers that the programs call, and files in memory.
+type TestHost struct {
 	Files map[string]string
 	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
 	Loose bool // files can be written everywhere, and not in ./workspace/ alone
@@ -24,17 +24,17 @@ type Host struct {
 	calls    int
 	largest  int // bytes of one read
 	meeting  int // calls of meet under way
-	met, let event
+	met, let onceEvent
 }
 
-// event is something that happens once. Goroutines can wait for it.
-type event struct {
+// onceEvent is something that happens once. Goroutines can wait for it.
+type onceEvent struct {
 	mu       sync.Mutex
 	happened chan struct{}
 }
 
 // done returns a channel that is closed when the event has happened.
-func (e *event) done() chan struct{} {
+func (e *onceEvent) done() chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.happened == nil {
@@ -43,8 +43,8 @@ func (e *event) done() chan struct{} {
 	return e.happened
 }
 
-// happen marks the event as happened. Later calls do nothing.
-func (e *event) happen() {
+// markHappened marks the event as happened. Later calls do nothing.
+func (e *onceEvent) markHappened() {
 	done := e.done()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,8 +55,8 @@ func (e *event) happen() {
 	}
 }
 
-// before waits for the event or the end of ctx, and reports whether the event has happened.
-func (e *event) before(ctx context.Context) bool {
+// waitFor waits for the event or the end of ctx, and reports whether the event has happened.
+func (e *onceEvent) waitFor(ctx context.Context) bool {
 	select {
 	case <-e.done():
 	case <-ctx.Done():
@@ -70,15 +70,15 @@ func (e *event) before(ctx context.Context) bool {
 }
 
 // newHost returns a new host for one program of a suite.
-func newHost(runtime string) *Host {
+func newHost(runtime string) *TestHost {
 	if runtime == python {
-		return &Host{Files: map[string]string{"workspace/a.txt": "grün", "workspace/sub/b.json": `{"b":1}`, "servers/demo/__init__.py": "# demo"}}
+		return &TestHost{Files: map[string]string{"workspace/a.txt": "grün", "workspace/sub/b.json": `{"b":1}`, "servers/demo/__init__.py": "# demo"}}
 	}
-	return &Host{Files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}, Part: 4, Loose: true}
+	return &TestHost{Files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}, Part: 4, Loose: true}
 }
 
-// Namespaces returns the host's servers as programs on a runtime see them.
-func Namespaces(runtime string) []core.Namespace {
+// HostNamespaces returns the host's servers as programs on a runtime see them.
+func HostNamespaces(runtime string) []core.ServerNamespace {
 	if runtime == python {
 		return inPython
 	}
@@ -86,17 +86,17 @@ func Namespaces(runtime string) []core.Namespace {
 }
 
 var (
-	inJavaScript = []core.Namespace{
-		{Server: "demo-server", Global: "demo", Modules: []string{"demo-server", "demo"}, Functions: []core.Function{
+	inJavaScript = []core.ServerNamespace{
+		{Server: "demo-server", Global: "demo", Modules: []string{"demo-server", "demo"}, Functions: []core.ToolFunction{
 			{Name: "echo", Tool: "echo", Params: []string{"text", "times"}},
 			{Name: "fail", Tool: "fail", Params: []string{"message"}},
 			{Name: "listBig", Tool: "list_big"},
 			{Name: "slow", Tool: "slow", Params: []string{"ms"}},
 		}},
-		{Server: "console", Modules: []string{"console"}, Functions: []core.Function{{Name: "beep", Tool: "beep"}}},
+		{Server: "console", Modules: []string{"console"}, Functions: []core.ToolFunction{{Name: "beep", Tool: "beep"}}},
 	}
-	inPython = []core.Namespace{
-		{Server: "demo-server", Global: "demo", Modules: []string{"demo-server", "demo", "demo_server"}, Functions: []core.Function{
+	inPython = []core.ServerNamespace{
+		{Server: "demo-server", Global: "demo", Modules: []string{"demo-server", "demo", "demo_server"}, Functions: []core.ToolFunction{
 			{Name: "echo", Tool: "echo", Params: []string{"text", "times"}},
 			{Name: "fail", Tool: "fail", Params: []string{"message"}},
 			{Name: "list_big", Tool: "listBig"},
@@ -107,31 +107,31 @@ var (
 			{Name: "odd", Tool: "odd", Params: []string{"from", "to-date", "limit"}, Keywords: []string{"from_", "to_date", "limit"}, Also: map[string]string{"from_date": "from"}, Nulls: []string{"limit"}},
 			{Name: "put", Tool: "put", Params: []string{"record", "force"}, Object: true},
 		}},
-		{Server: "math", Modules: []string{"math"}, Functions: []core.Function{{Name: "add", Tool: "add", Params: []string{"a", "b"}}}},
+		{Server: "math", Modules: []string{"math"}, Functions: []core.ToolFunction{{Name: "add", Tool: "add", Params: []string{"a", "b"}}}},
 	}
 )
 
-// Calls returns the number of calls that were made.
-func (h *Host) Calls() int {
+// CallCount returns the number of calls that were made.
+func (h *TestHost) CallCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.calls
 }
 
-// Largest returns the most bytes of a file that one call has read.
-func (h *Host) Largest() int {
+// LargestRead returns the most bytes of a file that one call has read.
+func (h *TestHost) LargestRead() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.largest
 }
 
 // Call answers a call of a program.
-func (h *Host) Call(ctx context.Context, c core.Call) (core.Result, error) {
+func (h *TestHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	h.mu.Lock()
 	h.calls++
 	h.mu.Unlock()
 	if c.Server == "" {
-		return h.own(c)
+		return h.answerOwnCall(c)
 	}
 	var a struct {
 		MS, Number, Count, N int
@@ -142,57 +142,57 @@ func (h *Host) Call(ctx context.Context, c core.Call) (core.Result, error) {
 	const big = `{"z":12345678901234567890,"a":[9007199254740993,9007199254740991,1.2345678901234567,-9223372036854775808],"__%s__":{"polluted":true},"t":"1234567890123456789"}`
 	switch c.Tool {
 	case "fail":
-		return core.Result{}, (&core.Error{Kind: core.KindToolError, Message: "it broke: " + string(c.Arguments), Hint: "mend it"}).At(c.Server, c.Tool)
+		return core.CallResult{}, (&core.Error{Kind: core.KindToolError, Message: "it broke: " + string(c.Arguments), Hint: "mend it"}).AtTool(c.Server, c.Tool)
 	case "list_big":
-		return core.Result{Value: json.RawMessage(strings.Replace(big, "%s", "proto", 1))}, nil
+		return core.CallResult{Value: json.RawMessage(strings.Replace(big, "%s", "proto", 1))}, nil
 	case "listBig":
-		return core.Result{Value: json.RawMessage(strings.Replace(big, "%s", "class", 1))}, nil
+		return core.CallResult{Value: json.RawMessage(strings.Replace(big, "%s", "class", 1))}, nil
 	case "echo":
 		if a.Text == "go" {
-			h.let.happen()
+			h.let.markHappened()
 		}
 	case "slow":
-		h.slow(ctx, a.MS)
+		h.answerSlowly(ctx, a.MS)
 	case "issue":
-		moment()
-		return value(map[string]any{"number": a.Number, "title": "issue " + string(rune('a'+a.Number%26)), "state": []string{"open", "closed"}[a.Number%2], "created": "2024-03-0" + string(rune('1'+a.Number%9)) + "T10:00:00Z"}), nil
+		yieldProcessor()
+		return jsonResult(map[string]any{"number": a.Number, "title": "issue " + string(rune('a'+a.Number%26)), "state": []string{"open", "closed"}[a.Number%2], "created": "2024-03-0" + string(rune('1'+a.Number%9)) + "T10:00:00Z"}), nil
 	case "meet":
-		return value(map[string]any{"met": h.meet(ctx, a.Count), "n": a.N}), nil
+		return jsonResult(map[string]any{"met": h.waitForMeeting(ctx, a.Count), "n": a.N}), nil
 	case "page":
 		next := map[string]string{"": "b", "b": "c"}[a.Cursor]
-		return value(map[string]any{"items": []string{"item " + a.Cursor}, "next": next}), nil
+		return jsonResult(map[string]any{"items": []string{"item " + a.Cursor}, "next": next}), nil
 	}
-	return core.Result{Value: c.Arguments}, nil
+	return core.CallResult{Value: c.Arguments}, nil
 }
 
-// slow answers a call that a program expects to take ms milliseconds. Below 10, slow only yields the
+// answerSlowly answers a call that a program expects to take ms milliseconds. Below 10, slow only yields the
 // processor. Below 1000, it returns when the program calls echo with the text "go". Otherwise it
 // returns when the program has ended.
-func (h *Host) slow(ctx context.Context, ms int) {
+func (h *TestHost) answerSlowly(ctx context.Context, ms int) {
 	switch {
 	case ms < 10:
-		moment()
+		yieldProcessor()
 	case ms < 1000:
-		h.let.before(ctx)
+		h.let.waitFor(ctx)
 	default:
 		<-ctx.Done()
 	}
 }
 
-// moment yields the processor, so that several calls are in progress at the same time.
-func moment() {
+// yieldProcessor yields the processor, so that several calls are in progress at the same time.
+func yieldProcessor() {
 	for range 100 {
 		runtime.Gosched()
 	}
 }
 
-// meet waits until count calls of meet are in progress at the same time. It reports whether that happened before the
+// waitForMeeting waits until count calls of meet are in progress at the same time. It reports whether that happened before the
 // program ended.
-func (h *Host) meet(ctx context.Context, count int) bool {
+func (h *TestHost) waitForMeeting(ctx context.Context, count int) bool {
 	h.mu.Lock()
 	h.meeting++
 	if h.meeting >= count {
-		h.met.happen()
+		h.met.markHappened()
 	}
 	h.mu.Unlock()
 	defer func() {
@@ -200,98 +200,98 @@ func (h *Host) meet(ctx context.Context, count int) bool {
 		h.meeting--
 		h.mu.Unlock()
 	}()
-	return h.met.before(ctx)
+	return h.met.waitFor(ctx)
 }
 
-func value(v any) core.Result {
+func jsonResult(v any) core.CallResult {
 	data, _ := json.Marshal(v)
-	return core.Result{Value: data}
+	return core.CallResult{Value: data}
 }
 
-// own answers calls of the engine's own functions.
-func (h *Host) own(c core.Call) (core.Result, error) {
+// answerOwnCall answers calls of the engine's own functions.
+func (h *TestHost) answerOwnCall(c core.ToolCall) (core.CallResult, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var a arguments
+	var a fileArguments
 	_ = json.Unmarshal(c.Arguments, &a)
-	name := clean(a.Path)
+	name := cleanName(a.Path)
 	content, exists := h.Files[name]
 	isDir := h.isDir(name)
 	missing := &core.Error{Kind: core.KindRuntime, Message: "ENOENT: " + a.Path + ": no such file or folder"}
 	switch c.Tool {
 	case "read_file":
 		if !exists {
-			return core.Result{}, missing
+			return core.CallResult{}, missing
 		}
-		return h.read(content, a), nil
+		return h.readFile(content, a), nil
 	case "write_file":
-		return h.write(name, content, a)
+		return h.writeFile(name, content, a)
 	case "list_files":
 		if !isDir {
-			return core.Result{}, missing
+			return core.CallResult{}, missing
 		}
-		return h.list(name), nil
+		return h.listFiles(name), nil
 	case "stat_file":
 		if !exists && !isDir {
-			return core.Result{}, missing
+			return core.CallResult{}, missing
 		}
-		return value(map[string]any{"dir": isDir, "bytes": len(content), "modified": "2024-05-06T07:08:09Z"}), nil
+		return jsonResult(map[string]any{"dir": isDir, "bytes": len(content), "modified": "2024-05-06T07:08:09Z"}), nil
 	case "remove_file":
 		if !exists && !isDir {
-			return core.Result{}, missing
+			return core.CallResult{}, missing
 		}
 		delete(h.Files, name)
 		delete(h.Files, name+"/.keep")
 	case "rename_file":
-		h.Files[clean(a.To)] = h.Files[clean(a.From)]
-		delete(h.Files, clean(a.From))
+		h.Files[cleanName(a.To)] = h.Files[cleanName(a.From)]
+		delete(h.Files, cleanName(a.From))
 	case "make_dir":
 		h.Files[name+"/.keep"] = ""
 	case "call", "search_tools":
-		return core.Result{Value: c.Arguments}, nil
+		return core.CallResult{Value: c.Arguments}, nil
 	default:
-		return core.Result{}, core.Errorf(core.KindInternal, "", "%s is not there", c.Tool)
+		return core.CallResult{}, core.Errorf(core.KindInternal, "", "%s is not there", c.Tool)
 	}
-	return value(map[string]any{}), nil
+	return jsonResult(map[string]any{}), nil
 }
 
-// arguments holds the arguments of the file functions.
-type arguments struct {
+// fileArguments holds the arguments of the file functions.
+type fileArguments struct {
 	Path, From, To, Data string
 	Append               bool
 	Offset, Length       int
 }
 
-func clean(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
+func cleanName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
 
-func (h *Host) isDir(name string) bool {
+func (h *TestHost) isDir(name string) bool {
 	_, kept := h.Files[name+"/.keep"]
-	return kept || name == "" || name == "workspace" || strings.Contains(string(h.list(name).Value), "name")
+	return kept || name == "" || name == "workspace" || strings.Contains(string(h.listFiles(name).Value), "name")
 }
 
-func (h *Host) read(content string, a arguments) core.Result {
+func (h *TestHost) readFile(content string, a fileArguments) core.CallResult {
 	most := h.Part
 	if most == 0 {
 		most = 4 << 20
 	}
 	part := content[min(a.Offset, len(content)):min(a.Offset+min(a.Length, most), len(content))]
 	h.largest = max(h.largest, len(part))
-	return value(map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(part)), "bytes": len(content), "eof": a.Offset+len(part) >= len(content)})
+	return jsonResult(map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(part)), "bytes": len(content), "eof": a.Offset+len(part) >= len(content)})
 }
 
-func (h *Host) write(name, content string, a arguments) (core.Result, error) {
+func (h *TestHost) writeFile(name, content string, a fileArguments) (core.CallResult, error) {
 	if !h.Loose && !strings.HasPrefix(name, "workspace/") {
-		return core.Result{}, (&core.Error{Kind: core.KindRuntime, Message: "EROFS: " + a.Path + ": only ./workspace/ can be written"}).WithHint("write to ./workspace/%s", path.Base(name))
+		return core.CallResult{}, (&core.Error{Kind: core.KindRuntime, Message: "EROFS: " + a.Path + ": only ./workspace/ can be written"}).WithHint("write to ./workspace/%s", path.Base(name))
 	}
 	data, _ := base64.StdEncoding.DecodeString(a.Data)
 	if a.Append {
 		data = append([]byte(content), data...)
 	}
 	h.Files[name] = string(data)
-	return value(map[string]any{}), nil
+	return jsonResult(map[string]any{}), nil
 }
 
-func (h *Host) list(dir string) core.Result {
+func (h *TestHost) listFiles(dir string) core.CallResult {
 	type entry struct {
 		Name  string `json:"name"`
 		Dir   bool   `json:"dir"`
@@ -314,5 +314,5 @@ func (h *Host) list(dir string) core.Result {
 			entries = append(entries, e)
 		}
 	}
-	return value(map[string]any{"entries": entries})
+	return jsonResult(map[string]any{"entries": entries})
 }

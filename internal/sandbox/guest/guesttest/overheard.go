@@ -5,21 +5,21 @@ import (
 	"io"
 )
 
-// Overheard wraps the output of a guest. It calls a function once a given text has been read from the
+// OutputWatcher wraps the output of a guest. It calls a function once a given text has been read from the
 // output.
-type Overheard struct {
+type OutputWatcher struct {
 	io.ReadCloser
 	text string // the text to look for
 	said func() // nil after it was called
 	read []byte
 }
 
-// Tell registers said, which is called once text has been read. Tell must be called before the first
+// NotifyOn registers said, which is called once text has been read. Tell must be called before the first
 // Read that may return the text.
-func (o *Overheard) Tell(text string, said func()) { o.text, o.said = text, said }
+func (o *OutputWatcher) NotifyOn(text string, said func()) { o.text, o.said = text, said }
 
 // Read implements io.Reader.
-func (o *Overheard) Read(b []byte) (int, error) {
+func (o *OutputWatcher) Read(b []byte) (int, error) {
 	n, err := o.ReadCloser.Read(b)
 	if o.said != nil {
 		if o.read = append(o.read, b[:n]...); bytes.Contains(o.read, []byte(o.text)) {

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// program represents one program of a file.
-type program struct {
+// testProgram represents one program of a file.
+type testProgram struct {
 	title, name string
 	code        string
 	limits      core.Limits
@@ -23,22 +23,22 @@ type program struct {
 	want        map[string]string // how it ends, by runtime; for most only on the reference
 }
 
-func (p *program) expected(runtime string) string {
+func (p *testProgram) expectedEnd(runtime string) string {
 	if want, ok := p.want[runtime]; ok {
 		return want
 	}
 	return p.want[p.reference]
 }
 
-func parse(t *testing.T, reference, text string) *program {
+func parseProgram(t *testing.T, reference, text string) *testProgram {
 	t.Helper()
 	title, body, _ := strings.Cut(text, "\n")
 	code, ends, _ := strings.Cut(body, "\n--- ")
-	p := &program{title: title, code: code, reference: reference, want: map[string]string{}}
+	p := &testProgram{title: title, code: code, reference: reference, want: map[string]string{}}
 	var settings string
 	p.name, settings, _ = strings.Cut(title, " | ")
 	for _, setting := range strings.Fields(settings) {
-		p.set(t, setting)
+		p.applySetting(t, setting)
 	}
 	parts := strings.Split(ends, "\n--- on ")
 	p.want[reference] = strings.TrimRight(parts[0], "\n")
@@ -54,7 +54,7 @@ func parse(t *testing.T, reference, text string) *program {
 	return p
 }
 
-func (p *program) set(t *testing.T, setting string) {
+func (p *testProgram) applySetting(t *testing.T, setting string) {
 	t.Helper()
 	key, value, _ := strings.Cut(setting, "=")
 	n, _ := strconv.ParseInt(value, 10, 64)
@@ -75,7 +75,7 @@ func (p *program) set(t *testing.T, setting string) {
 }
 
 // String returns the program in the format of its file.
-func (p *program) String() string {
+func (p *testProgram) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n=== %s\n%s\n--- %s", p.title, p.code, p.want[p.reference])
 	others := map[string][]string{}

@@ -13,8 +13,8 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// Source returns the source of a module.
-func Source(name string) (string, error) {
+// ModuleSource returns the source of a module.
+func ModuleSource(name string) (string, error) {
 	source, err := files.ReadFile(name + ".js")
 	if err != nil {
 		return "", fmt.Errorf("guest: there is no module %q", name)
@@ -22,8 +22,8 @@ func Source(name string) (string, error) {
 	return string(source), nil
 }
 
-// Names returns the names of all modules, sorted.
-func Names() []string {
+// ModuleNames returns the names of all modules, sorted.
+func ModuleNames() []string {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil // the files are part of the program

@@ -25,12 +25,12 @@ var files embed.FS
 // FileName names the file that holds Source. There must be no package.json in its directory or in those above.
 const FileName = "main.js"
 
-// Source returns the whole script, which reads no other file. It is the same for all runtimes, and is valid both as a
+// ScriptSource returns the whole script, which reads no other file. It is the same for all runtimes, and is valid both as a
 // classic script and as a module.
-func Source() ([]byte, error) {
+func ScriptSource() ([]byte, error) {
 	modules := map[string]string{}
-	for _, name := range js.Names() {
-		source, err := js.Source(name)
+	for _, name := range js.ModuleNames() {
+		source, err := js.ModuleSource(name)
 		if err != nil {
 			return nil, err
 		}
@@ -47,21 +47,21 @@ func Source() ([]byte, error) {
 		}
 		modules[strings.TrimSuffix(e.Name(), ".js")] = string(source)
 	}
-	return join(modules), nil
+	return joinModules(modules), nil
 }
 
-// join returns a script that contains the modules and the code that evaluates the first one.
-func join(modules map[string]string) []byte {
+// joinModules returns a script that contains the modules and the code that evaluates the first one.
+func joinModules(modules map[string]string) []byte {
 	var b strings.Builder
 	b.WriteString("(function (load) {\n'use strict';\nconst modules = {\n__proto__: null,\n")
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
-		if name != boot {
+		if name != bootModule {
 			fmt.Fprintf(&b, "%s(require, exports, native) {\n%s},\n", name, modules[name])
 		}
 	}
-	fmt.Fprintf(&b, "};\n%s})(globalThis.process?.getBuiltinModule ?? require);\n", modules[boot])
+	fmt.Fprintf(&b, "};\n%s})(globalThis.process?.getBuiltinModule ?? require);\n", modules[bootModule])
 	return []byte(b.String())
 }
 
-// boot names the module that evaluates the others.
-const boot = "boot"
+// bootModule names the module that evaluates the others.
+const bootModule = "boot"

@@ -27,7 +27,7 @@ func benchmarkProgram(b *testing.B, warm bool, code string) {
 			testenv.FallsAsleep(g.cmd.Process.Pid)
 		}
 		b.StartTimer()
-		end, err := wire.Serve(context.Background(), conn, core.Program{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
+		end, err := wire.Serve(context.Background(), conn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
 		if err != nil || end.Status != core.StatusOK {
 			b.Fatal(err, end.Status, end.Error)
 		}
@@ -63,7 +63,7 @@ func BenchmarkParse(b *testing.B) {
 		if _, _, err := wire.Parse(context.Background(), conn, smallProgram); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := wire.Compiled(context.Background(), conn); err != nil {
+		if _, err := wire.AwaitCompiled(context.Background(), conn); err != nil {
 			b.Fatal(err)
 		}
 	}

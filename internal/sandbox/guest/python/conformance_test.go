@@ -12,6 +12,6 @@ var update = flag.Bool("update", false, "write what programs do into package gue
 // TestPrograms runs every second program. The tests of package process run the others.
 func TestPrograms(t *testing.T) {
 	s := newStarter(t).compiled(t)
-	suite := guesttest.Suite{Runtime: "python", Version: s.version, AtOnce: 4, Update: *update, Run: s.run, Of: 2, Part: 1}
-	suite.Test(t)
+	suite := guesttest.ProgramSuite{Runtime: "python", Version: s.version, AtOnce: 4, Update: *update, Run: s.run, Of: 2, Part: 1}
+	suite.RunPrograms(t)
 }

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// deepest is the most frames that faulthandler shows, minus some for other threads and lost bytes. A stack of this
+// deepStackFrames is the most frames that faulthandler shows, minus some for other threads and lost bytes. A stack of this
 // size counts as too deep.
-const deepest = 90
+const deepStackFrames = 90
 
 var dumped = regexp.MustCompile(`(?m)^  File "([^"\n]*)", line (\d+) in `)
 
-// Crash reads the interpreter's standard error after a crash. It returns the line of the program named file that was
+// ParseCrash reads the interpreter's standard error after a crash. It returns the line of the program named file that was
 // running, or 0 if unknown, and whether the stack was too deep.
-func Crash(stderr, file string) (line int, deep bool) {
+func ParseCrash(stderr, file string) (line int, deep bool) {
 	frames := dumped.FindAllStringSubmatch(stderr, -1)
 	for _, f := range frames {
 		if f[1] == file || f[1] == "program.py" { // the file name if the program's name is not plain
@@ -23,5 +23,5 @@ func Crash(stderr, file string) (line int, deep bool) {
 			break
 		}
 	}
-	return line, len(frames) >= deepest
+	return line, len(frames) >= deepStackFrames
 }

@@ -22,7 +22,7 @@ func TestCrash(t *testing.T) {
 		{head + strings.Repeat(own, 100), 0, true},
 		{"  File \"try.py\", line 99999999999999999999 in f\n", 0, false},
 	} {
-		if line, deep := Crash(c.stderr, "try.py"); line != c.line || deep != c.deep {
+		if line, deep := ParseCrash(c.stderr, "try.py"); line != c.line || deep != c.deep {
 			t.Errorf("%.200q: line %d, deep %v", c.stderr, line, deep)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-func code(lines ...string) core.Program {
-	return core.Program{Code: strings.Join(lines, "\n"), Namespaces: demoNamespaces}
+func code(lines ...string) core.CheckedProgram {
+	return core.CheckedProgram{Code: strings.Join(lines, "\n"), Namespaces: demoNamespaces}
 }
 
 // TestBusy shows that a busy program's output arrives all the same, and that its
@@ -24,11 +24,11 @@ func TestBusy(t *testing.T) {
 		t.Run(loop, func(t *testing.T) {
 			t.Parallel()
 			p := code("print('before')", loop)
-			p.Limits = core.Limits{Timeout: testenv.Patience}.Or(core.DefaultLimits())
+			p.Limits = core.Limits{Timeout: testenv.Patience}.WithDefaults(core.DefaultLimits())
 			conn, g := newStarter(t).start(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			g.out.Tell("before\n", cancel)
+			g.out.NotifyOn("before\n", cancel)
 			end, err := wire.Serve(ctx, conn, p, &fakeHost{})
 			if err != nil || end.Status != core.StatusCancelled || string(end.Output) != "before\n" {
 				t.Errorf("%v, %s %q", err, end.Status, end.Output)
@@ -58,8 +58,8 @@ func TestLargeFile(t *testing.T) {
 	if end.Status != core.StatusOK || string(end.Value) != fmt.Sprintf("[%d,%d]", rows, 100*rows) || h.Files["workspace/copy.csv"] != h.Files["workspace/large.csv"] {
 		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
 	}
-	if h.Largest() > 4<<20 {
-		t.Errorf("a read of %d bytes", h.Largest())
+	if h.LargestRead() > 4<<20 {
+		t.Errorf("a read of %d bytes", h.LargestRead())
 	}
 }
 
@@ -145,15 +145,15 @@ func TestLeftUnderWay(t *testing.T) {
 
 // TestManyTools shows that what a program does not use costs it little.
 func TestManyTools(t *testing.T) {
-	var namespaces []core.Namespace
+	var namespaces []core.ServerNamespace
 	for i := range 100 {
-		n := core.Namespace{Server: fmt.Sprintf("s-%d", i), Global: fmt.Sprintf("s_%d", i), Modules: []string{fmt.Sprintf("s_%d", i)}}
+		n := core.ServerNamespace{Server: fmt.Sprintf("s-%d", i), Global: fmt.Sprintf("s_%d", i), Modules: []string{fmt.Sprintf("s_%d", i)}}
 		for j := range 100 {
-			n.Functions = append(n.Functions, core.Function{Name: fmt.Sprintf("f%d", j), Tool: "t", Params: []string{"a", "b"}})
+			n.Functions = append(n.Functions, core.ToolFunction{Name: fmt.Sprintf("f%d", j), Tool: "t", Params: []string{"a", "b"}})
 		}
 		namespaces = append(namespaces, n)
 	}
-	p := core.Program{Code: "[len(dir(s_0)), len(dir(servers)), s_99.f1(1, 2)['b']]", Namespaces: namespaces}
+	p := core.CheckedProgram{Code: "[len(dir(s_0)), len(dir(servers)), s_99.f1(1, 2)['b']]", Namespaces: namespaces}
 	if end := newStarter(t).run(t, p, &fakeHost{}); string(end.Value) != "[100,100,2]" {
 		t.Errorf("%s %v %s", end.Status, end.Error, end.Value)
 	}
@@ -163,7 +163,7 @@ func TestManyTools(t *testing.T) {
 func TestNames(t *testing.T) {
 	s := newStarter(t)
 	for name, want := range map[string]string{"": "program.py", "a/b-1.py": "a/b-1.py", "x (y:1:2)\n": "program.py", "ü.py": "program.py"} {
-		end := s.run(t, core.Program{Name: name, Code: "1 / 0"}, &fakeHost{})
+		end := s.run(t, core.CheckedProgram{Name: name, Code: "1 / 0"}, &fakeHost{})
 		if end.Error == nil || end.Error.Line != 1 || end.Error.Stack != "at "+want+":1:1" {
 			t.Errorf("%q: %+v", name, end.Error)
 		}
@@ -183,7 +183,7 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%.40q: %v", program, err)
 		}
-		compiled, err := wire.Compiled(context.Background(), conn)
+		compiled, err := wire.AwaitCompiled(context.Background(), conn)
 		if err != nil {
 			t.Fatalf("%.40q: %v", program, err)
 		}
@@ -198,7 +198,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%.40q: %.200s", program, compiled)
 		}
 	}
-	end, err := wire.Serve(context.Background(), conn, core.Program{Code: "print('ran')\n1", Limits: core.DefaultLimits()}, &fakeHost{})
+	end, err := wire.Serve(context.Background(), conn, core.CheckedProgram{Code: "print('ran')\n1", Limits: core.DefaultLimits()}, &fakeHost{})
 	if err != nil || string(end.Value) != "1" || string(end.Output) != "ran\n" {
 		t.Errorf("%v %+v", err, end)
 	}
@@ -209,7 +209,7 @@ func TestLosses(t *testing.T) { guesttest.TestLosses(t, "python", 1, newStarter(
 // TestManyTasks runs as many tasks and awaits as end programs of other runtimes that pause too rarely.
 func TestManyTasks(t *testing.T) {
 	s := newStarter(t)
-	for _, program := range []core.Program{
+	for _, program := range []core.CheckedProgram{
 		code("import asyncio", "async def step(i):", "    await asyncio.sleep(0)", "    return 1", "result = sum(await asyncio.gather(*(step(i) for i in range(100_000))))"),
 		code("import asyncio", "async def rows():", "    for i in range(100_000): yield i", "n = 0", "async for row in rows(): n += 1", "result = n"),
 		code("import asyncio", "n = 0", "while n < 100_000:", "    await asyncio.sleep(0)", "    n += 1", "result = n"),

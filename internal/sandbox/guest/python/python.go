@@ -35,8 +35,8 @@ var files embed.FS
 // Main names the file that the interpreter runs.
 const Main = "main.py"
 
-// Files returns the guest's files by name. They are placed in one folder, which the guest only reads.
-func Files() map[string][]byte {
+// GuestFiles returns the guest's files by name. They are placed in one folder, which the guest only reads.
+func GuestFiles() map[string][]byte {
 	all := map[string][]byte{}
 	names, err := fs.Glob(files, "*.py")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // guestProcess is a guest in a process of its own, without walls.
 type guestProcess struct {
 	in     *os.File
-	out    *guesttest.Overheard
+	out    *guesttest.OutputWatcher
 	cmd    *exec.Cmd
 	stderr strings.Builder
 }
@@ -47,7 +47,7 @@ func interpreter(t testing.TB) string {
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, data := range Files() {
+	for name, data := range GuestFiles() {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o444); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func (s starter) start(t testing.TB) (*wire.Conn, *guestProcess) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &guestProcess{in: toGuest, out: &guesttest.Overheard{ReadCloser: fromGuest}, cmd: exec.Command(s.python, "-I", "-S", "-B", filepath.Join(s.dir, Main))}
+	g := &guestProcess{in: toGuest, out: &guesttest.OutputWatcher{ReadCloser: fromGuest}, cmd: exec.Command(s.python, "-I", "-S", "-B", filepath.Join(s.dir, Main))}
 	g.cmd.Env, g.cmd.Dir = []string{}, "/"
 	g.cmd.Stdin, g.cmd.Stdout, g.cmd.Stderr = in, out, &g.stderr
 	if err := g.cmd.Start(); err != nil {
@@ -98,7 +98,7 @@ func (s starter) start(t testing.TB) (*wire.Conn, *guestProcess) {
 	_, _ = in.Close(), out.Close()
 	conn := wire.NewConn(g)
 	t.Cleanup(func() { ends(t, g) })
-	ready, err := wire.Greet(conn)
+	ready, err := wire.ReadGreeting(conn)
 	if err != nil || ready.Runtime != "python" || !strings.HasPrefix(ready.Version, "3.") {
 		t.Fatalf("%+v %v", ready, err)
 	}
@@ -113,9 +113,9 @@ func ends(t testing.TB, g *guestProcess) {
 	}
 }
 
-func (s starter) run(t testing.TB, p core.Program, h wire.Host) wire.End {
+func (s starter) run(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
-	p.Limits = p.Limits.Or(core.Limits{Timeout: testenv.Patience}).Or(core.DefaultLimits())
+	p.Limits = p.Limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
 	conn, g := s.start(t)
 	end, err := wire.Serve(context.Background(), conn, p, h)
 	if err != nil {
@@ -126,6 +126,6 @@ func (s starter) run(t testing.TB, p core.Program, h wire.Host) wire.End {
 }
 
 // fakeHost has the servers that programs call here.
-type fakeHost = guesttest.Host
+type fakeHost = guesttest.TestHost
 
-var demoNamespaces = guesttest.Namespaces("python")
+var demoNamespaces = guesttest.HostNamespaces("python")

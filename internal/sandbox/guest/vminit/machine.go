@@ -24,11 +24,11 @@ const (
 	WireVsock, ControlVsock = 1024, 1025
 )
 
-// Config describes what a machine is for.
-type Config struct {
-	Modules []string     // of the kernel, to be loaded in this order
-	Command []string     // arguments with which Program becomes a guest, confined by Plan
-	Plan    confine.Plan // the confinement of the guest
+// MachineConfig describes what a machine is for.
+type MachineConfig struct {
+	Modules []string            // of the kernel, to be loaded in this order
+	Command []string            // arguments with which Program becomes a guest, confined by Plan
+	Plan    confine.SandboxPlan // the confinement of the guest
 	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Connections end when the
 	// machine is saved; the host then makes new ones.
 	Vsock bool
@@ -36,15 +36,15 @@ type Config struct {
 	Commands bool
 }
 
-// Wake represents the message of the host to a machine that it has just resumed, as a line of JSON. The answer is an
+// WakeMessage represents the message of the host to a machine that it has just resumed, as a line of JSON. The answer is an
 // empty line.
-type Wake struct {
+type WakeMessage struct {
 	Now  int64  // nanoseconds since 1970
 	Seed []byte // at least 32 bytes
 }
 
-// End represents the message of a machine whose guest has ended, as a line of JSON.
-type End struct {
+// GuestEnd represents the message of a machine whose guest has ended, as a line of JSON.
+type GuestEnd struct {
 	Status int    // exit status, or -1
 	Signal int    // that ended the guest, or 0
 	Stderr string // its first bytes

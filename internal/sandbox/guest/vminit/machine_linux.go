@@ -26,15 +26,15 @@ const (
 	// A program runs as the user inside in its namespace, which is nobody in the machine. The ids are the same as in
 	// package confine.
 	inside, nobody = 1000, 65534
-	// portsAppear bounds the time that the kernel may take to find its devices.
-	portsAppear = 20 * time.Second
+	// portTimeout bounds the time that the kernel may take to find its devices.
+	portTimeout = 20 * time.Second
 )
 
 // Main is the init process of the machine. In a machine it never returns: the machine ends with it.
 func Main() error {
-	control, err := serve()
+	control, err := serveGuest()
 	if err != nil && control != nil {
-		say(control, End{Status: -1, Failed: err.Error()})
+		sendEnd(control, GuestEnd{Status: -1, Failed: err.Error()})
 	}
 	if os.Getpid() != 1 {
 		return err
@@ -43,56 +43,56 @@ func Main() error {
 	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 }
 
-// serve runs the guest. It returns when the guest has ended and the host has been told how.
-func serve() (control io.Writer, err error) {
+// serveGuest runs the guest. It returns when the guest has ended and the host has been told how.
+func serveGuest() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this is the first process of a virtual machine and cannot run elsewhere")
 	}
-	if err := errors.Join(root(), mounts()); err != nil {
+	if err := errors.Join(makeRoot(), mountFilesystems()); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(ConfigPath)
 	if err != nil {
 		return nil, err
 	}
-	var c Config
+	var c MachineConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, err
 	}
 	for _, m := range c.Modules {
-		if err := load(m); err != nil {
+		if err := loadModule(m); err != nil {
 			return nil, fmt.Errorf("module %s: %w", m, err)
 		}
 	}
-	control, wire, err := c.ports()
+	control, wire, err := c.openPorts()
 	if err != nil {
 		return control, err
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
 	if c.Commands {
-		return control, c.obey(wire)
+		return control, c.runOrder(wire)
 	}
-	return control, c.run(wire, control)
+	return control, c.runGuest(wire, control)
 }
 
-// ports opens the connections to the host. control is also returned after a failure, if it could be opened.
-func (c *Config) ports() (control io.Writer, wire *os.File, err error) {
+// openPorts opens the connections to the host. control is also returned after a failure, if it could be opened.
+func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error) {
 	if c.Vsock {
-		return vsocks()
+		return openVsocks()
 	}
-	file, err := port(ControlPort)
+	file, err := openPort(ControlPort)
 	if err != nil {
 		return nil, nil, err
 	}
-	wire, err = port(WirePort)
+	wire, err = openPort(WirePort)
 	if err == nil {
-		go wakes(file)
+		go handleWakes(file)
 	}
 	return file, wire, err
 }
 
-// memory opens the part of the machine's memory that the host sees, too. The kernel does not use it.
-func memory(at int64) (*os.File, error) {
+// openMemory opens the part of the machine's memory that the host sees, too. The kernel does not use it.
+func openMemory(at int64) (*os.File, error) {
 	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -104,9 +104,9 @@ func memory(at int64) (*os.File, error) {
 	return f, nil
 }
 
-// root moves the machine to a root that can be replaced, which is not possible with that of the archive. The
+// makeRoot moves the machine to a root that can be replaced, which is not possible with that of the archive. The
 // confinement replaces it.
-func root() error {
+func makeRoot() error {
 	const place = "/mnt"
 	if err := os.MkdirAll(place, 0o755); err != nil {
 		return err
@@ -123,8 +123,8 @@ func root() error {
 	return errors.Join(unix.Chroot("."), os.Chdir("/"))
 }
 
-// mounts mounts the file systems that every Linux program expects.
-func mounts() error {
+// mountFilesystems mounts the file systems that every Linux program expects.
+func mountFilesystems() error {
 	for _, m := range []struct{ kind, target string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/tmp"}} {
 		if err := os.MkdirAll(m.target, 0o755); err != nil {
 			return err
@@ -136,8 +136,8 @@ func mounts() error {
 	return nil
 }
 
-// load loads a kernel module. A module that is loaded already is no error.
-func load(path string) error {
+// loadModule loads a kernel module. A module that is loaded already is no error.
+func loadModule(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -149,9 +149,9 @@ func load(path string) error {
 	return nil
 }
 
-// port opens a port by its name as soon as the kernel has found it.
-func port(name string) (*os.File, error) {
-	for end := time.Now().Add(portsAppear); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+// openPort opens a port by its name as soon as the kernel has found it.
+func openPort(name string) (*os.File, error) {
+	for end := time.Now().Add(portTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
 		for _, file := range files {
 			said, _ := os.ReadFile(file)
@@ -171,22 +171,22 @@ func port(name string) (*os.File, error) {
 	return nil, fmt.Errorf("the machine has no port %s: %w", name, fs.ErrNotExist)
 }
 
-// run runs the guest until it ends.
-func (c *Config) run(wire *os.File, control io.Writer) error {
+// runGuest runs the guest until it ends.
+func (c *MachineConfig) runGuest(wire *os.File, control io.Writer) error {
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
 	cmd.Stdin, cmd.Stdout = wire, wire
 	var more []*os.File
 	if c.Plan.Ring {
-		shared, err := memory(c.Plan.RingAt)
+		shared, err := openMemory(c.Plan.RingAt)
 		if err != nil {
 			return err
 		}
 		defer shared.Close()
 		more = append(more, shared)
 	}
-	stderr := &head{}
+	stderr := &headBuffer{}
 	cmd.Stderr = stderr
-	err := begin(cmd, c.Plan, more...)
+	err := beginChild(cmd, c.Plan, more...)
 	_ = wire.Close()
 	if err != nil {
 		return err
@@ -194,26 +194,26 @@ func (c *Config) run(wire *os.File, control io.Writer) error {
 	_ = cmd.Wait() // how it ended is in ProcessState
 	end := endOf(cmd)
 	end.Stderr = stderr.String()
-	say(control, end)
+	sendEnd(control, end)
 	return nil
 }
 
-// begin starts a child that is confined by a plan. The child inherits the files in more.
-func begin(cmd *exec.Cmd, p confine.Plan, more ...*os.File) error {
-	plan, err := start(cmd, more...)
+// beginChild starts a child that is confined by a plan. The child inherits the files in more.
+func beginChild(cmd *exec.Cmd, p confine.SandboxPlan, more ...*os.File) error {
+	plan, err := startChild(cmd, more...)
 	if err != nil {
 		return err
 	}
-	return tell(plan, p)
+	return sendPlan(plan, p)
 }
 
-// start starts a child that waits for its plan.
-func start(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
+// startChild starts a child that waits for its plan.
+func startChild(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
 	read, plan, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env, cmd.Dir, cmd.ExtraFiles, cmd.SysProcAttr = []string{}, "/", append([]*os.File{read}, more...), attributes()
+	cmd.Env, cmd.Dir, cmd.ExtraFiles, cmd.SysProcAttr = []string{}, "/", append([]*os.File{read}, more...), childAttributes()
 	err = cmd.Start()
 	_ = read.Close()
 	if err != nil {
@@ -223,8 +223,8 @@ func start(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
 	return plan, nil
 }
 
-// tell sends a child its plan.
-func tell(plan *os.File, p confine.Plan) error {
+// sendPlan sends a child its plan.
+func sendPlan(plan *os.File, p confine.SandboxPlan) error {
 	p.User = inside
 	data, err := json.Marshal(p)
 	if err == nil {
@@ -234,17 +234,17 @@ func tell(plan *os.File, p confine.Plan) error {
 }
 
 // endOf returns how a child ended.
-func endOf(cmd *exec.Cmd) End {
-	end := End{Status: cmd.ProcessState.ExitCode()}
+func endOf(cmd *exec.Cmd) GuestEnd {
+	end := GuestEnd{Status: cmd.ProcessState.ExitCode()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		end.Signal = int(status.Signal())
 	}
 	return end
 }
 
-// attributes returns the attributes that put a child into namespaces of its own, where it is a user that owns
+// childAttributes returns the attributes that put a child into namespaces of its own, where it is a user that owns
 // nothing.
-func attributes() *syscall.SysProcAttr {
+func childAttributes() *syscall.SysProcAttr {
 	users := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
 	return &syscall.SysProcAttr{
 		Setsid: true, Pdeathsig: syscall.SIGKILL, UidMappings: users, GidMappings: users, GidMappingsEnableSetgroups: true,
@@ -252,8 +252,8 @@ func attributes() *syscall.SysProcAttr {
 	}
 }
 
-// wakes handles the messages that the host sends after it has resumed the machine.
-func wakes(control *os.File) {
+// handleWakes handles the messages that the host sends after it has resumed the machine.
+func handleWakes(control *os.File) {
 	lines := bufio.NewReader(control)
 	for {
 		if lines.Buffered() == 0 {
@@ -263,12 +263,12 @@ func wakes(control *os.File) {
 		if err != nil {
 			return
 		}
-		var w Wake
+		var w WakeMessage
 		if err = json.Unmarshal(line, &w); err == nil {
-			err = w.wake()
+			err = w.applyWake()
 		}
 		if err != nil {
-			say(control, End{Status: -1, Failed: "the machine does not wake: " + err.Error()})
+			sendEnd(control, GuestEnd{Status: -1, Failed: "the machine does not wake: " + err.Error()})
 			return
 		}
 		_, _ = io.WriteString(control, "\n")
@@ -287,9 +287,9 @@ func awaitInput(f *os.File) {
 	}
 }
 
-// wake sets the clock and reseeds the kernel's random numbers, so that they differ from those of every machine with
+// applyWake sets the clock and reseeds the kernel's random numbers, so that they differ from those of every machine with
 // the same memory.
-func (w *Wake) wake() error {
+func (w *WakeMessage) applyWake() error {
 	if len(w.Seed) < 32 {
 		return errors.New("there is no seed")
 	}
@@ -316,27 +316,27 @@ func (w *Wake) wake() error {
 	return nil
 }
 
-func say(control io.Writer, e End) {
+func sendEnd(control io.Writer, e GuestEnd) {
 	data, err := json.Marshal(e)
 	if err == nil {
 		_, _ = control.Write(append(data, '\n'))
 	}
 }
 
-// head keeps the first bytes written to it.
-type head struct {
+// headBuffer keeps the first bytes written to it.
+type headBuffer struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-func (h *head) Write(b []byte) (int, error) {
+func (h *headBuffer) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.text = append(h.text, b[:min(len(b), maxStderr-len(h.text))]...)
 	return len(b), nil
 }
 
-func (h *head) String() string {
+func (h *headBuffer) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.ToValidUTF8(string(h.text), "�")

@@ -18,17 +18,17 @@ const (
 	CommandRoot = "/command"
 )
 
-// Order represents the command that a machine for commands is to run, once. On the wire it consists of its JSON after
+// CommandOrder represents the command that a machine for commands is to run, once. On the wire it consists of its JSON after
 // its length in four bytes, the contents of the files, the standard input, and a byte with which the host confirms
 // it. Nothing starts without that byte.
-type Order struct {
-	Files []File
-	Plan  confine.Plan // its mounts are from CommandRoot
-	Stdin int64        // bytes
+type CommandOrder struct {
+	Files []OrderFile
+	Plan  confine.SandboxPlan // its mounts are from CommandRoot
+	Stdin int64               // bytes
 }
 
-// File represents a file that is made in the machine. Everybody may read and execute it.
-type File struct {
+// OrderFile represents a file that is made in the machine. Everybody may read and execute it.
+type OrderFile struct {
 	Path string // absolute
 	Size int64  // bytes
 }
@@ -47,9 +47,9 @@ const (
 	standsBy = '\n'
 )
 
-// Send writes an Order. It opens the files with open in their order and closes them. After it has read all of them,
+// SendTo writes an Order. It opens the files with open in their order and closes them. After it has read all of them,
 // it calls stands, which returns an error if the order must not be confirmed.
-func (o *Order) Send(to io.Writer, open func(File) (io.ReadCloser, error), stdin []byte, stands func() error) error {
+func (o *CommandOrder) SendTo(to io.Writer, open func(OrderFile) (io.ReadCloser, error), stdin []byte, stands func() error) error {
 	head, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (o *Order) Send(to io.Writer, open func(File) (io.ReadCloser, error), stdin
 	_, _ = w.Write(binary.BigEndian.AppendUint32(nil, uint32(len(head))))
 	_, _ = w.Write(head)
 	for _, f := range o.Files {
-		if err := f.send(w, open); err != nil {
+		if err := f.sendFile(w, open); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (o *Order) Send(to io.Writer, open func(File) (io.ReadCloser, error), stdin
 	return w.Flush() // also returns the error of earlier writes
 }
 
-func (f File) send(w io.Writer, open func(File) (io.ReadCloser, error)) error {
+func (f OrderFile) sendFile(w io.Writer, open func(OrderFile) (io.ReadCloser, error)) error {
 	from, err := open(f)
 	if err != nil {
 		return err

@@ -15,17 +15,17 @@ import (
 	"retort/internal/sandbox/confine"
 )
 
-// obey waits for an order, runs its command and sends its output and how it ended. The child that becomes the command
+// runOrder waits for an order, runs its command and sends its output and how it ended. The child that becomes the command
 // is started in advance, because starting it takes longest on an emulated processor.
-func (c *Config) obey(wire *os.File) error {
-	said := &parts{to: wire}
+func (c *MachineConfig) runOrder(wire *os.File) error {
+	said := &partWriter{to: wire}
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
-	cmd.Stdout, cmd.Stderr = said.of(PartStdout), said.of(PartStderr)
+	cmd.Stdout, cmd.Stderr = said.kindWriter(PartStdout), said.kindWriter(PartStderr)
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	plan, err := start(cmd)
+	plan, err := startChild(cmd)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *Config) obey(wire *os.File) error {
 		return err
 	}
 	awaitInput(wire) // the machine is saved here
-	o, stdin, err := receive(bufio.NewReaderSize(wire, maxPart), CommandRoot)
+	o, stdin, err := receiveOrder(bufio.NewReaderSize(wire, maxPart), CommandRoot)
 	if err != nil {
 		return fmt.Errorf("the order: %w", err)
 	}
@@ -41,7 +41,7 @@ func (c *Config) obey(wire *os.File) error {
 		_, _ = input.Write(stdin) // or as much as the command takes
 		_ = input.Close()
 	}()
-	if err := tell(plan, o.Plan); err != nil {
+	if err := sendPlan(plan, o.Plan); err != nil {
 		return err
 	}
 	_ = cmd.Wait() // how it ended is in ProcessState
@@ -49,12 +49,12 @@ func (c *Config) obey(wire *os.File) error {
 	if err != nil {
 		return err
 	}
-	_, err = said.of(PartEnd).Write(end)
+	_, err = said.kindWriter(PartEnd).Write(end)
 	return err
 }
 
-// receive reads an order and creates its files below root.
-func receive(r io.Reader, root string) (o Order, stdin []byte, err error) {
+// receiveOrder reads an order and creates its files below root.
+func receiveOrder(r io.Reader, root string) (o CommandOrder, stdin []byte, err error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return o, nil, err
@@ -67,7 +67,7 @@ func receive(r io.Reader, root string) (o Order, stdin []byte, err error) {
 		return o, nil, err
 	}
 	for _, f := range o.Files {
-		if err := f.make(r, root); err != nil {
+		if err := f.makeFile(r, root); err != nil {
 			return o, nil, err
 		}
 	}
@@ -81,7 +81,7 @@ func receive(r io.Reader, root string) (o Order, stdin []byte, err error) {
 	return o, rest[:o.Stdin], nil
 }
 
-func (f File) make(content io.Reader, root string) error {
+func (f OrderFile) makeFile(content io.Reader, root string) error {
 	place := filepath.Join(root, f.Path)
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 		return err
@@ -94,21 +94,21 @@ func (f File) make(content io.Reader, root string) error {
 	return errors.Join(err, to.Close())
 }
 
-// parts writes the parts that are sent back. It is used by several goroutines.
-type parts struct {
+// partWriter writes the parts that are sent back. It is used by several goroutines.
+type partWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// of returns a writer of parts of one kind.
-func (p *parts) of(kind byte) io.Writer { return &part{p, kind} }
+// kindWriter returns a writer of parts of one kind.
+func (p *partWriter) kindWriter(kind byte) io.Writer { return &kindPartWriter{p, kind} }
 
-type part struct {
-	*parts
+type kindPartWriter struct {
+	*partWriter
 	kind byte
 }
 
-func (p *part) Write(b []byte) (int, error) {
+func (p *kindPartWriter) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for done := 0; done < len(b); {

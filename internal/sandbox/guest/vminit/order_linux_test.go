@@ -14,9 +14,9 @@ import (
 // sent is an order with one file, as it is on the wire.
 func sent(t testing.TB, content string, size int64, stdin string, stands error) ([]byte, error) {
 	t.Helper()
-	o := Order{Files: []File{{Path: "/usr/bin/tool", Size: size}}, Stdin: int64(len(stdin))}
+	o := CommandOrder{Files: []OrderFile{{Path: "/usr/bin/tool", Size: size}}, Stdin: int64(len(stdin))}
 	var wire bytes.Buffer
-	err := o.Send(&wire, func(File) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }, []byte(stdin), func() error { return stands })
+	err := o.SendTo(&wire, func(OrderFile) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }, []byte(stdin), func() error { return stands })
 	return wire.Bytes(), err
 }
 
@@ -26,7 +26,7 @@ func TestOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	o, stdin, err := receive(bytes.NewReader(whole), root)
+	o, stdin, err := receiveOrder(bytes.NewReader(whole), root)
 	if err != nil || string(stdin) != "input" || len(o.Files) != 1 {
 		t.Fatal(o, stdin, err)
 	}
@@ -38,7 +38,7 @@ func TestOrder(t *testing.T) {
 		t.Error(info, err)
 	}
 	for n := range whole { // half an order is none
-		if _, _, err := receive(bytes.NewReader(whole[:n]), t.TempDir()); err == nil {
+		if _, _, err := receiveOrder(bytes.NewReader(whole[:n]), t.TempDir()); err == nil {
 			t.Errorf("the first %d of %d bytes are an order", n, len(whole))
 		}
 	}
@@ -53,12 +53,12 @@ func TestOrder(t *testing.T) {
 
 func TestPart(t *testing.T) {
 	var wire bytes.Buffer
-	to := &parts{to: &wire}
+	to := &partWriter{to: &wire}
 	long := strings.Repeat("x", 3*maxPart)
-	if n, err := to.of(PartStdout).Write([]byte(long)); n != len(long) || err != nil {
+	if n, err := to.kindWriter(PartStdout).Write([]byte(long)); n != len(long) || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := to.of(PartEnd).Write([]byte("{}")); err != nil {
+	if _, err := to.kindWriter(PartEnd).Write([]byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	r, got := bufio.NewReader(&wire), ""

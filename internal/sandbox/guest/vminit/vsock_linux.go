@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vsocks listens for the host. The guest gets one end of a socket pair, and this process copies between the other end
+// openVsocks listens for the host. The guest gets one end of a socket pair, and this process copies between the other end
 // and the host's current connection. The guest's own connection could not be replaced when a copy of the machine is
 // resumed.
-func vsocks() (control io.Writer, wire *os.File, err error) {
-	listener, err := listen(ControlVsock)
+func openVsocks() (control io.Writer, wire *os.File, err error) {
+	listener, err := listenVsock(ControlVsock)
 	if err != nil {
 		return nil, nil, err
 	}
-	calls := &caller{listener: listener, there: make(chan struct{})}
-	go calls.follow()
-	wires, err := listen(WireVsock)
+	calls := &controlConn{listener: listener, there: make(chan struct{})}
+	go calls.followHost()
+	wires, err := listenVsock(WireVsock)
 	if err != nil {
 		return calls, nil, err
 	}
@@ -28,12 +28,12 @@ func vsocks() (control io.Writer, wire *os.File, err error) {
 	if err != nil {
 		return calls, nil, err
 	}
-	go lead(wires, pair[0])
+	go forwardHosts(wires, pair[0])
 	return calls, os.NewFile(uintptr(pair[1]), "wire"), nil
 }
 
-// listen listens on a port of the vsock as soon as the kernel has found the device.
-func listen(port uint32) (fd int, err error) {
+// listenVsock listens on a port of the vsock as soon as the kernel has found the device.
+func listenVsock(port uint32) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("the machine has no vsock: %w", err)
 	}
@@ -47,8 +47,8 @@ func listen(port uint32) (fd int, err error) {
 	return fd, nil
 }
 
-// accept waits for a connection of the host.
-func accept(listener int) (int, error) {
+// acceptHost waits for a connection of the host.
+func acceptHost(listener int) (int, error) {
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
 		if err != unix.EINTR && err != unix.ECONNABORTED {
@@ -57,8 +57,8 @@ func accept(listener int) (int, error) {
 	}
 }
 
-// caller is the control channel: it writes to the current connection of the host.
-type caller struct {
+// controlConn is the control channel: it writes to the current connection of the host.
+type controlConn struct {
 	listener int
 
 	mu    sync.Mutex
@@ -66,10 +66,10 @@ type caller struct {
 	there chan struct{} // closed when the host was there for the first time
 }
 
-// follow handles the host's messages, one connection after the other.
-func (c *caller) follow() {
+// followHost handles the host's messages, one connection after the other.
+func (c *controlConn) followHost() {
 	for {
-		fd, err := accept(c.listener)
+		fd, err := acceptHost(c.listener)
 		if err != nil {
 			return
 		}
@@ -81,15 +81,15 @@ func (c *caller) follow() {
 		if first {
 			close(c.there)
 		}
-		wakes(conn)
+		handleWakes(conn)
 	}
 }
 
 // Write sends data to the host. It waits a bounded time for a connection.
-func (c *caller) Write(b []byte) (int, error) {
+func (c *controlConn) Write(b []byte) (int, error) {
 	select {
 	case <-c.there:
-	case <-time.After(portsAppear):
+	case <-time.After(portTimeout):
 		return 0, os.ErrDeadlineExceeded
 	}
 	c.mu.Lock()
@@ -97,17 +97,17 @@ func (c *caller) Write(b []byte) (int, error) {
 	return c.conn.Write(b)
 }
 
-// lead copies between the guest and the host, in one connection after the other, until the guest closes its end.
-func lead(listener, guest int) {
+// forwardHosts copies between the guest and the host, in one connection after the other, until the guest closes its end.
+func forwardHosts(listener, guest int) {
 	for {
-		host, err := accept(listener)
+		host, err := acceptHost(listener)
 		if err != nil {
 			return
 		}
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			pass(guest, host)
+			copyOneWay(guest, host)
 		}()
 		more := passOut(host, guest)
 		_ = unix.Shutdown(host, unix.SHUT_RDWR)
@@ -121,8 +121,8 @@ func lead(listener, guest int) {
 
 const atOnce = 64 << 10
 
-// pass copies from one side to the other until one of them ends.
-func pass(to, from int) {
+// copyOneWay copies from one side to the other until one of them ends.
+func copyOneWay(to, from int) {
 	buffer := make([]byte, atOnce)
 	for {
 		n, err := unix.Read(from, buffer)

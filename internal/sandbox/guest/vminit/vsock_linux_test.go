@@ -32,7 +32,7 @@ func TestLead(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		lead(listener, pair[0])
+		forwardHosts(listener, pair[0])
 	}()
 	dial := func() net.Conn {
 		host, err := net.Dial("unix", path)

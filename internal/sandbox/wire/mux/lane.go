@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Lane represents one stream of a connection. It is a net.Conn whose directions can be closed separately.
-type Lane struct {
+// Stream represents one stream of a connection. It is a net.Conn whose directions can be closed separately.
+type Stream struct {
 	mux     *Mux
 	id      uint32
 	changed sync.Cond // guarded by the lock of mux
@@ -22,28 +22,28 @@ type Lane struct {
 	gone    bool     // the other side has closed it
 	done    bool     // nothing more is sent
 	closed  bool
-	read    deadline
-	write   deadline
+	read    waitDeadline
+	write   waitDeadline
 }
 
-// deadline ends the waits of a stream at a given time.
-type deadline struct {
+// waitDeadline ends the waits of a stream at a given time.
+type waitDeadline struct {
 	passed bool
 	timer  *time.Timer
 	turn   int // identifies the current timer
 }
 
 // Read implements net.Conn.
-func (l *Lane) Read(b []byte) (int, error) {
-	n, owed, err := l.take(b)
+func (l *Stream) Read(b []byte) (int, error) {
+	n, owed, err := l.takeData(b)
 	if owed > 0 {
-		_ = l.mux.send(kindWindow, l.id, owed, nil) // the next read reports a failure
+		_ = l.mux.sendFrame(kindWindow, l.id, owed, nil) // the next read reports a failure
 	}
 	return n, err
 }
 
-// take waits for data. owed is the number of bytes to acknowledge to the other side.
-func (l *Lane) take(b []byte) (n, owed int, err error) {
+// takeData waits for data. owed is the number of bytes to acknowledge to the other side.
+func (l *Stream) takeData(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
 	for l.waiting == 0 && !l.ended && !l.closed && !l.read.passed && len(b) > 0 {
@@ -65,21 +65,21 @@ func (l *Lane) take(b []byte) (n, owed int, err error) {
 		}
 	}
 	l.waiting -= n
-	if l.owed += n; l.owed >= window/2 && !l.ended {
+	if l.owed += n; l.owed >= windowSize/2 && !l.ended {
 		owed, l.owed = l.owed, 0
 	}
 	return n, owed, nil
 }
 
 // Write implements net.Conn. It waits until the other side has room.
-func (l *Lane) Write(b []byte) (int, error) {
+func (l *Stream) Write(b []byte) (int, error) {
 	written := 0
 	for written < len(b) {
-		n, err := l.room(len(b) - written)
+		n, err := l.waitRoom(len(b) - written)
 		if err != nil {
 			return written, err
 		}
-		if err := l.mux.send(kindData, l.id, n, b[written:written+n]); err != nil {
+		if err := l.mux.sendFrame(kindData, l.id, n, b[written:written+n]); err != nil {
 			return written, err
 		}
 		written += n
@@ -87,8 +87,8 @@ func (l *Lane) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// room waits until data may be sent and returns how many bytes.
-func (l *Lane) room(want int) (int, error) {
+// waitRoom waits until data may be sent and returns how many bytes.
+func (l *Stream) waitRoom(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
 	for l.credit == 0 && !l.gone && !l.done && l.mux.err == nil && !l.write.passed {
@@ -108,7 +108,7 @@ func (l *Lane) room(want int) (int, error) {
 }
 
 // CloseWrite closes the sending direction. Data can still be read.
-func (l *Lane) CloseWrite() error {
+func (l *Stream) CloseWrite() error {
 	l.mux.mu.Lock()
 	was := l.done
 	l.done = true
@@ -117,43 +117,43 @@ func (l *Lane) CloseWrite() error {
 	if was {
 		return nil
 	}
-	return l.mux.send(kindEnd, l.id, 0, nil)
+	return l.mux.sendFrame(kindEnd, l.id, 0, nil)
 }
 
 // Close implements net.Conn. It is idempotent.
-func (l *Lane) Close() error {
+func (l *Stream) Close() error {
 	l.mux.mu.Lock()
 	was := l.closed
 	l.closed, l.done, l.in, l.waiting = true, true, nil, 0
 	l.changed.Broadcast()
-	l.mux.forget(l)
+	l.mux.forgetStream(l)
 	l.mux.mu.Unlock()
 	if was {
 		return nil
 	}
-	return l.mux.send(kindClose, l.id, 0, nil)
+	return l.mux.sendFrame(kindClose, l.id, 0, nil)
 }
 
 // SetDeadline implements net.Conn.
-func (l *Lane) SetDeadline(t time.Time) error {
-	l.set(&l.read, t)
-	l.set(&l.write, t)
+func (l *Stream) SetDeadline(t time.Time) error {
+	l.setDeadline(&l.read, t)
+	l.setDeadline(&l.write, t)
 	return nil
 }
 
 // SetReadDeadline implements net.Conn.
-func (l *Lane) SetReadDeadline(t time.Time) error {
-	l.set(&l.read, t)
+func (l *Stream) SetReadDeadline(t time.Time) error {
+	l.setDeadline(&l.read, t)
 	return nil
 }
 
 // SetWriteDeadline implements net.Conn.
-func (l *Lane) SetWriteDeadline(t time.Time) error {
-	l.set(&l.write, t)
+func (l *Stream) SetWriteDeadline(t time.Time) error {
+	l.setDeadline(&l.write, t)
 	return nil
 }
 
-func (l *Lane) set(d *deadline, t time.Time) {
+func (l *Stream) setDeadline(d *waitDeadline, t time.Time) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
 	if d.timer != nil {
@@ -175,13 +175,13 @@ func (l *Lane) set(d *deadline, t time.Time) {
 	})
 }
 
-type address struct{}
+type laneAddress struct{}
 
-func (address) Network() string { return "lane" }
-func (address) String() string  { return "lane" }
+func (laneAddress) Network() string { return "lane" }
+func (laneAddress) String() string  { return "lane" }
 
 // LocalAddr implements net.Conn.
-func (l *Lane) LocalAddr() net.Addr { return address{} }
+func (l *Stream) LocalAddr() net.Addr { return laneAddress{} }
 
 // RemoteAddr implements net.Conn.
-func (l *Lane) RemoteAddr() net.Addr { return address{} }
+func (l *Stream) RemoteAddr() net.Addr { return laneAddress{} }

@@ -25,10 +25,10 @@ const (
 )
 
 const (
-	// Most limits the number of concurrent streams in addition to the first.
-	Most = 128
-	// window limits the number of bytes that wait in a stream.
-	window     = 256 << 10
+	// MaxStreams limits the number of concurrent streams in addition to the first.
+	MaxStreams = 128
+	// windowSize limits the number of bytes that wait in a stream.
+	windowSize = 256 << 10
 	portion    = 32 << 10 // maximum data in one frame
 	headerSize = 1 + 4 + 4
 )
@@ -36,14 +36,14 @@ const (
 // Mux is one end of a connection that carries several streams. It is safe for concurrent use.
 type Mux struct {
 	rw     io.ReadWriteCloser
-	accept func(*Lane)
+	accept func(*Stream)
 
 	opening sync.Mutex // streams are announced in their order
 	writing sync.Mutex
 	frame   []byte // that is being written
 
 	mu    sync.Mutex
-	lanes map[uint32]*Lane
+	lanes map[uint32]*Stream
 	next  uint32
 	err   error         // the reason why the connection ended
 	over  chan struct{} // closed then
@@ -51,14 +51,14 @@ type Mux struct {
 
 // New returns an end of the connection rw. Streams can be opened to this end only if accept is not nil: accept is
 // then called for each, on a goroutine of its own, and must close it. The caller must call Serve.
-func New(rw io.ReadWriteCloser, accept func(*Lane)) *Mux {
-	m := &Mux{rw: rw, accept: accept, lanes: map[uint32]*Lane{}, frame: make([]byte, 0, headerSize+portion), over: make(chan struct{})}
-	m.lane(0)
+func New(rw io.ReadWriteCloser, accept func(*Stream)) *Mux {
+	m := &Mux{rw: rw, accept: accept, lanes: map[uint32]*Stream{}, frame: make([]byte, 0, headerSize+portion), over: make(chan struct{})}
+	m.addStream(0)
 	return m
 }
 
-// First returns the stream that exists from the beginning.
-func (m *Mux) First() *Lane {
+// FirstStream returns the stream that exists from the beginning.
+func (m *Mux) FirstStream() *Stream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lanes[0]
@@ -67,9 +67,9 @@ func (m *Mux) First() *Lane {
 // Done returns a channel that is closed when the connection has ended.
 func (m *Mux) Done() <-chan struct{} { return m.over }
 
-// lane adds a stream. m.mu must be held unless m is not shared yet.
-func (m *Mux) lane(id uint32) *Lane {
-	l := &Lane{mux: m, id: id, credit: window}
+// addStream adds a stream. m.mu must be held unless m is not shared yet.
+func (m *Mux) addStream(id uint32) *Stream {
+	l := &Stream{mux: m, id: id, credit: windowSize}
 	l.changed.L = &m.mu
 	m.lanes[id] = l
 	return l
@@ -78,7 +78,7 @@ func (m *Mux) lane(id uint32) *Lane {
 var errFull = errors.New("mux: too many streams")
 
 // Open opens a stream.
-func (m *Mux) Open() (*Lane, error) {
+func (m *Mux) Open() (*Stream, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
 	m.mu.Lock()
@@ -86,14 +86,14 @@ func (m *Mux) Open() (*Lane, error) {
 	case m.err != nil:
 		defer m.mu.Unlock()
 		return nil, m.err
-	case len(m.lanes) > Most:
+	case len(m.lanes) > MaxStreams:
 		defer m.mu.Unlock()
 		return nil, errFull
 	}
 	m.next++
-	l := m.lane(m.next)
+	l := m.addStream(m.next)
 	m.mu.Unlock()
-	if err := m.send(kindOpen, l.id, 0, nil); err != nil {
+	if err := m.sendFrame(kindOpen, l.id, 0, nil); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -101,7 +101,7 @@ func (m *Mux) Open() (*Lane, error) {
 
 // Serve reads the connection until it ends, and then ends all streams. A stream that is not read does not block it.
 func (m *Mux) Serve() error {
-	err := m.serve()
+	err := m.serveFrames()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.err = err
@@ -113,7 +113,7 @@ func (m *Mux) Serve() error {
 	return err
 }
 
-func (m *Mux) serve() error {
+func (m *Mux) serveFrames() error {
 	in := bufio.NewReaderSize(m.rw, 64<<10)
 	var header [headerSize]byte
 	for {
@@ -122,7 +122,7 @@ func (m *Mux) serve() error {
 		}
 		kind, id, n := header[0], binary.BigEndian.Uint32(header[1:]), binary.BigEndian.Uint32(header[5:])
 		if kind != kindData {
-			if err := m.take(kind, id, n); err != nil {
+			if err := m.handleFrame(kind, id, n); err != nil {
 				return err
 			}
 			continue
@@ -134,21 +134,21 @@ func (m *Mux) serve() error {
 		if _, err := io.ReadFull(in, data); err != nil {
 			return io.ErrUnexpectedEOF
 		}
-		if err := m.fill(id, data); err != nil {
+		if err := m.addData(id, data); err != nil {
 			return err
 		}
 	}
 }
 
-// fill handles a frame with data.
-func (m *Mux) fill(id uint32, data []byte) error {
+// addData handles a frame with data.
+func (m *Mux) addData(id uint32, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.lanes[id]
 	switch {
 	case l == nil || l.closed || l.ended:
 		return nil // it was closed in the meantime, or while the other side was writing
-	case l.waiting+len(data) > window:
+	case l.waiting+len(data) > windowSize:
 		return errors.New("mux: more data than there is room for")
 	case len(data) > 0:
 		l.in = append(l.in, data)
@@ -158,24 +158,24 @@ func (m *Mux) fill(id uint32, data []byte) error {
 	return nil
 }
 
-// take handles the other kinds of frames.
-func (m *Mux) take(kind byte, id, n uint32) error {
+// handleFrame handles the other kinds of frames.
+func (m *Mux) handleFrame(kind byte, id, n uint32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.lanes[id]
 	switch {
 	case kind == kindOpen:
-		if m.accept == nil || l != nil || id == 0 || id <= m.next || len(m.lanes) > Most {
+		if m.accept == nil || l != nil || id == 0 || id <= m.next || len(m.lanes) > MaxStreams {
 			return errors.New("mux: a stream that cannot be opened")
 		}
 		m.next = id
-		opened := m.lane(id)
+		opened := m.addStream(id)
 		go m.accept(opened)
 	case kind < kindData || kind > kindClose:
 		return fmt.Errorf("mux: a frame of unknown kind %d", kind)
 	case l == nil: // it was closed in the meantime
 	case kind == kindWindow:
-		if n > window || l.credit+int(n) > window {
+		if n > windowSize || l.credit+int(n) > windowSize {
 			return errors.New("mux: more room than there can be")
 		}
 		l.credit += int(n)
@@ -184,20 +184,20 @@ func (m *Mux) take(kind byte, id, n uint32) error {
 		l.ended = true
 		l.gone = l.gone || kind == kindClose
 		l.changed.Broadcast()
-		m.forget(l)
+		m.forgetStream(l)
 	}
 	return nil
 }
 
-// forget removes a stream that both sides have closed. m.mu must be held.
-func (m *Mux) forget(l *Lane) {
+// forgetStream removes a stream that both sides have closed. m.mu must be held.
+func (m *Mux) forgetStream(l *Stream) {
 	if l.closed && l.gone && l.id != 0 {
 		delete(m.lanes, l.id)
 	}
 }
 
-// send writes a frame.
-func (m *Mux) send(kind byte, id uint32, n int, data []byte) error {
+// sendFrame writes a frame.
+func (m *Mux) sendFrame(kind byte, id uint32, n int, data []byte) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	m.frame = binary.BigEndian.AppendUint32(append(m.frame[:0], kind), id)
@@ -206,16 +206,16 @@ func (m *Mux) send(kind byte, id uint32, n int, data []byte) error {
 	return err
 }
 
-// Beginning returns the first data of stream 0 without a Mux, for a caller that only looks at it and lets another one
+// PeekFirst returns the first data of stream 0 without a Mux, for a caller that only looks at it and lets another one
 // read the whole connection again. It must read less than a window, because it sends no acknowledgements.
-func Beginning(stream io.Reader) io.Reader { return &beginning{in: stream} }
+func PeekFirst(stream io.Reader) io.Reader { return &peekReader{in: stream} }
 
-type beginning struct {
+type peekReader struct {
 	in   io.Reader
 	left uint32 // of the frame
 }
 
-func (b *beginning) Read(p []byte) (int, error) {
+func (b *peekReader) Read(p []byte) (int, error) {
 	for b.left == 0 && len(p) > 0 {
 		var header [headerSize]byte
 		if _, err := io.ReadFull(b.in, header[:]); err != nil {

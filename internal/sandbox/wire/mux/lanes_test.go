@@ -19,7 +19,7 @@ import (
 )
 
 // both are the ends of a stream, of which far opens lanes that accept gets.
-func both(t *testing.T, accept func(*Lane)) (near, far *Mux) {
+func both(t *testing.T, accept func(*Stream)) (near, far *Mux) {
 	t.Helper()
 	a, b := net.Pipe()
 	near, far = New(a, accept), New(b, nil)
@@ -45,7 +45,7 @@ func random(n int) []byte {
 // Many lanes at once carry what is put in, in both directions, and the end of one direction
 // leaves the other.
 func TestLanes(t *testing.T) {
-	echo := func(l *Lane) {
+	echo := func(l *Stream) {
 		defer l.Close()
 		data, err := io.ReadAll(l)
 		if err == nil {
@@ -62,7 +62,7 @@ func TestLanes(t *testing.T) {
 				return
 			}
 			defer l.Close()
-			want := random(3*window + rand.IntN(window))
+			want := random(3*windowSize + rand.IntN(windowSize))
 			go func() {
 				_, _ = l.Write(want)
 				_ = l.CloseWrite()
@@ -72,10 +72,10 @@ func TestLanes(t *testing.T) {
 			}
 		})
 	}
-	want := random(5 * window)
-	all.Go(func() { _, _ = near.First().Write(want) })
+	want := random(5 * windowSize)
+	all.Go(func() { _, _ = near.FirstStream().Write(want) })
 	got := make([]byte, len(want))
-	if _, err := io.ReadFull(far.First(), got); err != nil || !bytes.Equal(got, want) {
+	if _, err := io.ReadFull(far.FirstStream(), got); err != nil || !bytes.Equal(got, want) {
 		t.Error(err)
 	}
 	all.Wait()
@@ -87,19 +87,19 @@ func TestLanes(t *testing.T) {
 // A lane that nobody reads from holds up no other, and takes no more than its room.
 func TestUnreadLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opened := make(chan *Lane, 1)
-		_, far := both(t, func(l *Lane) { opened <- l })
+		opened := make(chan *Stream, 1)
+		_, far := both(t, func(l *Stream) { opened <- l })
 		l, err := far.Open()
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = l.SetWriteDeadline(time.Now().Add(time.Minute))
-		if n, err := l.Write(random(2 * window)); n != window || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if n, err := l.Write(random(2 * windowSize)); n != windowSize || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		unread := <-opened
 		synctest.Wait()
-		if unread.waiting != window {
+		if unread.waiting != windowSize {
 			t.Errorf("%d bytes wait", unread.waiting)
 		}
 		other, err := far.Open()
@@ -121,7 +121,7 @@ func TestUnreadLane(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := both(t, nil)
-		l := near.First()
+		l := near.FirstStream()
 		_ = l.SetReadDeadline(time.Now().Add(time.Second))
 		if _, err := l.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
@@ -129,7 +129,7 @@ func TestDeadlines(t *testing.T) {
 		_ = l.SetDeadline(time.Time{})
 		go func() {
 			time.Sleep(time.Hour)
-			_, _ = far.First().Write([]byte("x"))
+			_, _ = far.FirstStream().Write([]byte("x"))
 		}()
 		if n, err := l.Read(make([]byte, 1)); n != 1 || err != nil {
 			t.Error(n, err)
@@ -143,9 +143,9 @@ func TestDeadlines(t *testing.T) {
 
 // There are so many lanes and no more.
 func TestMost(t *testing.T) {
-	_, far := both(t, func(l *Lane) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
-	var open []*Lane
-	for range Most {
+	_, far := both(t, func(l *Stream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
+	var open []*Stream
+	for range MaxStreams {
 		l, err := far.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -179,25 +179,25 @@ func TestViolations(t *testing.T) {
 		"no kind":             frame(0, 0, 0, ""),
 		"another kind":        frame(kindClose+1, 0, 0, ""),
 		"a long frame":        frame(kindData, 0, portion+1, ""),
-		"too much":            strings.Repeat(full, window/portion) + full,
+		"too much":            strings.Repeat(full, windowSize/portion) + full,
 		"room from nowhere":   frame(kindWindow, 0, 1, ""),
 		"much room":           frame(kindWindow, 0, 1<<31, ""),
 		"the first stream":    frame(kindOpen, 0, 0, ""),
 		"a lane twice":        frame(kindOpen, 5, 0, "") + frame(kindOpen, 5, 0, ""),
 		"a lane from before":  frame(kindOpen, 5, 0, "") + frame(kindOpen, 4, 0, ""),
-		"more lanes than fit": lanesFrom(Most + 1),
+		"more lanes than fit": lanesFrom(MaxStreams + 1),
 	} {
 		a, b := net.Pipe()
-		m := New(a, func(l *Lane) {})
+		m := New(a, func(l *Stream) {})
 		go func() { _, _ = io.WriteString(b, sent) }()
 		err := m.Serve()
 		if err == nil || !strings.HasPrefix(err.Error(), "mux: ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := io.Copy(io.Discard, m.First()); err != nil {
+		if _, err := io.Copy(io.Discard, m.FirstStream()); err != nil {
 			t.Errorf("%s: the first lane: %v", name, err)
 		}
-		if _, err := m.First().Write([]byte("x")); err == nil {
+		if _, err := m.FirstStream().Write([]byte("x")); err == nil {
 			t.Errorf("%s: the first lane takes more", name)
 		}
 		_ = b.Close()
@@ -224,12 +224,12 @@ func TestOneOpens(t *testing.T) {
 func TestBeginning(t *testing.T) {
 	stream := frame(kindData, 0, 2, "ab") + frame(kindData, 0, 0, "") + frame(kindData, 0, 3, "cde")
 	for _, in := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream))} {
-		if got, err := io.ReadAll(Beginning(in)); err != nil || string(got) != "abcde" {
+		if got, err := io.ReadAll(PeekFirst(in)); err != nil || string(got) != "abcde" {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
 	for _, other := range []string{frame(kindOpen, 1, 0, ""), frame(kindData, 1, 1, "x"), frame(kindEnd, 0, 0, "")} {
-		if got, err := io.ReadAll(Beginning(strings.NewReader(frame(kindData, 0, 1, "a") + other))); err == nil || string(got) != "a" {
+		if got, err := io.ReadAll(PeekFirst(strings.NewReader(frame(kindData, 0, 1, "a") + other))); err == nil || string(got) != "a" {
 			t.Errorf("%q, %v", got, err)
 		}
 	}

@@ -5,6 +5,6 @@ package shm
 import "io"
 
 // NewGuest returns nil: this system has no rings.
-func NewGuest(io.ReadWriter, int) *End { return nil }
+func NewGuest(io.ReadWriter, int) *RingEnd { return nil }
 
-func yield() {}
+func yieldProcessor() {}

@@ -16,8 +16,8 @@ import (
 // Supported reports whether this machine supports rings.
 const Supported = runtime.GOOS == "linux" && runtime.GOARCH == "amd64"
 
-// Memory is the file that a guest shares with the engine.
-type Memory struct {
+// SharedMemory is the file that a guest shares with the engine.
+type SharedMemory struct {
 	file  *os.File
 	nonce [8]byte
 }
@@ -26,45 +26,45 @@ type Memory struct {
 // not support rings, and the Host only passes on the stream.
 type Host struct {
 	stream io.ReadWriter
-	end    *End
-	memory *Memory
+	end    *RingEnd
+	memory *SharedMemory
 
 	begun, plain bool
 	answered     bool        // this side sees what the guest writes
 	proven       atomic.Bool // and the guest sees what this side writes
 }
 
-// Create makes a file of Size bytes, which must not exist. Any user may write it, because the guest is another user.
+// CreateMemory makes a file of Size bytes, which must not exist. Any user may write it, because the guest is another user.
 // The caller must call Hide as soon as the guest has opened it, and Close when the guest has ended.
-func Create(path string) (*Memory, error) {
-	f, err := open(path)
+func CreateMemory(path string) (*SharedMemory, error) {
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
-	first := make([]byte, used) // the whole content, so that its disk space is allocated
+	first := make([]byte, usedSize) // the whole content, so that its disk space is allocated
 	binary.LittleEndian.PutUint64(first[atMagic:], magic)
 	_, _ = rand.Read(first[atNonce : atNonce+8]) // which does not fail
 	return newMemory(f, first)
 }
 
-// Copy works like Create for a guest that is a copy of a saved machine. content is what Save wrote of that machine's
+// CopyMemory works like Create for a guest that is a copy of a saved machine. content is what Save wrote of that machine's
 // memory.
-func Copy(path string, content []byte) (*Memory, error) {
-	f, err := open(path)
+func CopyMemory(path string, content []byte) (*SharedMemory, error) {
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	return newMemory(f, content)
 }
 
-func open(path string) (*os.File, error) {
+func openFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 }
 
-func newMemory(f *os.File, content []byte) (*Memory, error) {
-	m := &Memory{file: f}
+func newMemory(f *os.File, content []byte) (*SharedMemory, error) {
+	m := &SharedMemory{file: f}
 	_, err := f.Write(content)
-	if err = errors.Join(err, f.Truncate(Size), f.Chmod(0o666)); err == nil && len(content) != used {
+	if err = errors.Join(err, f.Truncate(Size), f.Chmod(0o666)); err == nil && len(content) != usedSize {
 		err = fmt.Errorf("ring: memory of %d bytes", len(content))
 	}
 	if err != nil {
@@ -76,11 +76,11 @@ func newMemory(f *os.File, content []byte) (*Memory, error) {
 }
 
 // Save writes the memory to a file, for Copy. A nil Memory writes nothing.
-func (m *Memory) Save(path string) error {
+func (m *SharedMemory) Save(path string) error {
 	if m == nil {
 		return nil
 	}
-	content := make([]byte, used)
+	content := make([]byte, usedSize)
 	if _, err := m.file.ReadAt(content, 0); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (m *Memory) Save(path string) error {
 }
 
 // Path returns the path of the file, or "" for a nil Memory.
-func (m *Memory) Path() string {
+func (m *SharedMemory) Path() string {
 	if m == nil {
 		return ""
 	}
@@ -96,32 +96,32 @@ func (m *Memory) Path() string {
 }
 
 // File returns the file, so that it can be locked.
-func (m *Memory) File() *os.File { return m.file }
+func (m *SharedMemory) File() *os.File { return m.file }
 
-// Hide removes the file's name, so that no other process can open it.
-func (m *Memory) Hide() {
+// RemoveName removes the file's name, so that no other process can open it.
+func (m *SharedMemory) RemoveName() {
 	if m != nil {
 		_ = os.Remove(m.Path())
 	}
 }
 
 // Close releases the memory. Nothing may be read from the guest after that.
-func (m *Memory) Close() error {
+func (m *SharedMemory) Close() error {
 	if m == nil {
 		return nil
 	}
-	m.Hide()
+	m.RemoveName()
 	return m.file.Close()
 }
 
-// Emulated sets the time within which the next call counts as immediate for a guest on an emulated processor.
-const Emulated = time.Millisecond
+// EmulatedCallTime sets the time within which the next call counts as immediate for a guest on an emulated processor.
+const EmulatedCallTime = time.Millisecond
 
 // NewHost returns the engine's end. The guest's output comes over stream. soon is the time within which its next call
 // counts as immediate, so that it is worth spinning for; zero means the default for real processors.
-func NewHost(stream io.ReadWriter, m *Memory, soon time.Duration) *Host {
+func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *Host {
 	h := &Host{stream: stream, memory: m}
-	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, atOnce))
+	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, immediateTime))
 	h.end.side = h
 	return h
 }
@@ -129,10 +129,10 @@ func NewHost(stream io.ReadWriter, m *Memory, soon time.Duration) *Host {
 // Read implements io.Reader.
 func (h *Host) Read(b []byte) (int, error) {
 	if !h.begun {
-		if err := h.begin(); err != nil {
+		if err := h.detectGuest(); err != nil {
 			return 0, err
 		}
-		h.memory.Hide()
+		h.memory.RemoveName()
 	}
 	if !h.plain {
 		return h.end.Read(b)
@@ -145,20 +145,20 @@ func (h *Host) Read(b []byte) (int, error) {
 	return h.stream.Read(b)
 }
 
-// begin waits for the guest's first byte and detects whether the guest supports rings.
-func (h *Host) begin() error {
+// detectGuest waits for the guest's first byte and detects whether the guest supports rings.
+func (h *Host) detectGuest() error {
 	r := &h.end.reader
 	for len(r.in) == 0 {
-		if err := h.end.Listen(); err != nil {
+		if err := h.end.ReadStream(); err != nil {
 			return err
 		}
 	}
-	h.begun, h.plain = true, !Begins(r.in)
+	h.begun, h.plain = true, !IsRingGuest(r.in)
 	return nil
 }
 
-// Begins reports whether a guest with these first bytes supports rings.
-func Begins(said []byte) bool { return len(said) > 0 && said[0]&(marked>>24) != 0 }
+// IsRingGuest reports whether a guest with these first bytes supports rings.
+func IsRingGuest(said []byte) bool { return len(said) > 0 && said[0]&(lengthMark>>24) != 0 }
 
 // Write implements io.Writer. Before the first Read it sends over the stream, because it does not yet know whether
 // the guest supports rings.
@@ -169,10 +169,10 @@ func (h *Host) Write(b []byte) (int, error) {
 	return h.end.Write(b)
 }
 
-// usable implements side. It reports whether the guest has proved that it sees the memory.
-func (h *Host) usable() bool {
+// isUsable implements side. It reports whether the guest has proved that it sees the memory.
+func (h *Host) isUsable() bool {
 	var seen [8]byte
-	if !h.proven.Load() && h.end.mem.read(atSeen, seen[:]) == nil && seen == h.memory.nonce {
+	if !h.proven.Load() && h.end.mem.readAt(atSeen, seen[:]) == nil && seen == h.memory.nonce {
 		h.proven.Store(true)
 	}
 	return h.proven.Load()
@@ -185,42 +185,42 @@ func Nudge(stream io.Writer) error {
 	return err
 }
 
-// Used reports whether the guest sees the memory, so that the memory is used.
-func (h *Host) Used() bool { return h.usable() }
+// IsUsed reports whether the guest sees the memory, so that the memory is used.
+func (h *Host) IsUsed() bool { return h.isUsable() }
 
-// met implements side.
-func (h *Host) met() {
+// setMet implements side.
+func (h *Host) setMet() {
 	var answer [8]byte
-	if h.answered || h.end.mem.read(atAnswer, answer[:]) != nil || answer != inverted(h.memory.nonce) {
+	if h.answered || h.end.mem.readAt(atAnswer, answer[:]) != nil || answer != invertNonce(h.memory.nonce) {
 		return
 	}
 	h.answered = true
-	_ = h.end.mem.write(atProven, h.memory.nonce[:])
+	_ = h.end.mem.writeAt(atProven, h.memory.nonce[:])
 }
 
-func inverted(nonce [8]byte) [8]byte {
+func invertNonce(nonce [8]byte) [8]byte {
 	for i := range nonce {
 		nonce[i] = ^nonce[i]
 	}
 	return nonce
 }
 
-// awake counts the spinning goroutines of this process. One processor is left to others.
-var awake atomic.Int32
+// spinningSides counts the spinning goroutines of this process. One processor is left to others.
+var spinningSides atomic.Int32
 
 // mayWait implements side.
 func (*Host) mayWait() (done func(), ok bool) {
-	if int(awake.Add(1)) >= runtime.GOMAXPROCS(0) {
-		awake.Add(-1)
+	if int(spinningSides.Add(1)) >= runtime.GOMAXPROCS(0) {
+		spinningSides.Add(-1)
 		return nil, false
 	}
-	return func() { awake.Add(-1) }, true
+	return func() { spinningSides.Add(-1) }, true
 }
 
-// pause implements side.
-func (*Host) pause(int) {
+// pauseSpin implements side.
+func (*Host) pauseSpin(int) {
 	runtime.Gosched()
-	yield()
+	yieldProcessor()
 }
 
 // fileMemory accesses the memory by reading and writing its file. The guest may change the file at any time.
@@ -229,7 +229,7 @@ type fileMemory struct {
 	fence atomic.Uint32
 }
 
-func (m *fileMemory) load(at int64) (uint32, error) {
+func (m *fileMemory) loadWord(at int64) (uint32, error) {
 	var word [4]byte
 	m.fence.Add(1) // nothing is loaded before what was stored can be seen
 	_, err := m.file.ReadAt(word[:], at)
@@ -242,13 +242,13 @@ func (m *fileMemory) loadTwo(at int64) (uint32, uint32, error) {
 	return binary.LittleEndian.Uint32(words[:]), binary.LittleEndian.Uint32(words[4:]), err
 }
 
-func (m *fileMemory) store(at int64, word uint32) error {
+func (m *fileMemory) storeWord(at int64, word uint32) error {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], word)
-	return m.write(at, b[:])
+	return m.writeAt(at, b[:])
 }
 
-func (m *fileMemory) read(at int64, to []byte) error {
+func (m *fileMemory) readAt(at int64, to []byte) error {
 	if len(to) == 0 {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (m *fileMemory) read(at int64, to []byte) error {
 	return err
 }
 
-func (m *fileMemory) write(at int64, from []byte) error {
+func (m *fileMemory) writeAt(at int64, from []byte) error {
 	if len(from) == 0 {
 		return nil
 	}

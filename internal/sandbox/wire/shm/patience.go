@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// patience decides whether a side spins while it waits. Spinning takes a processor. It pays only if the awaited data
+// spinPolicy decides whether a side spins while it waits. Spinning takes a processor. It pays only if the awaited data
 // usually arrives at once.
-type patience struct {
+type spinPolicy struct {
 	// soon sets the time within which data counts as arriving at once. most bounds the time of spinning. It must be
 	// long enough for a bell and the reaction to it: otherwise a side that spins while the other sleeps would never
 	// find out that both could spin.
@@ -20,19 +20,19 @@ type patience struct {
 }
 
 const (
-	hopes     = 6
-	often     = 8
-	seldom    = 256
-	atOnce    = 200 * time.Microsecond
-	bellTakes = 400 * time.Microsecond
+	spinRetries   = 6
+	spinEvery     = 8
+	spinEveryMax  = 256
+	immediateTime = 200 * time.Microsecond
+	bellTime      = 400 * time.Microsecond
 )
 
-func newPatience(soon time.Duration) *patience {
-	return &patience{soon: soon, most: max(soon, bellTakes), hope: hopes, interval: often}
+func newPatience(soon time.Duration) *spinPolicy {
+	return &spinPolicy{soon: soon, most: max(soon, bellTime), hope: spinRetries, interval: spinEvery}
 }
 
-// worthwhile reports whether to spin this time.
-func (p *patience) worthwhile() bool {
+// shouldSpin reports whether to spin this time.
+func (p *spinPolicy) shouldSpin() bool {
 	if p.urged.Load() > 0 {
 		p.urged.Add(-1)
 		return true
@@ -48,17 +48,17 @@ func (p *patience) worthwhile() bool {
 	return true
 }
 
-// judge records how long a wait took, whether or not data came.
-func (p *patience) judge(took time.Duration) {
+// recordWait records how long a wait took, whether or not data came.
+func (p *spinPolicy) recordWait(took time.Duration) {
 	switch {
 	case took <= p.soon:
-		p.hope, p.idle, p.interval = hopes, 0, often
+		p.hope, p.idle, p.interval = spinRetries, 0, spinEvery
 	case p.hope > 0:
 		p.hope--
 	default:
-		p.interval = min(2*p.interval, seldom)
+		p.interval = min(2*p.interval, spinEveryMax)
 	}
 }
 
-// urge records that the other side, which slept during earlier waits, is awake.
-func (p *patience) urge() { p.urged.Store(2) }
+// notePeerAwake records that the other side, which slept during earlier waits, is awake.
+func (p *spinPolicy) notePeerAwake() { p.urged.Store(2) }

@@ -8,12 +8,12 @@ import (
 // Who gets something at once goes on to wait awake; who does not gives up, tries seldom, and
 // for a reason.
 func TestPatience(t *testing.T) {
-	p := newPatience(atOnce)
+	p := newPatience(immediateTime)
 	tries := func(waits int, took time.Duration) (n int) {
 		for range waits {
-			if p.worthwhile() {
+			if p.shouldSpin() {
 				n++
-				p.judge(took)
+				p.recordWait(took)
 			}
 		}
 		return n
@@ -21,13 +21,13 @@ func TestPatience(t *testing.T) {
 	if n := tries(1000, time.Microsecond); n != 1000 {
 		t.Errorf("%d of 1000 where it was worth it", n)
 	}
-	if n := tries(1000, time.Second); n < hopes || n > hopes+20 {
+	if n := tries(1000, time.Second); n < spinRetries || n > spinRetries+20 {
 		t.Errorf("%d of 1000 where it was not", n)
 	}
-	if n := tries(10_000, time.Second); n < 2 || n > 2*10_000/seldom+2 {
+	if n := tries(10_000, time.Second); n < 2 || n > 2*10_000/spinEveryMax+2 {
 		t.Errorf("%d of 10,000 after that", n)
 	}
-	p.urge()
+	p.notePeerAwake()
 	if n := tries(2, time.Microsecond); n != 2 {
 		t.Errorf("%d of 2 for a reason", n)
 	}

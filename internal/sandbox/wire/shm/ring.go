@@ -36,14 +36,14 @@ const Descriptor = 100
 const Size = 256 << 10
 
 const (
-	used       = page + 2*capacity // used bytes of the file
-	page       = 4096
-	capacity   = 64 << 10 // size of the ring of a direction, in bytes; a power of two
-	headerSize = 8
-	large      = capacity / 4 // longer parts are sent over the stream
-	largest    = 1 << 30      // maximum length of a part
-	marked     = 1 << 31      // bit that is set in the length of a header
-	bell       = ^uint32(0)   // takes the place of a part's number
+	usedSize    = pageSize + 2*ringSize // used bytes of the file
+	pageSize    = 4096
+	ringSize    = 64 << 10 // size of the ring of a direction, in bytes; a power of two
+	headerSize  = 8
+	maxRingPart = ringSize / 4 // longer parts are sent over the stream
+	maxPart     = 1 << 30      // maximum length of a part
+	lengthMark  = 1 << 31      // bit that is set in the length of a header
+	bell        = ^uint32(0)   // takes the place of a part's number
 )
 
 // Offsets of the control words. Each side writes only its own words. They are on a cache line of their own.
@@ -56,54 +56,54 @@ const (
 	toHost   = 1024
 	toGuest  = 2048
 	// Offsets relative to the start of a direction.
-	written  = 0   // by the writer: the end of the ring's data, modulo 2³²
-	streamed = 4   // by the writer: number of parts sent over the stream
-	taken    = 128 // by the reader: the beginning of the ring's data
-	sleeps   = 256 // by the reader: odd while it sleeps
+	writtenOffset  = 0   // by the writer: the end of the ring's data, modulo 2³²
+	streamedOffset = 4   // by the writer: number of parts sent over the stream
+	takenOffset    = 128 // by the reader: the beginning of the ring's data
+	sleepsOffset   = 256 // by the reader: odd while it sleeps
 )
 
 const magic = 0x676e6972_746f7465 // "etotring"
 
-// memory is a side's access to the file. The other side sees stores in the order of the calls. A load is not done
+// memoryAccess is a side's access to the file. The other side sees stores in the order of the calls. A load is not done
 // before earlier stores are visible.
-type memory interface {
-	load(at int64) (uint32, error)
+type memoryAccess interface {
+	loadWord(at int64) (uint32, error)
 	loadTwo(at int64) (first, second uint32, err error) // both words at once
-	store(at int64, word uint32) error
-	read(at int64, to []byte) error
-	write(at int64, from []byte) error
+	storeWord(at int64, word uint32) error
+	readAt(at int64, to []byte) error
+	writeAt(at int64, from []byte) error
 }
 
 // ErrBroken means that the other side violates the protocol.
 var ErrBroken = errors.New("protocol violation: shared memory")
 
-func broken(format string, args ...any) error {
+func brokenError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
 
-// End represents one end of a connection. One goroutine may read while another one writes.
-type End struct {
+// RingEnd represents one end of a connection. One goroutine may read while another one writes.
+type RingEnd struct {
 	stream io.ReadWriter
-	mem    memory // nil without shared memory
-	side   side
-	waits  *patience
-	reader reader
-	writer writer
+	mem    memoryAccess // nil without shared memory
+	side   ringSide
+	waits  *spinPolicy
+	reader ringReader
+	writer ringWriter
 }
 
-// side has the operations in which host and guest differ.
-type side interface {
-	// usable reports whether the other side is known to see the memory.
-	usable() bool
-	// met is called when data has come over the stream.
-	met()
+// ringSide has the operations in which host and guest differ.
+type ringSide interface {
+	// isUsable reports whether the other side is known to see the memory.
+	isUsable() bool
+	// setMet is called when data has come over the stream.
+	setMet()
 	// mayWait reports whether this side may spin now. If so, done must be called afterwards.
 	mayWait() (done func(), ok bool)
-	// pause is called in the n-th round of spinning. It may yield the processor.
-	pause(n int)
+	// pauseSpin is called in the n-th round of spinning. It may yield the processor.
+	pauseSpin(n int)
 }
 
-type reader struct {
+type ringReader struct {
 	base, data int64 // offsets of the direction's words and bytes
 	taken      uint32
 	told       uint32 // the value of taken that the other side knows
@@ -117,7 +117,7 @@ type reader struct {
 	rest       int    // and the number of bytes that are still to come
 }
 
-type writer struct {
+type ringWriter struct {
 	base, data int64
 	written    uint32
 	streamed   uint32
@@ -127,22 +127,22 @@ type writer struct {
 	record     []byte
 }
 
-func newEnd(stream io.ReadWriter, mem memory, in, out int64, soon time.Duration) *End {
-	e := &End{stream: stream, mem: mem, waits: newPatience(soon)}
-	e.reader.base, e.reader.data, e.reader.buffer = in, dataOf(in), make([]byte, large)
+func newEnd(stream io.ReadWriter, mem memoryAccess, in, out int64, soon time.Duration) *RingEnd {
+	e := &RingEnd{stream: stream, mem: mem, waits: newPatience(soon)}
+	e.reader.base, e.reader.data, e.reader.buffer = in, dataOf(in), make([]byte, maxRingPart)
 	e.writer.base, e.writer.data = out, dataOf(out)
 	return e
 }
 
 func dataOf(direction int64) int64 {
 	if direction == toHost {
-		return page
+		return pageSize
 	}
-	return page + capacity
+	return pageSize + ringSize
 }
 
 // Read implements io.Reader. It returns an error of the stream only after all data that came before it.
-func (e *End) Read(b []byte) (int, error) {
+func (e *RingEnd) Read(b []byte) (int, error) {
 	r := &e.reader
 	for {
 		if len(r.held) > 0 {
@@ -155,60 +155,60 @@ func (e *End) Read(b []byte) (int, error) {
 			r.rest -= n
 			return n, err
 		}
-		if ok, err := e.Ready(); err != nil {
+		if ok, err := e.HasInput(); err != nil {
 			return 0, err
 		} else if ok {
 			continue
 		}
-		if err := e.wait(); err != nil {
+		if err := e.waitForInput(); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// wait waits until there may be input.
-func (e *End) wait() error {
-	came, comes := e.await(time.Time{})
-	if came || !comes && e.Sleep() {
+// waitForInput waits until there may be input.
+func (e *RingEnd) waitForInput() error {
+	came, comes := e.spinForInput(time.Time{})
+	if came || !comes && e.PrepareSleep() {
 		return nil
 	}
-	err := e.Listen()
-	e.Wake()
+	err := e.ReadStream()
+	e.EndSleep()
 	if err == nil {
 		return nil
 	}
-	ok, other := e.Ready() // the last words may be in the ring
+	ok, other := e.HasInput() // the last words may be in the ring
 	if ok {
 		return nil
 	}
 	return cmp.Or(other, err)
 }
 
-// Ready reports whether Read has data without waiting, apart from the rest of a part that is still arriving. It does
+// HasInput reports whether Read has data without waiting, apart from the rest of a part that is still arriving. It does
 // not read the stream.
-func (e *End) Ready() (bool, error) {
+func (e *RingEnd) HasInput() (bool, error) {
 	r := &e.reader
 	if len(r.held) > 0 || r.rest > 0 {
 		return true, nil
 	}
 	if len(r.records) == 0 {
-		if err := e.look(); err != nil {
+		if err := e.takeFromRing(); err != nil {
 			return false, err
 		}
 	}
-	if ok, err := r.record(); ok || err != nil {
+	if ok, err := r.takeRecord(); ok || err != nil {
 		return ok, err
 	}
-	return r.part()
+	return r.takePart()
 }
 
-// look copies the new content of the ring.
-func (e *End) look() error {
+// takeFromRing copies the new content of the ring.
+func (e *RingEnd) takeFromRing() error {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 {
 		return nil
 	}
-	end, err := e.mem.load(r.base + written)
+	end, err := e.mem.loadWord(r.base + writtenOffset)
 	if err != nil {
 		return err
 	}
@@ -216,50 +216,50 @@ func (e *End) look() error {
 	switch {
 	case n == 0:
 		return nil
-	case n > capacity:
-		return broken("%d bytes in a ring of %d", n, capacity)
+	case n > ringSize:
+		return brokenError("%d bytes in a ring of %d", n, ringSize)
 	}
 	records := make([]byte, n)
-	first := min(n, capacity-r.taken%capacity)
-	if err := e.mem.read(r.data+int64(r.taken%capacity), records[:first]); err != nil {
+	first := min(n, ringSize-r.taken%ringSize)
+	if err := e.mem.readAt(r.data+int64(r.taken%ringSize), records[:first]); err != nil {
 		return err
 	}
-	if err := e.mem.read(r.data, records[first:]); err != nil {
+	if err := e.mem.readAt(r.data, records[first:]); err != nil {
 		return err
 	}
 	r.records, r.taken = records, end
-	if r.taken-r.told > capacity/4 {
+	if r.taken-r.told > ringSize/4 {
 		r.told = r.taken
-		return e.mem.store(r.base+taken, r.taken)
+		return e.mem.storeWord(r.base+takenOffset, r.taken)
 	}
 	return nil
 }
 
-// record takes the next part out of the ring if it is there.
-func (r *reader) record() (bool, error) {
+// takeRecord takes the next part out of the ring if it is there.
+func (r *ringReader) takeRecord() (bool, error) {
 	if len(r.records) == 0 {
 		return false, nil
 	}
 	if len(r.records) < headerSize {
-		return false, broken("%d bytes for a header", len(r.records))
+		return false, brokenError("%d bytes for a header", len(r.records))
 	}
-	n, number, err := parse(r.records)
+	n, number, err := parseHeader(r.records)
 	if err != nil || number != r.next {
 		return false, err
 	}
-	end := headerSize + padded(n)
-	if n == 0 || n > large || end > len(r.records) {
-		return false, broken("a part of %d bytes in %d", n, len(r.records))
+	end := headerSize + padLength(n)
+	if n == 0 || n > maxRingPart || end > len(r.records) {
+		return false, brokenError("a part of %d bytes in %d", n, len(r.records))
 	}
 	r.held, r.records = r.records[headerSize:headerSize+n], r.records[end:]
 	r.next++
 	return true, nil
 }
 
-// part takes the next part from the stream's data if its header has arrived.
-func (r *reader) part() (bool, error) {
+// takePart takes the next part from the stream's data if its header has arrived.
+func (r *ringReader) takePart() (bool, error) {
 	for len(r.in) >= headerSize {
-		n, number, err := parse(r.in)
+		n, number, err := parseHeader(r.in)
 		switch {
 		case err != nil:
 			return false, err
@@ -267,9 +267,9 @@ func (r *reader) part() (bool, error) {
 			r.in = r.in[headerSize:]
 			continue
 		case n == 0:
-			return false, broken("an empty part")
+			return false, brokenError("an empty part")
 		case number != r.next && len(r.records) > 0:
-			return false, broken("part %d is missing", r.next)
+			return false, brokenError("part %d is missing", r.next)
 		case number != r.next:
 			return false, nil // those before it are in the ring
 		}
@@ -283,27 +283,27 @@ func (r *reader) part() (bool, error) {
 	return false, nil
 }
 
-func parse(header []byte) (n int, number uint32, err error) {
+func parseHeader(header []byte) (n int, number uint32, err error) {
 	length := binary.BigEndian.Uint32(header)
-	if length&marked == 0 {
-		return 0, 0, broken("a header without its mark")
+	if length&lengthMark == 0 {
+		return 0, 0, brokenError("a header without its mark")
 	}
-	return int(length &^ marked), binary.BigEndian.Uint32(header[4:]), nil
+	return int(length &^ lengthMark), binary.BigEndian.Uint32(header[4:]), nil
 }
 
-func padded(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
+func padLength(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
 
-// Listen reads from the stream and blocks until there is data. It must not be called while Read has data without
+// ReadStream reads from the stream and blocks until there is data. It must not be called while Read has data without
 // waiting.
-func (e *End) Listen() error {
+func (e *RingEnd) ReadStream() error {
 	r := &e.reader
 	if len(r.in) >= headerSize {
-		return broken("part %d is missing", r.next)
+		return brokenError("part %d is missing", r.next)
 	}
 	have := copy(r.buffer, r.in)
 	n, err := e.stream.Read(r.buffer[have:])
 	r.in = r.buffer[:have+n]
-	e.side.met()
+	e.side.setMet()
 	if n > 0 {
 		return nil
 	}
@@ -312,22 +312,22 @@ func (e *End) Listen() error {
 
 const between = 16 // checks between two readings of the clock
 
-// Await spins for a short time if that has paid before, but not beyond deadline unless that is zero. It reports
+// SpinUntil spins for a short time if that has paid before, but not beyond deadline unless that is zero. It reports
 // whether data has come into the ring.
-func (e *End) Await(deadline time.Time) bool {
-	came, _ := e.await(deadline)
+func (e *RingEnd) SpinUntil(deadline time.Time) bool {
+	came, _ := e.spinForInput(deadline)
 	return came
 }
 
-// Emulated makes a guest's end spin for longer, because each check takes longer on an emulated processor. It must be
+// SetEmulated makes a guest's end spin for longer, because each check takes longer on an emulated processor. It must be
 // called before the first read.
-func (e *End) Emulated() { e.waits = newPatience(Emulated) }
+func (e *RingEnd) SetEmulated() { e.waits = newPatience(EmulatedCallTime) }
 
-// await spins if that has paid before. came reports whether data is in the ring, and comes whether data is coming
+// spinForInput spins if that has paid before. came reports whether data is in the ring, and comes whether data is coming
 // over the stream.
-func (e *End) await(deadline time.Time) (came, comes bool) {
+func (e *RingEnd) spinForInput(deadline time.Time) (came, comes bool) {
 	r := &e.reader
-	if e.mem == nil || len(r.records) > 0 || !e.side.usable() || !e.waits.worthwhile() {
+	if e.mem == nil || len(r.records) > 0 || !e.side.isUsable() || !e.waits.shouldSpin() {
 		return false, false
 	}
 	done, ok := e.side.mayWait()
@@ -338,63 +338,63 @@ func (e *End) await(deadline time.Time) (came, comes bool) {
 	began := time.Now()
 	for n := 0; ; n++ {
 		for range between {
-			if came, comes = e.news(); came || comes {
-				e.waits.judge(time.Since(began))
+			if came, comes = e.checkInput(); came || comes {
+				e.waits.recordWait(time.Since(began))
 				return came, comes
 			}
 		}
 		now := time.Now()
 		if took := now.Sub(began); took > e.waits.most || !deadline.IsZero() && now.After(deadline) {
-			e.waits.judge(took)
+			e.waits.recordWait(took)
 			return false, false
 		}
-		e.side.pause(n)
+		e.side.pauseSpin(n)
 	}
 }
 
-// news checks whether data is in the ring (came) or coming over the stream (comes).
-func (e *End) news() (came, comes bool) {
-	end, parts, err := e.mem.loadTwo(e.reader.base + written)
+// checkInput checks whether data is in the ring (came) or coming over the stream (comes).
+func (e *RingEnd) checkInput() (came, comes bool) {
+	end, parts, err := e.mem.loadTwo(e.reader.base + writtenOffset)
 	return err == nil && end != e.reader.taken, err != nil || parts != e.reader.parts
 }
 
-// Sleep tells the other side that from now on this side must be woken with a bell. It returns true if data has come
+// PrepareSleep tells the other side that from now on this side must be woken with a bell. It returns true if data has come
 // before that. This side then stays awake.
-func (e *End) Sleep() (came bool) {
+func (e *RingEnd) PrepareSleep() (came bool) {
 	if e.mem == nil || len(e.reader.records) > 0 {
 		return false
 	}
 	e.reader.sleeps |= 1
-	if e.mem.store(e.reader.base+sleeps, e.reader.sleeps) != nil {
+	if e.mem.storeWord(e.reader.base+sleepsOffset, e.reader.sleeps) != nil {
 		return false
 	}
-	end, err := e.mem.load(e.reader.base + written)
+	end, err := e.mem.loadWord(e.reader.base + writtenOffset)
 	if err != nil || end == e.reader.taken {
 		return false
 	}
-	e.Wake()
+	e.EndSleep()
 	return true
 }
 
-// Wake tells the other side that this side is awake again.
-func (e *End) Wake() {
+// EndSleep tells the other side that this side is awake again.
+func (e *RingEnd) EndSleep() {
 	if e.reader.sleeps&1 != 0 {
 		e.reader.sleeps++
-		_ = e.mem.store(e.reader.base+sleeps, e.reader.sleeps)
+		_ = e.mem.storeWord(e.reader.base+sleepsOffset, e.reader.sleeps)
 	}
 }
 
 // Write implements io.Writer.
-func (e *End) Write(b []byte) (int, error) {
+func (e *RingEnd) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if ok, err := e.put(b); ok || err != nil {
+	if ok, err := e.putPart(b); ok || err != nil {
 		return len(b), err
 	}
 	n := 0
-	for part := range slices.Chunk(b, largest) {
-		if err := e.send(part); err != nil {
+	for part := range slices.Chunk(b, maxPart) {
+		if err := e.sendPart(part); err != nil {
 			return n, err
 		}
 		n += len(part)
@@ -402,16 +402,16 @@ func (e *End) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// send writes a part to the stream.
-func (e *End) send(b []byte) error {
+// sendPart writes a part to the stream.
+func (e *RingEnd) sendPart(b []byte) error {
 	w := &e.writer
 	w.streamed++
 	if e.mem != nil {
-		_ = e.mem.store(w.base+streamed, w.streamed)
+		_ = e.mem.storeWord(w.base+streamedOffset, w.streamed)
 	}
 	header := appendHeader(w.record[:0], len(b), w.next)
 	w.next++
-	if len(b) <= large { // one write of both
+	if len(b) <= maxRingPart { // one write of both
 		w.record = append(header, b...)
 		_, err := e.stream.Write(w.record)
 		return err
@@ -424,45 +424,45 @@ func (e *End) send(b []byte) error {
 }
 
 func appendHeader(to []byte, n int, number uint32) []byte {
-	to = binary.BigEndian.AppendUint32(to, marked|uint32(n))
+	to = binary.BigEndian.AppendUint32(to, lengthMark|uint32(n))
 	return binary.BigEndian.AppendUint32(to, number)
 }
 
-// put writes a part into the ring if there is room.
-func (e *End) put(b []byte) (bool, error) {
+// putPart writes a part into the ring if there is room.
+func (e *RingEnd) putPart(b []byte) (bool, error) {
 	w := &e.writer
-	size := uint32(headerSize + padded(len(b)))
-	if e.mem == nil || !e.side.usable() || len(b) > large {
+	size := uint32(headerSize + padLength(len(b)))
+	if e.mem == nil || !e.side.isUsable() || len(b) > maxRingPart {
 		return false, nil
 	}
-	begin, err := e.mem.load(w.base + taken)
-	if used := w.written - begin; err != nil || used > capacity || capacity-used < size {
+	begin, err := e.mem.loadWord(w.base + takenOffset)
+	if used := w.written - begin; err != nil || used > ringSize || ringSize-used < size {
 		return false, nil //nolint:nilerr // the stream is there
 	}
 	w.record = append(appendHeader(w.record[:0], len(b), w.next), b...)
-	w.record = append(w.record, none[:int(size)-len(w.record)]...)
-	first := min(size, capacity-w.written%capacity)
-	if e.mem.write(w.data+int64(w.written%capacity), w.record[:first]) != nil || e.mem.write(w.data, w.record[first:]) != nil {
+	w.record = append(w.record, noPart[:int(size)-len(w.record)]...)
+	first := min(size, ringSize-w.written%ringSize)
+	if e.mem.writeAt(w.data+int64(w.written%ringSize), w.record[:first]) != nil || e.mem.writeAt(w.data, w.record[first:]) != nil {
 		return false, nil
 	}
-	if e.mem.store(w.base+written, w.written+size) != nil {
+	if e.mem.storeWord(w.base+writtenOffset, w.written+size) != nil {
 		return false, nil
 	}
 	w.next++
 	w.written += size
-	return true, e.ring()
+	return true, e.wakePeer()
 }
 
-// none marks the space between the parts in a ring.
-var none [headerSize]byte
+// noPart marks the space between the parts in a ring.
+var noPart [headerSize]byte
 
-// ring sends a bell if the other side sleeps.
-func (e *End) ring() error {
+// wakePeer sends a bell if the other side sleeps.
+func (e *RingEnd) wakePeer() error {
 	w := &e.writer
-	state, err := e.mem.load(w.base + sleeps)
+	state, err := e.mem.loadWord(w.base + sleepsOffset)
 	slept := w.slept
 	if w.slept = state&1 != 0; slept && !w.slept {
-		e.waits.urge()
+		e.waits.notePeerAwake()
 	}
 	if err != nil || !w.slept || state == w.rung {
 		return nil //nolint:nilerr // a side without shared memory is always awake

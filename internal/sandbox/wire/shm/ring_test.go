@@ -22,14 +22,14 @@ import (
 // pair is two sides and what is between them.
 type pair struct {
 	host   *Host
-	guest  *End
-	memory *Memory
+	guest  *RingEnd
+	memory *SharedMemory
 	stream net.Conn // the guest's end
 }
 
-func made(t testing.TB) *Memory {
+func made(t testing.TB) *SharedMemory {
 	t.Helper()
-	m, err := Create(filepath.Join(t.TempDir(), "ring"))
+	m, err := CreateMemory(filepath.Join(t.TempDir(), "ring"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (p *pair) talk(t testing.TB) {
 		say(t, p.host, "pong")
 		expect(t, p.guest, "pong")
 	}
-	if !p.host.usable() || !p.guest.side.usable() {
+	if !p.host.isUsable() || !p.guest.side.isUsable() {
 		t.Fatal("they do not use the ring")
 	}
 }
@@ -196,7 +196,7 @@ func TestBell(t *testing.T) {
 		}()
 		if i%5 < 2 { // otherwise, ring at any moment while it falls asleep
 			testenv.WaitUntil(t, "the other side sleeps", func() bool {
-				state, err := end.mem.load(end.writer.base + sleeps)
+				state, err := end.mem.loadWord(end.writer.base + sleepsOffset)
 				return err == nil && state&1 != 0
 			})
 		}
@@ -254,7 +254,7 @@ func TestOther(t *testing.T) {
 		say(t, p.host, "pong")
 		expect(t, p.guest, "pong")
 	}
-	if p.host.usable() || p.guest.side.usable() {
+	if p.host.isUsable() || p.guest.side.isUsable() {
 		t.Error("they use it")
 	}
 	for _, other := range []string{"/dev/null", os.Args[0]} {
@@ -274,31 +274,31 @@ func TestHostile(t *testing.T) {
 		return append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, n), number), more...)
 	}
 	word := func(w uint32) []byte { return binary.LittleEndian.AppendUint32(nil, w) }
-	const mine = page // where a guest's ring begins
+	const mine = pageSize // where a guest's ring begins
 	for _, c := range []struct {
 		name   string
 		ring   []byte
 		end    uint32
 		stream []byte
 	}{
-		{"more than there is", nil, capacity + 1, nil},
+		{"more than there is", nil, ringSize + 1, nil},
 		{"less than nothing", nil, ^uint32(0), nil},
 		{"no mark", part(4, 1, 1, 2, 3, 4, 0, 0, 0, 0), 16, nil},
-		{"an empty part", part(marked, 1), 8, nil},
-		{"half a header", part(marked|4, 1), 4, nil},
-		{"a part beyond the end", part(marked|9, 1), 16, nil},
-		{"a large part", part(marked|large+1, 1), capacity, nil},
-		{"a part twice", nil, 0, part(marked|1, 0, 'x')},
-		{"a part too early", nil, 0, part(marked|1, 7, 'x')},
-		{"one in each", part(marked|1, 9, 'x', 0, 0, 0, 0, 0, 0, 0), 16, part(marked|1, 8, 'x')},
-		{"one that is missing", part(marked|1, 9, 'x', 0, 0, 0, 0, 0, 0, 0), 16, nil},
+		{"an empty part", part(lengthMark, 1), 8, nil},
+		{"half a header", part(lengthMark|4, 1), 4, nil},
+		{"a part beyond the end", part(lengthMark|9, 1), 16, nil},
+		{"a large part", part(lengthMark|maxRingPart+1, 1), ringSize, nil},
+		{"a part twice", nil, 0, part(lengthMark|1, 0, 'x')},
+		{"a part too early", nil, 0, part(lengthMark|1, 7, 'x')},
+		{"one in each", part(lengthMark|1, 9, 'x', 0, 0, 0, 0, 0, 0, 0), 16, part(lengthMark|1, 8, 'x')},
+		{"one that is missing", part(lengthMark|1, 9, 'x', 0, 0, 0, 0, 0, 0, 0), 16, nil},
 		{"no mark over the stream", nil, 0, part(1, 1, 'x')},
-		{"an empty part over the stream", nil, 0, part(marked, 1)},
+		{"an empty part over the stream", nil, 0, part(lengthMark, 1)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := meet(t)
 			f := p.memory.file
-			for at, b := range map[int64][]byte{mine: c.ring, toHost + written: word(c.end)} {
+			for at, b := range map[int64][]byte{mine: c.ring, toHost + writtenOffset: word(c.end)} {
 				if _, err := f.WriteAt(b, at); err != nil {
 					t.Fatal(err)
 				}
@@ -331,21 +331,21 @@ func TestHostile(t *testing.T) {
 
 // Whatever is in the memory and comes over the stream, the engine comes to an end with it.
 func FuzzHost(f *testing.F) {
-	hello := append(binary.BigEndian.AppendUint32(nil, marked|5), "\x00\x00\x00\x00hello"...)
+	hello := append(binary.BigEndian.AppendUint32(nil, lengthMark|5), "\x00\x00\x00\x00hello"...)
 	f.Add(hello, uint32(16), []byte("\x80\x00\x00\x04\x00\x00\x00\x01abcd\x00\x00\x00\x00"))
 	f.Add(hello, uint32(0), []byte{})
 	f.Add([]byte("\x00plain"), uint32(1), []byte{1})
 	f.Fuzz(func(t *testing.T, stream []byte, end uint32, ring []byte) {
 		m := made(t)
-		_, _ = m.file.WriteAt(ring[:min(len(ring), capacity)], page)
-		_, _ = m.file.WriteAt(binary.LittleEndian.AppendUint32(nil, end), toHost+written)
+		_, _ = m.file.WriteAt(ring[:min(len(ring), ringSize)], pageSize)
+		_, _ = m.file.WriteAt(binary.LittleEndian.AppendUint32(nil, end), toHost+writtenOffset)
 		h := NewHost(struct {
 			io.Reader
 			io.Writer
 		}{bytes.NewReader(stream), io.Discard}, m, 0)
 		n, err := io.Copy(io.Discard, h)
-		if n > int64(len(stream)+capacity) {
-			t.Errorf("%d bytes out of %d (%v)", n, len(stream)+capacity, err)
+		if n > int64(len(stream)+ringSize) {
+			t.Errorf("%d bytes out of %d (%v)", n, len(stream)+ringSize, err)
 		}
 	})
 }

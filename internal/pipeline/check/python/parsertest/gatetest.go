@@ -17,31 +17,31 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Interpreter parses with one guest, without confinement. It is safe for concurrent use.
-type Interpreter struct {
+// GuestParser parses with one guest, without confinement. It is safe for concurrent use.
+type GuestParser struct {
 	Version string // of Python: "3.11.7"
 
 	mu   sync.Mutex
 	conn *wire.Conn
 }
 
-type pipes struct {
+type guestPipes struct {
 	io.ReadCloser
 	io.WriteCloser
 }
 
-func (p pipes) Close() error { return p.WriteCloser.Close() }
+func (p guestPipes) Close() error { return p.WriteCloser.Close() }
 
 // NewInterpreter starts the Python of RETORT_PYTHON, or python3, until the test ends. Without Python, it skips or
 // fails the test.
-func NewInterpreter(t testing.TB) *Interpreter {
+func NewInterpreter(t testing.TB) *GuestParser {
 	t.Helper()
 	path := os.Getenv("RETORT_PYTHON")
 	if path == "" {
 		path = testenv.Need(t, "python")
 	}
 	dir := t.TempDir()
-	for name, data := range python.Files() {
+	for name, data := range python.GuestFiles() {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o444); err != nil {
 			t.Fatal(err)
 		}
@@ -59,26 +59,26 @@ func NewInterpreter(t testing.TB) *Interpreter {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	conn := wire.NewConn(pipes{out, in})
+	conn := wire.NewConn(guestPipes{out, in})
 	t.Cleanup(func() {
 		_ = conn.Close()
 		_ = cmd.Wait()
 	})
-	ready, err := wire.Greet(conn)
+	ready, err := wire.ReadGreeting(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Interpreter{Version: ready.Version, conn: conn}
+	return &GuestParser{Version: ready.Version, conn: conn}
 }
 
 // Parse parses a program for a python.Checker.
-func (i *Interpreter) Parse(ctx context.Context, code string) (core.Parsed, error) {
+func (i *GuestParser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known, tree, err := wire.Parse(ctx, i.conn, code)
 	if err != nil {
-		return core.Parsed{}, err
+		return core.ParsedProgram{}, err
 	}
-	told, err := wire.Compiled(ctx, i.conn)
-	return core.Parsed{Known: known, Tree: tree, Compiled: func() (json.RawMessage, error) { return told, err }}, nil
+	told, err := wire.AwaitCompiled(ctx, i.conn)
+	return core.ParsedProgram{Known: known, Tree: tree, Compiled: func() (json.RawMessage, error) { return told, err }}, nil
 }
