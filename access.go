@@ -37,7 +37,10 @@ func CreateToken(c Config, principal string, life time.Duration) (made NewToken,
 	}
 	named := p.config.Settings.Principals
 	if _, ok := named[principal]; len(named) > 0 && !ok {
-		made.Warnings = append(made.Warnings, fmt.Sprintf("the settings name no principal %q: who has the token may do what everybody may", principal))
+		made.Warnings = append(
+			made.Warnings,
+			fmt.Sprintf("the settings name no principal %q: who has the token may do what everybody may", principal),
+		)
 	}
 	return made, nil
 }
@@ -99,7 +102,10 @@ func (c Config) tokens() (*parts, *auth.TokenStore, error) {
 func (p *parts) tokens() (*auth.TokenStore, error) {
 	key := p.userDir().ApprovalsKey()
 	if key == "" || p.config.Home == "" {
-		return nil, core.Errorf(core.KindInvalidArguments, "retort.token", "tokens have no place: this user has no home directory, or nothing is kept").WithHint("set HOME, or name a folder with --home")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "retort.token",
+			"tokens have no place: this user has no home directory, or nothing is kept",
+		).WithHint("set HOME, or name a folder with --home")
 	}
 	dir, err := p.dataDir().Abs()
 	if err != nil {
@@ -163,7 +169,10 @@ func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, erro
 	if p.Token == "" {
 		credential.Expires = p.Expires
 	}
-	return Caller{Name: p.Name, Scopes: p.Scopes, Credential: credential, Holds: func() bool { return c.guard.Holds(p) && c.refused(p.Name) == nil }}, nil
+	return Caller{
+		Name: p.Name, Scopes: p.Scopes, Credential: credential,
+		Holds: func() bool { return c.guard.Holds(p) && c.refused(p.Name) == nil },
+	}, nil
 }
 
 func (c *callers) Challenge(r *http.Request) string { return c.guard.Challenge(r) }

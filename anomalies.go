@@ -166,7 +166,10 @@ type AnomalyAlert struct {
 
 // found records, logs and tells what is unusual.
 func (w *watching) found(f anomaly.Finding) {
-	w.p.log.Warn("unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal, "id", f.Execution, "words", f.Words)
+	w.p.log.Warn(
+		"unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal,
+		"id", f.Execution, "words", f.Words,
+	)
 	if refused := w.p.audit.Record(f.ToEvent(), false); refused != nil {
 		w.p.log.Warn("what is unusual could not be recorded", "error", refused)
 	}

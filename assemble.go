@@ -102,9 +102,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	if err := refuseDisabled(loaded.Settings); err != nil {
 		return nil, err
 	}
-	for _, c := range doctor.CheckFiles() {
-		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
-	}
+	addFileWarnings(loaded)
 	if err := p.enforce(loaded.Settings); err != nil {
 		return nil, err
 	}
@@ -149,6 +147,13 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	p.reloader = newReloader(p, c, files)
 	p.onClose(p.reloader.Close)
 	return p, p.provesTemplates(ctx)
+}
+
+// addFileWarnings adds to the warnings what is wrong with the limit of open files.
+func addFileWarnings(loaded *config.Config) {
+	for _, c := range doctor.CheckFiles() {
+		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
+	}
 }
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
@@ -201,9 +206,15 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	identify := func(definition json.RawMessage) (name, pin string) {
 		return catalog.IdentifyTool(p.secrets.Mask(definition))
 	}
-	p.pool = client.New(servers, client.Options{Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell, Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience})
+	p.pool = client.New(servers, client.Options{
+		Identify: identify, ClientVersion: Version, Processes: children, OnChange: changed, OnNews: p.passing.tell,
+		Log: p.log, Spool: spool, Memory: p.memory, ExitPatience: c.exitPatience,
+	})
 	p.onClose(p.pool.Close)
-	p.live = catalog.NewLive(p.catalog, maskedListing{lister{p.pool}, p.secrets}, catalog.LiveOptions{Servers: names, Log: p.log, Count: tokens.Count})
+	p.live = catalog.NewLive(
+		p.catalog, maskedListing{lister{p.pool}, p.secrets},
+		catalog.LiveOptions{Servers: names, Log: p.log, Count: tokens.Count},
+	)
 	p.onClose(p.live.Close)
 	return nil
 }
@@ -221,7 +232,11 @@ func (p *parts) enforce(s config.Settings) error {
 // rulesOf are what the settings say of who may call what; they decide for listing,
 // searching and calling alike.
 func rulesOf(s config.Settings) policy.Rules {
-	r := policy.Rules{Limits: policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}}, Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}, Commands: commandsOf(s), Levels: map[policy.Level]policy.LevelRules{}}
+	r := policy.Rules{
+		Limits:  policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}},
+		Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}, Commands: commandsOf(s),
+		Levels: map[policy.Level]policy.LevelRules{},
+	}
 	for name, server := range s.Servers {
 		r.Servers[name], r.Trusted[name] = policy.Server(server.ToolRules), server.Trusted
 	}
@@ -235,7 +250,10 @@ func rulesOf(s config.Settings) policy.Rules {
 	for level, rules := range s.Levels {
 		r.Levels[policy.Level(level)] = policy.LevelRules(rules)
 	}
-	r.Approval = policy.Approval{Low: s.Approval.AutoApproveLow.Bool(), Medium: s.Approval.AutoApproveMedium.Bool(), High: s.Approval.AutoApproveHigh.Bool()}
+	r.Approval = policy.Approval{
+		Low: s.Approval.AutoApproveLow.Bool(), Medium: s.Approval.AutoApproveMedium.Bool(),
+		High: s.Approval.AutoApproveHigh.Bool(),
+	}
 	if !s.Enabled.Bool() {
 		r.Disabled = "enabled: false"
 	}
@@ -254,7 +272,8 @@ func (v visible) Toolset() *core.Toolset { return v.view.Toolset(v.live.Toolset(
 
 // levels are how strictly programs are judged.
 var levels = map[config.SecurityLevel]rules.Level{
-	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard, config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
+	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard,
+	config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
 }
 
 // floors are how strong the sandboxes are that securityLevel can ask for.
@@ -298,10 +317,17 @@ func (l learner) Learn(t *core.Tool, answer json.RawMessage, private func(string
 func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	settings := p.config.Settings
 	interpreters := runtimes.SupportedRuntimes(runtimeCommands(settings.Runtimes), settings.Limits().Memory)
-	processes := process.New(process.Options{Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback], Network: p.proxied(), Interpreters: interpreters, Commands: p.commands, Once: reserve != ReserveMany, Lazy: reserve == ReserveNone})
+	processes := process.New(process.Options{
+		Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback],
+		Network: p.proxied(), Interpreters: interpreters, Commands: p.commands, Once: reserve != ReserveMany,
+		Lazy: reserve == ReserveNone,
+	})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
-	kernels := gvisor.New(gvisor.Options{Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.GVisor(), Limits: settings.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands})
+	kernels := gvisor.New(gvisor.Options{
+		Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.GVisor(), Limits: settings.Limits(),
+		Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
+	})
 	backends := []sandbox.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
 	p.sandboxes = sandbox.NewChooser(string(settings.SandboxMode), backends...)
 	p.onClose(p.sandboxes.Close)
@@ -365,9 +391,12 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	p.warm = warming(g, c.Reserve)
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
-		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits, MaxTokens: p.config.Settings.Results.MaxTokens, DefinitionTokens: p.config.Settings.Results.DefinitionTokens,
-		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog}, RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(), ShowInForms: p.config.Settings.PII.ShowInForms.Bool(),
-		Skills: p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
+		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits,
+		MaxTokens: p.config.Settings.Results.MaxTokens, DefinitionTokens: p.config.Settings.Results.DefinitionTokens,
+		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog},
+		RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
+		ShowInForms:    p.config.Settings.PII.ShowInForms.Bool(),
+		Skills:         p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
 		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
 		Wrapper: p.wrapper(), Stub: p.stub(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(p.home.Pending())),

@@ -172,7 +172,9 @@ func outcomeOf(s JobState) Outcome {
 	if s.Outcome != nil {
 		return *s.Outcome
 	}
-	return Outcome{ExecutionID: s.ID, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "retort.tasks", "the task was cancelled, and has not ended yet").
+	return Outcome{ExecutionID: s.ID, Status: core.StatusCancelled, Error: core.Errorf(
+		core.KindCancelled, "retort.tasks", "the task was cancelled, and has not ended yet",
+	).
 		WithHint("retort tasks show %s says when it has", s.ID)}
 }
 

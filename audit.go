@@ -36,7 +36,9 @@ func (p *parts) auditKeys() audit.Keys {
 		Codes: sync.OnceValues(p.keyed("audit.key", func() ([]byte, error) {
 			file := p.userDir().AuditKey()
 			if file == "" {
-				return nil, core.Errorf(core.KindInternal, "retort.audit", "the record has no key: this user has no home directory").WithHint("set HOME, or auditLogging: false")
+				return nil, core.Errorf(
+					core.KindInternal, "retort.audit", "the record has no key: this user has no home directory",
+				).WithHint("set HOME, or auditLogging: false")
 			}
 			return seal.LoadOrCreateKey(file)
 		})),
@@ -60,7 +62,13 @@ func (p *parts) record(ctx context.Context) error {
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
 		if log, err = p.open(ctx, o, false, p.onClose); err == nil {
-			_ = log.Record(core.AuditEvent{Kind: core.EventGap, Status: "cut", Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"}}, false)
+			_ = log.Record(
+				core.AuditEvent{
+					Kind: core.EventGap, Status: "cut",
+					Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"},
+				},
+				false,
+			)
 		}
 	}
 	if err != nil {
@@ -85,7 +93,8 @@ func systemUser() string {
 
 func (p *parts) recordOptions() audit.Options {
 	return audit.Options{
-		Keys: p.auditKeys(), User: systemUser(), Checkpoints: p.checkpoints(), Home: p.config.Home, All: p.config.Settings.Audit.Required == config.AuditAll, Log: p.log,
+		Keys: p.auditKeys(), User: systemUser(), Checkpoints: p.checkpoints(), Home: p.config.Home,
+		All: p.config.Settings.Audit.Required == config.AuditAll, Log: p.log,
 	}
 }
 
@@ -197,7 +206,10 @@ func (p *parts) began() error {
 		}
 		now.Servers[s.Name] = p.audit.Digest(line)
 	}
-	start := core.AuditEvent{Kind: core.EventStart, Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers}}
+	start := core.AuditEvent{
+		Kind:  core.EventStart,
+		Facts: map[string]any{"version": now.Version, "settings": now.Settings, "servers": now.Servers},
+	}
 	if refused := p.audit.Record(start, false); refused != nil {
 		return refused
 	}
@@ -205,7 +217,9 @@ func (p *parts) began() error {
 		return nil
 	}
 	changed := core.AuditEvent{Kind: core.EventSettings, Facts: map[string]any{}}
-	for what, names := range map[string][]string{"settings": differ(p.before.Settings, now.Settings), "servers": differ(p.before.Servers, now.Servers)} {
+	for what, names := range map[string][]string{
+		"settings": differ(p.before.Settings, now.Settings), "servers": differ(p.before.Servers, now.Servers),
+	} {
 		if len(names) > 0 {
 			changed.Facts[what] = names
 		}
@@ -247,7 +261,10 @@ func (p *parts) pins() {
 		for _, c := range p.catalog.ListChanges() {
 			if name := c.Server + "\x00" + c.Tool; known[name] != c.Pin {
 				known[name] = c.Pin
-				_ = p.audit.Record(core.AuditEvent{Kind: core.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}}, false)
+				_ = p.audit.Record(
+					core.AuditEvent{Kind: core.EventPin, Server: c.Server, Tool: c.Tool, Status: "changed", Facts: map[string]any{"pin": c.Pin}},
+					false,
+				)
 			}
 		}
 	})

@@ -46,7 +46,10 @@ func (e *Engine) trusted(server string, pins map[string]string) error {
 		return nil
 	}
 	for tool, pin := range pins {
-		if refused := e.audit.Record(core.AuditEvent{Kind: core.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}}, true); refused != nil {
+		if refused := e.audit.Record(
+			core.AuditEvent{Kind: core.EventPin, Server: server, Tool: tool, Status: "trusted", Facts: map[string]any{"pin": pin}},
+			true,
+		); refused != nil {
 			return refused
 		}
 	}
@@ -75,7 +78,9 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	if t, ok := all.FindTool(name); ok {
 		return t.Server, t.Name, nil
 	}
-	return "", "", core.Errorf(core.KindToolNotFound, "retort.find", "there is no server or tool %q", name).WithHint("retort tools lists what is there")
+	return "", "", core.Errorf(
+		core.KindToolNotFound, "retort.find", "there is no server or tool %q", name,
+	).WithHint("retort tools lists what is there")
 }
 
 // FlaggedTool is a tool with something in its definition that does not belong there.

@@ -103,7 +103,10 @@ func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*R
 	}
 	defer r.close()
 	r.Keys.Bodies = nil
-	out, err := report.Build(ctx, &r.Record, situation(parts.config.Settings), report.Options{From: p.From, To: p.To, Standard: s, Progress: p.Progress})
+	out, err := report.Build(
+		ctx, &r.Record, situation(parts.config.Settings),
+		report.Options{From: p.From, To: p.To, Standard: s, Progress: p.Progress},
+	)
 	return out, known(err)
 }
 

@@ -29,7 +29,10 @@ func (d describer) Describe(ctx context.Context, data string) (string, *core.Err
 	if m == nil {
 		return "", nil
 	}
-	reply, refused := m.Reply(ctx, model.Prompt{System: instructions, Messages: []model.Message{{Role: model.User, Text: data}}, MaxTokens: most, Count: tokens.Count})
+	reply, refused := m.Reply(ctx, model.Prompt{
+		System: instructions, Messages: []model.Message{{Role: model.User, Text: data}}, MaxTokens: most,
+		Count: tokens.Count,
+	})
 	return reply.Text, refused
 }
 

@@ -86,7 +86,8 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 		if s.Name != d.Sandbox && (d.Sandbox != sandbox.Auto || s.Strength > sandbox.Process) {
 			continue // nobody has asked for it
 		}
-		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 && !slices.ContainsFunc(s.Missing, func(m sandbox.MissingRuntime) bool { return m.Runtime == e.config.Settings.Runtime })
+		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 &&
+			!slices.ContainsFunc(s.Missing, func(m sandbox.MissingRuntime) bool { return m.Runtime == e.config.Settings.Runtime })
 	}
 	for _, c := range machine {
 		d.OK = d.OK && c.Level != doctor.Broken
@@ -183,10 +184,16 @@ func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
 			"%s has changed since it was trusted", strings.Join(info.Changed, ", "))
 	}
 	if len(info.Flagged) > 0 {
-		add("flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0], "definitions have something that does not belong there: %s", strings.Join(info.Flagged, ", "))
+		add(
+			"flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0],
+			"definitions have something that does not belong there: %s", strings.Join(info.Flagged, ", "),
+		)
 	}
 	if n := status.Rubbish.Lines; n > 0 {
-		add("stdout_rubbish", "have it log to standard error: see its own settings", "it writes to standard output what is no message (%d lines)", n)
+		add(
+			"stdout_rubbish", "have it log to standard error: see its own settings",
+			"it writes to standard output what is no message (%d lines)", n,
+		)
 	}
 	if status.Latency > slowAnswer {
 		add("slow_answers", "", "it answers slowly: %.1f s", status.Latency.Seconds())
@@ -222,7 +229,10 @@ func until(t *time.Time) string {
 // runtimeVersions asks the runtimes that are there.
 func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabilities) map[string]string {
 	r := e.config.Settings.Runtimes
-	commands := map[string]string{"python": cmp.Or(r.Python, "python3"), "node": cmp.Or(r.Node, "node"), "bun": cmp.Or(r.Bun, "bun"), "deno": cmp.Or(r.Deno, "deno")}
+	commands := map[string]string{
+		"python": cmp.Or(r.Python, "python3"), "node": cmp.Or(r.Node, "node"), "bun": cmp.Or(r.Bun, "bun"),
+		"deno": cmp.Or(r.Deno, "deno"),
+	}
 	versions := map[string]string{}
 	for _, s := range sandboxes {
 		for _, name := range s.Runtimes {
@@ -276,7 +286,10 @@ func (p *parts) keyPlace() doctor.Check {
 	if keyring == nil {
 		return doctor.Check{Name: "key", Level: doctor.OK, Words: "in " + where}
 	}
-	return doctor.Check{Name: "key", Level: doctor.OK, Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring)}
+	return doctor.Check{
+		Name: "key", Level: doctor.OK,
+		Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring),
+	}
 }
 
 func sizes(data home.Dir) doctor.Check {
@@ -320,7 +333,11 @@ func running(data home.Dir) string {
 // trusted of tools is elsewhere.
 func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
 	for _, file := range catalog.BrokenFiles(data.Catalog()) {
-		c := doctor.Check{Name: "catalog", Level: doctor.Warning, Words: file + " cannot be read, so its tools are not known before their server is up", Mend: "retort doctor --fix"}
+		c := doctor.Check{
+			Name: "catalog", Level: doctor.Warning,
+			Words: file + " cannot be read, so its tools are not known before their server is up",
+			Mend:  "retort doctor --fix",
+		}
 		if fix && os.Remove(file) == nil {
 			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written anew when its server is listed", ""
 		}
@@ -332,7 +349,9 @@ func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
 // swept removes what engines left that have died.
 func swept(data home.Dir) (checks []doctor.Check) {
 	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
-		checks = append(checks, doctor.Check{Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n)})
+		checks = append(checks, doctor.Check{
+			Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n),
+		})
 	}
 	return checks
 }
@@ -348,11 +367,17 @@ func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
 	defer cancel()
 	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
-		return []doctor.Check{{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint}, doctor.CheckClock(now, 0)}
+		return []doctor.Check{
+			{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint},
+			doctor.CheckClock(now, 0),
+		}
 	}
 	defer r.close()
 	g, err := r.QuickCheck(ctx)
-	record := doctor.Check{Name: "record", Level: doctor.OK, Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains)}
+	record := doctor.Check{
+		Name: "record", Level: doctor.OK,
+		Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains),
+	}
 	switch {
 	case err != nil:
 		record.Level, record.Words, record.Mend = doctor.Broken, "it cannot be read: "+core.AsError(err).Message, "retort audit verify"

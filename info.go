@@ -73,7 +73,10 @@ func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 // Stats counts servers, tools and executions: those of one session, or of all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
-	s := Stats{Executions: e.ledger.Summary(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved), Kept: e.pipeline.WorkspaceUsage(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal())}
+	s := Stats{
+		Executions: e.ledger.Summary(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved),
+		Kept: e.pipeline.WorkspaceUsage(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal()),
+	}
 	s.Executions.Session, s.Outstanding = session, e.Outstanding()
 	s.ActiveTasks, s.MaxConcurrentTasks = e.line.active(e.pipeline.Policy.Principal()), e.config.Settings.MaxTasks
 	for _, server := range e.Servers() {
@@ -99,7 +102,9 @@ func (e *Engine) Servers() []ServerInfo {
 	}
 	for _, s := range tools.Servers {
 		if !configured[s.Name] {
-			infos = append(infos, ServerInfo{Name: s.Name, State: "static", Tools: len(s.Tools), Tokens: e.live.ServerTokens(s), Category: s.Category})
+			infos = append(infos, ServerInfo{
+				Name: s.Name, State: "static", Tools: len(s.Tools), Tokens: e.live.ServerTokens(s), Category: s.Category,
+			})
 		}
 	}
 	return infos
@@ -138,7 +143,10 @@ func (e *Engine) problems(server string, status client.Status) []string {
 		}
 	}
 	if n := status.Rubbish.Lines; n > 0 {
-		all = append(all, fmt.Sprintf("%d lines on its standard output are no messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")))
+		all = append(
+			all,
+			fmt.Sprintf("%d lines on its standard output are no messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")),
+		)
 	}
 	return all
 }
@@ -146,7 +154,9 @@ func (e *Engine) problems(server string, status client.Status) []string {
 // refuseDisabled refuses to run where the settings say so.
 func refuseDisabled(s config.Settings) error {
 	if !s.Enabled.Bool() {
-		return core.Errorf(core.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false").WithHint("set enabled: true to use Retort")
+		return core.Errorf(
+			core.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false",
+		).WithHint("set enabled: true to use Retort")
 	}
 	return nil
 }

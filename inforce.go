@@ -186,11 +186,16 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 	var d difference
 	before := p.now()
 	next := *before
-	next.servers = slices.DeleteFunc(slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted.servers), s.Name) })
+	next.servers = slices.DeleteFunc(
+		slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted.servers), s.Name) },
+	)
 	next.removed, next.levels, next.ruled, next.doubted = wanted.removed, wanted.levels, wanted.config, wanted.meaning()
 	rules, ok := rules.RestrictedBy(p.policy.For("").InForce())
 	if !ok {
-		return nil, nil, d, core.Errorf(core.KindLimit, "retort.reload", "the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force").
+		return nil, nil, d, core.Errorf(
+			core.KindLimit, "retort.reload",
+			"the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force",
+		).
 			WithHint("save the files again when no calls are running, or restart retort serve")
 	}
 	d = differenceOf(before, &next)
@@ -301,7 +306,8 @@ func (d difference) empty() bool {
 func (d difference) facts() map[string]any {
 	facts := map[string]any{}
 	for what, names := range map[string][]string{
-		"settings": d.settings, "servers": slices.Concat(d.added, d.changed, d.removed), "added": d.added, "changed": d.changed, "removed": d.removed, "principals": d.principals, "restart": d.restart,
+		"settings": d.settings, "servers": slices.Concat(d.added, d.changed, d.removed), "added": d.added,
+		"changed": d.changed, "removed": d.removed, "principals": d.principals, "restart": d.restart,
 	} {
 		if len(names) > 0 {
 			facts[what] = names
@@ -324,10 +330,15 @@ func namesOf(servers []Server) (names []string) {
 func (d difference) dropReasons() map[string]*core.Error {
 	why := map[string]*core.Error{}
 	for _, name := range d.removed {
-		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name).WithHint("search for the tools that there are now").AtTool(name, "")
+		why[name] = core.Errorf(
+			core.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name,
+		).WithHint("search for the tools that there are now").AtTool(name, "")
 	}
 	for _, name := range d.changed {
-		why[name] = core.Errorf(core.KindUpstreamGone, "retort.reload", "the entry of the server %q was changed in the settings, so it was ended", name).WithHint("run the program again").AtTool(name, "")
+		why[name] = core.Errorf(
+			core.KindUpstreamGone, "retort.reload",
+			"the entry of the server %q was changed in the settings, so it was ended", name,
+		).WithHint("run the program again").AtTool(name, "")
 	}
 	return why
 }

@@ -53,9 +53,11 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		Refused:       e.refused,
 		Server:        server.Options{Version: Version, Lean: l.Lean, Log: e.log},
 		Limits: web.Limits{
-			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress, Sessions: s.Sessions, AllSessions: s.AllSessions,
+			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress,
+			Sessions: s.Sessions, AllSessions: s.AllSessions,
 			Executions: s.Executions, Programs: s.Programs,
-			Requests: max(1, int(int64(s.Rate.Count)*int64(time.Minute)/int64(max(s.Rate.Per, 1)))), Idle: s.Idle, Read: s.ReadTimeout, Drain: s.Drain,
+			Requests: max(1, int(int64(s.Rate.Count)*int64(time.Minute)/int64(max(s.Rate.Per, 1)))), Idle: s.Idle,
+			Read: s.ReadTimeout, Drain: s.Drain,
 		},
 		Log: e.log,
 	})

@@ -287,7 +287,10 @@ func (p *parts) whyNoLogin(s Server, principal string) error {
 	}
 	switch {
 	case p.now().clients[s.Name] != nil && p.now().clients[s.Name].shared && principal != "":
-		return core.Errorf(core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there", s.Name).AtTool(s.Name, "").
+		return core.Errorf(
+			core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there",
+			s.Name,
+		).AtTool(s.Name, "").
 			WithHint("leave --principal away, or take servers.%s.isolation: shared out of the settings", s.Name)
 	case p.now().clients[s.Name] != nil:
 		return nil
@@ -397,7 +400,9 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 	case err := <-done:
 		return core.AsError(err)
 	case <-timer.C:
-		return core.Errorf(core.KindUpstreamGone, "retort.login", "nobody has logged in within %v: %w", loginPatience, core.ErrLogin).WithHint("run the program again to be asked again")
+		return core.Errorf(
+			core.KindUpstreamGone, "retort.login", "nobody has logged in within %v: %w", loginPatience, core.ErrLogin,
+		).WithHint("run the program again to be asked again")
 	}
 }
 

@@ -27,7 +27,10 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 		return nil, err
 	}
 	s := loaded.Settings
-	o := machineOptions(s.VM, home.Dir(loaded.Home), commands.guest, runtimes.SupportedRuntimes(runtimeCommands(s.Runtimes), s.Limits().Memory))
+	o := machineOptions(
+		s.VM, home.Dir(loaded.Home), commands.guest,
+		runtimes.SupportedRuntimes(runtimeCommands(s.Runtimes), s.Limits().Memory),
+	)
 	o.Commands = findCommands(s)
 	o.Limits, o.Progress = s.Limits(), progress
 	if kernel != "" {
@@ -49,7 +52,8 @@ func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter)
 // machineOptions are what the machines of an engine and those of SetupMachines have in common.
 func machineOptions(s config.VM, data home.Dir, guest []string, interpreters []interpreter.Interpreter) vm.Options {
 	return vm.Options{
-		Guest: append(slices.Clone(guest), vminit.RestoredArgument), QEMU: s.QEMU, Firecracker: s.Firecracker, Kernel: s.Kernel, Dir: data.Machines(),
+		Guest: append(slices.Clone(guest), vminit.RestoredArgument), QEMU: s.QEMU, Firecracker: s.Firecracker,
+		Kernel: s.Kernel, Dir: data.Machines(),
 		Interpreters: slices.DeleteFunc(slices.Clone(interpreters), func(i interpreter.Interpreter) bool { return i.Runtime != "python" }),
 	}
 }

@@ -24,7 +24,8 @@ type internet interface {
 func (p *parts) openNetwork(to internet) error {
 	s := p.config.Settings.Network
 	o := egress.Options{
-		Open: s.Default == config.NetworkAllow, Deny: s.Blacklist, Rate: s.RateLimitPerDomain.Count, Per: s.RateLimitPerDomain.Per, Bytes: s.BytesPerRun,
+		Open: s.Default == config.NetworkAllow, Deny: s.Blacklist, Rate: s.RateLimitPerDomain.Count,
+		Per: s.RateLimitPerDomain.Per, Bytes: s.BytesPerRun,
 	}
 	for _, r := range s.Whitelist {
 		o.Allow = append(o.Allow, egress.Rule(r))

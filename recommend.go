@@ -37,7 +37,10 @@ func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, 
 		return out, err
 	}
 	if p.config.Home == "" {
-		return out, core.Errorf(core.KindInvalidArguments, "retort.recommend", "nothing is recorded without a home, so there is nothing to advise from").WithHint("name a folder with --home")
+		return out, core.Errorf(
+			core.KindInvalidArguments, "retort.recommend",
+			"nothing is recorded without a home, so there is nothing to advise from",
+		).WithHint("name a folder with --home")
 	}
 	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
@@ -77,9 +80,13 @@ func UpdateRegistry(ctx context.Context, c Config) (int, error) {
 	address := loaded.Settings.Recommend.Registry
 	switch {
 	case address == "":
-		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings name no registry").WithHint(`recommend: {registry: "https://…"} in retort.yaml names one that has /v0/servers`)
+		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings name no registry").WithHint(
+			`recommend: {registry: "https://…"} in retort.yaml names one that has /v0/servers`,
+		)
 	case loaded.Home == "":
-		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "nothing is kept without a home").WithHint("name a folder with --home")
+		return 0, core.Errorf(
+			core.KindInvalidArguments, "retort.recommend", "nothing is kept without a home",
+		).WithHint("name a folder with --home")
 	}
 	list, refused := recommend.Fetch(ctx, address)
 	if refused == nil {

@@ -52,7 +52,9 @@ func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, er
 	page, err := QueryRecord(ctx, c, RecordQuery{Filter: RecordFilter{Executions: []string{id}}, Limit: most})
 	slices.Reverse(page.Entries)
 	if err == nil && len(page.Entries) == 0 {
-		err = core.Errorf(core.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id).WithHint("retort audit query lists what is")
+		err = core.Errorf(
+			core.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id,
+		).WithHint("retort audit query lists what is")
 	}
 	return page, err
 }
@@ -264,7 +266,10 @@ func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []str
 
 // recordErasure notes that something was erased.
 func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
-	e := core.AuditEvent{Kind: core.EventErasure, Status: "ok", Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded}}
+	e := core.AuditEvent{
+		Kind: core.EventErasure, Status: "ok",
+		Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded},
+	}
 	if failed != nil {
 		e.Status = "incomplete"
 	}

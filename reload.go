@@ -150,11 +150,17 @@ func (r *reloader) applied(u config.Update, d difference) {
 		r.p.log.Warn("the changed configuration has something odd", "warning", w)
 	}
 	if !d.empty() || r.say(&r.refused, "") {
-		r.p.log.Info("the changed configuration is in force", "settings", d.settings, "added", d.added, "changed", d.changed, "removed", d.removed)
+		r.p.log.Info(
+			"the changed configuration is in force", "settings", d.settings, "added", d.added, "changed", d.changed,
+			"removed", d.removed,
+		)
 	}
 	r.say(&r.refused, "")
 	for _, name := range d.principals {
-		r.p.log.Warn("a principal was removed from the settings; nothing more is done for it until it is named again, or the next start", "principal", name)
+		r.p.log.Warn(
+			"a principal was removed from the settings; nothing more is done for it until it is named again, or the next start",
+			"principal", name,
+		)
 	}
 	if text := d.outstanding(); r.say(&r.waiting, text) && text != "" {
 		r.p.log.Warn(text)

@@ -261,7 +261,9 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 func (e *Engine) Waiting(execution string) []Approval {
 	waiting, principal := e.pipeline.Approvals.Table.ListWaiting(""), e.pipeline.Policy.Principal()
 	if execution != "" {
-		waiting = slices.DeleteFunc(waiting, func(a Approval) bool { return a.Execution != execution && !core.IsProgramOf(a.Execution, execution) })
+		waiting = slices.DeleteFunc(
+			waiting, func(a Approval) bool { return a.Execution != execution && !core.IsProgramOf(a.Execution, execution) },
+		)
 	}
 	if principal == "" {
 		return waiting
@@ -408,7 +410,9 @@ func (c Config) read(note config.Note, again bool) (*config.Config, error) {
 		return &config.Config{Settings: settings, Home: c.Home}, err
 	}
 	userHome, _ := os.UserHomeDir()
-	loaded, err := config.Load(config.Options{Files: c.Files, Dir: dir, Home: c.Home, UserHome: userHome, Getenv: os.LookupEnv, Note: note, Again: again})
+	loaded, err := config.Load(config.Options{
+		Files: c.Files, Dir: dir, Home: c.Home, UserHome: userHome, Getenv: os.LookupEnv, Note: note, Again: again,
+	})
 	if err != nil || c.Settings == "" {
 		return loaded, err
 	}

@@ -43,7 +43,9 @@ func (p *parts) register(f *inForce) {
 	p.secrets.Add(secrets.FromAddress("retort audit.store", s.Audit.Store)...)
 	p.secrets.Add(secrets.FromArguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
 	for _, secret := range s.Network.Secrets {
-		p.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.Secret{Label: "retort network.secrets", Value: secret.Value})...)
+		p.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.Secret{
+			Label: "retort network.secrets", Value: secret.Value,
+		})...)
 	}
 	if name := s.PII.Key.Variable; name != "" {
 		p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})

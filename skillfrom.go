@@ -48,7 +48,9 @@ func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
 // the parameters.
 func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillDraft) (o Outcome, lifted []string, err error) {
 	if ran.Status != core.StatusOK {
-		return o, nil, core.Errorf(core.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status).WithHint("save one that did")
+		return o, nil, core.Errorf(
+			core.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status,
+		).WithHint("save one that did")
 	}
 	if refused := core.ValidSkillName(d.Name); refused != nil {
 		return o, nil, refused
@@ -64,7 +66,8 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 		for _, p := range made.Params {
 			lifted = append(lifted, p.Name)
 		}
-		if o.Status != core.StatusRejected || o.Error == nil || o.Error.Kind != core.KindType && o.Error.Kind != core.KindSyntax || len(lifted) == 0 {
+		if o.Status != core.StatusRejected || o.Error == nil || o.Error.Kind != core.KindType && o.Error.Kind != core.KindSyntax ||
+			len(lifted) == 0 {
 			return o, lifted, nil
 		}
 		skip = append(skip, wrongly(made, o.Error.Line)...)
@@ -75,7 +78,8 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 func wrongly(made extract.ExtractedFunction, line int) (names []string) {
 	lines := strings.Split(made.Code, "\n")
 	for _, p := range made.Params {
-		if line >= 1 && line <= len(lines) && slices.Contains(strings.FieldsFunc(lines[line-1], notInName), p.Name) && !strings.Contains(lines[line-1], "function ") {
+		if line >= 1 && line <= len(lines) && slices.Contains(strings.FieldsFunc(lines[line-1], notInName), p.Name) &&
+			!strings.Contains(lines[line-1], "function ") {
 			names = append(names, p.Name)
 		}
 	}

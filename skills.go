@@ -69,7 +69,10 @@ func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
 	if err != nil {
 		return SkillInfo{}, err
 	}
-	return SkillInfo{Name: s.Name, Description: s.Description, Language: s.Language, Version: s.Version, Tags: s.Tags, Origin: string(s.Origin)}, nil
+	return SkillInfo{
+		Name: s.Name, Description: s.Description, Language: s.Language, Version: s.Version, Tags: s.Tags,
+		Origin: string(s.Origin),
+	}, nil
 }
 
 // ExportSkill writes a skill into dir as a folder of its name that readers of Agent
@@ -92,7 +95,13 @@ func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser
 	if err != nil {
 		return Outcome{Status: core.StatusRejected, Error: err}
 	}
-	return e.SaveSkill(ctx, r, SkillDraft{Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags, Triggers: s.Triggers, Instructions: instructionsOf(s), ForUser: forUser})
+	return e.SaveSkill(
+		ctx, r,
+		SkillDraft{
+			Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags,
+			Triggers: s.Triggers, Instructions: instructionsOf(s), ForUser: forUser,
+		},
+	)
 }
 
 // instructionsOf is the text of a skill without code; "" if it has code.
@@ -124,7 +133,10 @@ func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values 
 	}
 	var code strings.Builder
 	if s.Language == core.Python {
-		fmt.Fprintf(&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(", core.SkillIdentifier(s.Name, core.Python), f.Name)
+		fmt.Fprintf(
+			&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(",
+			core.SkillIdentifier(s.Name, core.Python), f.Name,
+		)
 		for _, a := range args {
 			if a.value != nil {
 				text, _ := json.Marshal(string(a.value)) // a string is always JSON, and its JSON is Python
@@ -183,7 +195,9 @@ func argumentsOf(f skills.SkillFunction, values map[string]json.RawMessage) ([]a
 	params := skills.ParamNames(f)
 	for name := range values {
 		if !slices.Contains(params, name) {
-			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name).WithHint("it has %s", strings.Join(params, ", "))
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name,
+			).WithHint("it has %s", strings.Join(params, ", "))
 		}
 	}
 	if f.Whole {

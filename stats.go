@@ -176,7 +176,10 @@ func (e *Engine) history(session string) *Recorded {
 		if err != nil {
 			return nil, err
 		}
-		total := &Recorded{Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls, Tokens: core.TokenStats{Returned: int(u.Returned), Avoided: int(u.Avoided)}}
+		total := &Recorded{
+			Executions: u.Executions, ByStatus: u.ByStatus, ToolCalls: u.Calls,
+			Tokens: core.TokenStats{Returned: int(u.Returned), Avoided: int(u.Avoided)},
+		}
 		if len(u.Days) > 0 {
 			total.Since = u.Days[0].Day
 		}

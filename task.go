@@ -165,7 +165,9 @@ func (p *parts) stub() func(core.Language, *core.Tool, string, string, bool) str
 		if lang == core.Python {
 			file = templates.StubPy
 		}
-		text, refused := p.templates.Render(file, templates.StubData{Server: t.Server, Tool: t.Name, Name: name, Definition: definition, Full: full})
+		text, refused := p.templates.Render(file, templates.StubData{
+			Server: t.Server, Tool: t.Name, Name: name, Definition: definition, Full: full,
+		})
 		if refused != nil || !strings.Contains(text, definition) {
 			return definition
 		}
@@ -192,14 +194,16 @@ func (p *parts) provesStub(name templates.TemplateName) error {
 // provesTemplates refuses templates of the project whose output would not pass the gate.
 func (p *parts) provesTemplates(ctx context.Context) error {
 	for name, lang := range map[templates.TemplateName]core.Language{
-		templates.SkeletonTS: core.TypeScript, templates.WrapperTS: core.TypeScript, templates.SkeletonPy: core.Python, templates.WrapperPy: core.Python,
+		templates.SkeletonTS: core.TypeScript, templates.WrapperTS: core.TypeScript, templates.SkeletonPy: core.Python,
+		templates.WrapperPy: core.Python,
 	} {
 		file := p.templates.OverriddenFile(name)
 		if file == "" {
 			continue
 		}
 		text, refused := p.templates.Render(name, templates.ExampleData(name))
-		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) && !strings.Contains(text, templates.ExampleCode(name)) {
+		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) &&
+			!strings.Contains(text, templates.ExampleCode(name)) {
 			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is not in it as it is", file)
 		}
 		if refused == nil {
@@ -220,11 +224,19 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 // proves checks what was made with a template, against a tool of its example.
 func (p *parts) proves(ctx context.Context, file string, lang core.Language, text string) *core.Error {
 	names, tools := bindings.AssignServer([]string{"sample"})["sample"], bindings.AssignTools([]string{"listThings"})["listThings"]
-	tool := &core.Tool{Server: "sample", Name: "listThings", TypeScript: tools.TypeScript, Python: tools.Python, InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
-	sample := core.NewToolset([]*core.ToolServer{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*core.Tool{tool}}})
+	tool := &core.Tool{
+		Server: "sample", Name: "listThings", TypeScript: tools.TypeScript, Python: tools.Python,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`),
+	}
+	sample := core.NewToolset(
+		[]*core.ToolServer{{Name: "sample", TypeScript: names.TypeScript, Python: names.Python, Tools: []*core.Tool{tool}}},
+	)
 	_, refused := p.pipeline.Gate.Check(ctx, core.ExecutionRequest{Language: lang, Code: text, Name: filepath.Base(file)}, sample, nil)
 	if refused == nil || refused.Kind == core.KindSandboxUnavailable {
 		return nil
 	}
-	return core.Errorf(core.KindInvalidArguments, "templates", "%s: what it makes does not pass the gate, at line %d of that: %s", file, refused.Line, refused.Message)
+	return core.Errorf(
+		core.KindInvalidArguments, "templates", "%s: what it makes does not pass the gate, at line %d of that: %s", file,
+		refused.Line, refused.Message,
+	)
 }

@@ -46,7 +46,9 @@ type line struct {
 // lines makes the queue of an engine, which nobody has asked for yet.
 func (p *parts) lines() {
 	p.line = &line{open: func() (*jobs.Queue, error) { return p.queue(p.home, p.recorder()) }}
-	p.line.jobs = map[string]func(*Engine) jobs.Run{core.JobProgram: (*Engine).runs, core.JobTask: (*Engine).does, core.JobPass: (*Engine).passesOn}
+	p.line.jobs = map[string]func(*Engine) jobs.Run{
+		core.JobProgram: (*Engine).runs, core.JobTask: (*Engine).does, core.JobPass: (*Engine).passesOn,
+	}
 	p.onClose(p.line.close)
 }
 
@@ -112,7 +114,10 @@ func (p *parts) lostTask(t core.JobState) core.Outcome {
 		}
 	}
 	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the task ran").
-		WithHint("retort audit query --execution %s says which calls had left; look at what is there before it is done again. Nothing was repeated", t.ID)
+		WithHint(
+			"retort audit query --execution %s says which calls had left; look at what is there before it is done again. Nothing was repeated",
+			t.ID,
+		)
 	return o
 }
 
@@ -155,7 +160,10 @@ func (e *Engine) WorkOn(id string) error {
 		defer stop()
 		do, ok := e.line.jobs[t.Task.Kind]
 		if !ok {
-			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind))
+			return failedTask(
+				t.Task,
+				core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind),
+			)
 		}
 		return do(as)(ctx, t)
 	})
@@ -374,7 +382,9 @@ func (c Config) tasks() (*jobs.Queue, error) {
 		return nil, err
 	}
 	if p.config.Home == "" {
-		return nil, core.Errorf(core.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue").WithHint("name a folder with --home")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue",
+		).WithHint("name a folder with --home")
 	}
 	p.log = hushed(c.Log, &secrets.Masker{})
 	return p.queue(p.dataDir(), func(e core.AuditEvent, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })

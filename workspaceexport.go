@@ -47,7 +47,9 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 	if err != nil {
 		return out, err
 	}
-	if err := p.recordAlone(core.AuditEvent{Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)}}); err != nil {
+	if err := p.recordAlone(core.AuditEvent{
+		Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)},
+	}); err != nil {
 		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, since that could not be recorded: %w", err)
 	}
 	return exportInto(w, list, show, dir)
@@ -94,7 +96,9 @@ func exportInto(w *workspace.Workspace, list []core.FileEntry, show func(string)
 			return out, err
 		}
 		if size > int64(len(data)) {
-			return out, core.Errorf(core.KindLimit, "workspace.export", "%s has more than %d bytes", f.Path, int64(maxExported)).WithHint("export the others with --glob")
+			return out, core.Errorf(
+				core.KindLimit, "workspace.export", "%s has more than %d bytes", f.Path, int64(maxExported),
+			).WithHint("export the others with --glob")
 		}
 		if utf8.Valid(data) {
 			data = []byte(show(string(data)))

@@ -32,7 +32,9 @@ func (p *parts) sweeps() {
 	if p.config.Home == "" {
 		return
 	}
-	stop := p.pipeline.Workspaces.SweepInBackground(p.pipeline.States, retention(p.config.Settings), func(swept workspace.SweepResult, err error) {
+	stop := p.pipeline.Workspaces.SweepInBackground(p.pipeline.States, retention(
+		p.config.Settings,
+	), func(swept workspace.SweepResult, err error) {
 		if err != nil {
 			p.log.Warn("old files could not be removed", "error", err)
 		}

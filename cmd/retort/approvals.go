@@ -46,7 +46,10 @@ func (a *app) listApprovals() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tEXPIRES IN\tCLIENT\tWANTS TO")
 			for _, f := range found {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client), printable(f.ActionLine())+times(f.Count))
+				fmt.Fprintf(
+					w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client),
+					printable(f.ActionLine())+times(f.Count),
+				)
 			}
 			return w.Flush()
 		},
@@ -139,7 +142,8 @@ func (a *app) deny() *cobra.Command {
 }
 
 var scopes = map[core.ApprovalScope]string{
-	core.ScopeOnce: "this once", core.ScopeRun: "and calls of this tool for the rest of this run", core.ScopeAlways: "and always, with arguments of this shape",
+	core.ScopeOnce: "this once", core.ScopeRun: "and calls of this tool for the rest of this run",
+	core.ScopeAlways: "and always, with arguments of this shape",
 }
 
 func (a *app) waiting() ([]approval.FoundApproval, error) {
@@ -284,7 +288,9 @@ func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p)
 // unresumed returns an Outcome of a command. What it leaves pending ends with it.
 func unresumed(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
-		o.Error = o.Error.WithHint("run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. It ended here, without the call")
+		o.Error = o.Error.WithHint(
+			"run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. It ended here, without the call",
+		)
 	}
 	return o
 }

@@ -119,7 +119,10 @@ func (a *app) printTask(o core.Outcome, asJSON bool) error {
 		if m.Estimated {
 			about = "about "
 		}
-		line := fmt.Sprintf("%s: %d programs, %s%s tokens read, %s written", m.Name, o.Attempts, about, thousands(m.InputTokens), thousands(m.OutputTokens))
+		line := fmt.Sprintf(
+			"%s: %d programs, %s%s tokens read, %s written", m.Name, o.Attempts, about, thousands(m.InputTokens),
+			thousands(m.OutputTokens),
+		)
 		if m.Cost > 0 {
 			line += fmt.Sprintf(", %s%.4f", m.Currency, m.Cost)
 		}

@@ -19,7 +19,8 @@ func (a *app) erase() *cobra.Command {
 	var what retort.Erasure
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "erase (--subject TEXT ... | --session NAME)", Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
+		Use:   "erase (--subject TEXT ... | --session NAME)",
+		Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
 		Long: `Forgets what tokens of personal data stand for, for good: the keys with which it was
 encrypted are destroyed. A subject is forgotten in all sessions: give all of the person's
 addresses, numbers and names; what programs wrote into files stays there. Of a session the
@@ -30,7 +31,9 @@ subject, or are of the session: their keys are destroyed, also for archives. Tha
 was done, when, by which tool and how it ended, stays, and can be proved as before.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
-				return core.Errorf(core.KindInvalidArguments, "audit.erase", "nothing says what to erase").WithHint("name a person's data with --subject, or a session with --session")
+				return core.Errorf(
+					core.KindInvalidArguments, "audit.erase", "nothing says what to erase",
+				).WithHint("name a person's data with --subject, or a session with --session")
 			}
 			erased, err := retort.Erase(retort.Config{Files: a.configs, Home: a.home}, what)
 			if err != nil {
@@ -49,7 +52,10 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 			return nil
 		},
 	}
-	c.Flags().StringArrayVar(&what.Subjects, "subject", nil, "an address, a number or a name of the person; case, blanks and punctuation do not count")
+	c.Flags().StringArrayVar(
+		&what.Subjects, "subject", nil,
+		"an address, a number or a name of the person; case, blanks and punctuation do not count",
+	)
 	c.Flags().StringVar(&what.Session, "session", "", "everything of this session")
 	c.Flags().StringVar(&what.Principal, "principal", "", "whose session it is")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -98,7 +98,10 @@ func (x *exporting) resume() (unlock func(), err error) {
 	}
 	unlock, err = seal.Lock(x.cursor+".lock", time.Second)
 	if err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "another export uses the cursor %s, or it cannot be locked: %w", x.cursor, err).WithHint("wait until it has ended")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "audit.export", "another export uses the cursor %s, or it cannot be locked: %w",
+			x.cursor, err,
+		).WithHint("wait until it has ended")
 	}
 	text, err := os.ReadFile(x.cursor)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +119,9 @@ func written(stdout *os.File, path string, isNew bool, write func(io.Writer) err
 		return write(stdout)
 	}
 	failed := func(err error) error {
-		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s cannot be written: %w", path, err).WithHint("name a file in a folder that is there, and that you may write")
+		return core.Errorf(
+			core.KindInvalidArguments, "audit.export", "%s cannot be written: %w", path, err,
+		).WithHint("name a file in a folder that is there, and that you may write")
 	}
 	if _, err := os.Lstat(path); err == nil && isNew {
 		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s is there already, and what is new would take its place", path).

@@ -13,7 +13,8 @@ import (
 func (a *app) report() *cobra.Command {
 	var from, to, standard, format, output string
 	c := &cobra.Command{
-		Use: "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary", Short: "Report what the record says of a period", Args: cobra.NoArgs,
+		Use:   "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary",
+		Short: "Report what the record says of a period", Args: cobra.NoArgs,
 		Long: `Reports what happened in a period, whether the record of it holds, what the settings are now,
 and for a standard its controls: what Retort does for each, what the record shows of that,
 and what is left to whoever runs it. What is not covered is listed. Each number stands beside

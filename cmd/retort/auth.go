@@ -65,10 +65,18 @@ func (a *app) loggingIn(ctx context.Context, l *retort.Login, paste bool) error 
 	case l.Code != "":
 		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", printable(l.URL), printable(l.Code))
 	case paste:
-		fmt.Fprintf(a.stderr, "open this address in a browser:\n\n%s\n\nIn the end the browser shows, or can't show, an address that begins with %s\nPaste it here: ", printable(l.URL), l.Redirect())
+		fmt.Fprintf(
+			a.stderr,
+			"open this address in a browser:\n\n%s\n\nIn the end the browser shows, or can't show, an address that begins with %s\nPaste it here: ",
+			printable(l.URL), l.Redirect(),
+		)
 		return a.pasted(ctx, l)
 	default:
-		fmt.Fprintf(a.stderr, "open this address in a browser on this machine, if none opens by itself:\n\n%s\n\n(elsewhere: --paste or --device)\n", printable(l.URL))
+		fmt.Fprintf(
+			a.stderr,
+			"open this address in a browser on this machine, if none opens by itself:\n\n%s\n\n(elsewhere: --paste or --device)\n",
+			printable(l.URL),
+		)
 		if err := openBrowser(ctx, l.URL); err != nil {
 			a.warn("no browser opened: " + printable(err.Error()))
 		}
@@ -136,7 +144,10 @@ func (a *app) loginStatus() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SERVER\tLOGIN\tWHAT TO DO")
 			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", printable(whoseLogin(s.Server, s.Principal)), printable(loginText(s)), printable(cmp.Or(s.Command, problemOf(s.Error))))
+				fmt.Fprintf(
+					w, "%s\t%s\t%s\n", printable(whoseLogin(s.Server, s.Principal)), printable(loginText(s)),
+					printable(cmp.Or(s.Command, problemOf(s.Error))),
+				)
 			}
 			return w.Flush()
 		},
@@ -195,7 +206,10 @@ func (a *app) logout() *cobra.Command {
 			case out.Revoked:
 				fmt.Fprintln(a.stdout, "logged out of", printable(whoseLogin(args[0], principal))+", and the login is revoked")
 			default:
-				fmt.Fprintln(a.stdout, "logged out of", printable(whoseLogin(args[0], principal))+"; the server offers no revocation, so what was given may count until it ends")
+				fmt.Fprintln(
+					a.stdout, "logged out of",
+					printable(whoseLogin(args[0], principal))+"; the server offers no revocation, so what was given may count until it ends",
+				)
 			}
 			return nil
 		},

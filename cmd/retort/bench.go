@@ -42,7 +42,9 @@ func (a *app) bench() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return a.printJSON(map[string]any{"rows": rows, "targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU()})
+				return a.printJSON(map[string]any{
+					"rows": rows, "targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
+				})
 			}
 			if err := a.printBench(rows); err != nil || len(targets) == 0 {
 				return err

@@ -76,7 +76,10 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure beside tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens for none of them")
+	c.Flags().StringSliceVar(
+		&only, "only", nil,
+		"parts to measure beside tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens for none of them",
+	)
 	f.add(c)
 	return c
 }

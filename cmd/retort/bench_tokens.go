@@ -69,7 +69,10 @@ func (a *app) printWorkloads(works []bench.Workload) error {
 		fmt.Fprintln(w, one.Task)
 		fmt.Fprintln(w, "definitions\tread\twritten\ttool calls\tround trips\twall ms\tpeak context\t")
 		for _, c := range one.Costs {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.0f\t%s\t  %s\n", thousands(c.Definitions), thousands(c.Read), thousands(c.Written), thousands(c.Calls), c.RoundTrips, c.WallMS, thousands(c.Peak), c.Way)
+			fmt.Fprintf(
+				w, "%s\t%s\t%s\t%s\t%d\t%.0f\t%s\t  %s\n", thousands(c.Definitions), thousands(c.Read), thousands(c.Written),
+				thousands(c.Calls), c.RoundTrips, c.WallMS, thousands(c.Peak), c.Way,
+			)
 		}
 		if err := w.Flush(); err != nil {
 			return err

@@ -18,7 +18,10 @@ func (c *careFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.approval, "force-approval", false, "have a person approve the program, whatever the settings approve by themselves")
 	flags.StringVar(&c.memory, "memory-limit", "", "less memory than resourceLimits.memory, such as 128MB")
 	flags.StringVar(&c.network, "allow-network", "", "false: the program has no network")
-	flags.StringVar(&c.files, "filesystem-scope", "", "files that the program sees: workspace-only, read-only, none, or a folder such as ./workspace/reports")
+	flags.StringVar(
+		&c.files, "filesystem-scope", "",
+		"files that the program sees: workspace-only, read-only, none, or a folder such as ./workspace/reports",
+	)
 }
 
 // ask puts what is asked for into a request.

@@ -339,7 +339,10 @@ func (a *app) printUninstalled(done *clientfiles.Installed, asJSON bool) error {
 	}
 	switch {
 	case len(done.Still) > 0:
-		fmt.Fprintf(a.stderr, "%s still starts Retort, by the entry %s; take it out by hand\n", line(done.File), line(strings.Join(done.Still, ", ")))
+		fmt.Fprintf(
+			a.stderr, "%s still starts Retort, by the entry %s; take it out by hand\n", line(done.File),
+			line(strings.Join(done.Still, ", ")),
+		)
 	case done.Restored == "none":
 		fmt.Fprintf(a.stderr, "Retort is not in %s\n", line(done.File))
 	case done.DryRun:

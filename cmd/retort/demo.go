@@ -43,7 +43,9 @@ func (a *app) demo() *cobra.Command {
 			}
 			// The demo answers the questions itself, and one of its programs asks about 71 calls at once.
 			const settings = "approval: {questions: 1000}\n"
-			e, err := retort.Open(cmd.Context(), retort.Config{NoFiles: true, Settings: settings, Home: home, Keys: home, Servers: servers, Log: log})
+			e, err := retort.Open(cmd.Context(), retort.Config{
+				NoFiles: true, Settings: settings, Home: home, Keys: home, Servers: servers, Log: log,
+			})
 			if err != nil {
 				return err
 			}

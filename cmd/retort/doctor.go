@@ -63,7 +63,9 @@ sockets of engines that have died. It touches no client's file.`,
 }
 
 // examined asks the servers, and says which ones it waits for.
-func (a *app) examined(cmd *cobra.Command, e *retort.Engine, machine []doctor.Check, patience time.Duration, servers []string) (retort.Diagnosis, error) {
+func (a *app) examined(
+	cmd *cobra.Command, e *retort.Engine, machine []doctor.Check, patience time.Duration, servers []string,
+) (retort.Diagnosis, error) {
 	say, done := a.progress("connecting")
 	defer done()
 	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })

@@ -100,7 +100,10 @@ func (a *app) printOutcome(o core.Outcome, asJSON bool) error {
 		}
 	}
 	for i, e := range o.Effects {
-		fmt.Fprintf(a.stdout, "%d. %s.%s (%s: %s) %s\n", i+1, printable(e.Server), printable(e.Tool), e.Effect, printable(e.Reason), a.safe(a.stdout, string(e.Arguments)))
+		fmt.Fprintf(
+			a.stdout, "%d. %s.%s (%s: %s) %s\n", i+1, printable(e.Server), printable(e.Tool), e.Effect, printable(e.Reason),
+			a.safe(a.stdout, string(e.Arguments)),
+		)
 	}
 	for _, w := range o.Warnings {
 		a.warn(printable(w))

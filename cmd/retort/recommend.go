@@ -55,7 +55,10 @@ func (a *app) printAdvice(r retort.Recommendations) error {
 		return nil
 	}
 	for _, one := range r.Advice {
-		fmt.Fprintf(a.stdout, "%s  %s\n  %s\n", a.style(a.stdout, bold, strings.ReplaceAll(string(one.Kind), "_", " ")), printable(one.Subject), printable(one.Says))
+		fmt.Fprintf(
+			a.stdout, "%s  %s\n  %s\n", a.style(a.stdout, bold, strings.ReplaceAll(string(one.Kind), "_", " ")),
+			printable(one.Subject), printable(one.Says),
+		)
 		for _, s := range one.Servers {
 			fmt.Fprintf(a.stdout, "  - %s: %s %s\n", printable(s.Name), printable(s.Description), printable(s.URL))
 		}

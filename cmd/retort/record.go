@@ -55,7 +55,9 @@ func publicKey(text string) (ed25519.PublicKey, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, core.Errorf(core.KindInvalidArguments, "audit.verify", "--key is no public key").WithHint("it is the field key of a checkpoint: 44 characters of base64")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "audit.verify", "--key is no public key",
+		).WithHint("it is the field key of a checkpoint: 44 characters of base64")
 	}
 	return key, nil
 }
@@ -75,7 +77,10 @@ func (a *app) printVerdict(v retort.RecordVerdict, asJSON bool) error {
 		fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "note:"), printable(note))
 	}
 	if v.OK {
-		fmt.Fprintf(a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.style(a.stdout, green, "the record holds"), thousands(int(v.Entries)), len(v.Chains), thousands(int(v.Checkpoints)))
+		fmt.Fprintf(
+			a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.style(a.stdout, green, "the record holds"),
+			thousands(int(v.Entries)), len(v.Chains), thousands(int(v.Checkpoints)),
+		)
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.style(a.stdout, red, "the record does not hold:"), v.First.What, printable(v.First.Says))
@@ -198,7 +203,9 @@ func momentOf(flag, text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, core.Errorf(core.KindInvalidArguments, "audit.query", "--%s %q is no time", flag, text).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
+	return time.Time{}, core.Errorf(
+		core.KindInvalidArguments, "audit.query", "--%s %q is no time", flag, text,
+	).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
 }
 
 func (a *app) printEntries(page retort.RecordPage, asJSON bool) error {
@@ -213,7 +220,9 @@ func (a *app) printEntries(page retort.RecordPage, asJSON bool) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TIME\tKIND\tEXECUTION\tTOOL\tSTATUS\tRISK\tMS\t")
 	for _, e := range page.Entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", e.At.Local().Format(time.DateTime), e.Kind, printable(cmp.Or(e.Execution, "-")), printable(cmp.Or(toolOf(e), "-")),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", e.At.Local().Format(time.DateTime), e.Kind, printable(
+			cmp.Or(e.Execution, "-"),
+		), printable(cmp.Or(toolOf(e), "-")),
 			printable(cmp.Or(e.Status, "-")), riskOf(e), millisOf(e))
 	}
 	if err := w.Flush(); err != nil {
@@ -265,7 +274,10 @@ func (a *app) printStory(page retort.RecordPage, asJSON bool) error {
 	}
 	fmt.Fprintln(a.stdout)
 	for _, e := range page.Entries {
-		parts := []string{e.At.Local().Format("2006-01-02 15:04:05.000"), a.style(a.stdout, bold, string(e.Kind)), printable(toolOf(e)), printable(e.Status)}
+		parts := []string{
+			e.At.Local().Format("2006-01-02 15:04:05.000"), a.style(a.stdout, bold, string(e.Kind)), printable(toolOf(e)),
+			printable(e.Status),
+		}
 		if e.Risk != nil {
 			parts = append(parts, "risk "+riskOf(e))
 		}

@@ -77,7 +77,9 @@ func (a *app) run() *cobra.Command {
 				return err
 			}
 			if f.show && !term.IsTerminal(int(a.stdout.Fd())) {
-				return core.Errorf(core.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none").WithHint("leave it out")
+				return core.Errorf(
+					core.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none",
+				).WithHint("leave it out")
 			}
 			if f.queue {
 				if f.show || f.dry {
@@ -151,7 +153,10 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionR
 const maxProgram = 16 << 20
 
 func (a *app) request(f runFlags, args []string) (core.ExecutionRequest, error) {
-	req := core.ExecutionRequest{Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry, NoCache: f.noCache}
+	req := core.ExecutionRequest{
+		Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry,
+		NoCache: f.noCache,
+	}
 	if err := f.care.ask(&req); err != nil {
 		return req, err
 	}

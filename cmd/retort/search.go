@@ -162,7 +162,12 @@ func (a *app) call() *cobra.Command {
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printOutcome(unresumed(e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments)), asJSON)
+				return a.printOutcome(
+					unresumed(
+						e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments),
+					),
+					asJSON,
+				)
 			})
 		},
 	}
@@ -265,7 +270,10 @@ func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, a
 		return err
 	}
 	for _, c := range changes {
-		fmt.Fprintf(a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n", a.style(a.stdout, amber, printable(c.Server+"."+c.Tool)), c.Policy, printable(c.Server))
+		fmt.Fprintf(
+			a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n",
+			a.style(a.stdout, amber, printable(c.Server+"."+c.Tool)), c.Policy, printable(c.Server),
+		)
 	}
 	for _, name := range withheld {
 		fmt.Fprintf(a.stdout, "%s  is withheld from models: its definition can't be shown to them\n", a.style(a.stdout, amber, printable(name)))

@@ -82,7 +82,13 @@ func (a *app) skillsShow() *cobra.Command {
 					return a.printJSON(s)
 				}
 				fmt.Fprintf(a.stdout, "%s\n\n%s", a.safe(a.stdout, s.Usage), a.safe(a.stdout, s.Code))
-				fmt.Fprintln(a.stderr, a.style(a.stderr, dim, fmt.Sprintf("%s · version %s · from %s · kept: %s", s.Language, s.Version, s.Origin, strings.Join(s.Versions, " "))))
+				fmt.Fprintln(
+					a.stderr,
+					a.style(
+						a.stderr, dim,
+						fmt.Sprintf("%s · version %s · from %s · kept: %s", s.Language, s.Version, s.Origin, strings.Join(s.Versions, " ")),
+					),
+				)
 				for _, warning := range s.Warnings {
 					a.warn(printable(warning))
 				}
@@ -284,7 +290,10 @@ func (a *app) skillsImport() *cobra.Command {
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printSaved(unresumed(e.ImportSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)), asJSON)
+				return a.printSaved(
+					unresumed(e.ImportSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)),
+					asJSON,
+				)
 			})
 		},
 	}

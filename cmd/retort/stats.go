@@ -28,7 +28,9 @@ func (a *app) stats() *cobra.Command {
 Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per million tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if by != "" && !slices.Contains(groupings, by) {
-				return core.Errorf(core.KindInvalidArguments, "stats", "--by: there is no grouping %q", by).WithHint("one of %s", strings.Join(groupings, ", "))
+				return core.Errorf(
+					core.KindInvalidArguments, "stats", "--by: there is no grouping %q", by,
+				).WithHint("one of %s", strings.Join(groupings, ", "))
 			}
 			now := time.Now()
 			if span.From, err = momentOf("since", since, now); err != nil {
@@ -84,7 +86,10 @@ func (a *app) printUsage(u retort.Usage, by string) error {
 		name  string
 		whole bool // it is shown unless another is asked for
 		print func(*tabwriter.Writer, retort.Usage)
-	}{{"status", false, byStatus}, {"day", true, byDay}, {"server", false, byServer}, {"tool", true, byTool}, {"principal", false, byPrincipal}} {
+	}{
+		{"status", false, byStatus}, {"day", true, byDay}, {"server", false, byServer}, {"tool", true, byTool},
+		{"principal", false, byPrincipal},
+	} {
 		if t.name == by || by == "" && t.whole {
 			if by == "" {
 				fmt.Fprintln(w)
@@ -105,7 +110,10 @@ func (a *app) printTotals(u retort.Usage) {
 		}
 		line("duration    p50 %s, p90 %s, p99 %s, max %s%s", millis(d.P50), millis(d.P90), millis(d.P99), millis(d.Max), of)
 	}
-	line("calls       %s, %s with errors, %s refused, %s answered from the cache", count(u.Calls), count(u.Errors), count(u.Refusals), count(u.CacheHits))
+	line(
+		"calls       %s, %s with errors, %s refused, %s answered from the cache", count(u.Calls), count(u.Errors),
+		count(u.Refusals), count(u.CacheHits),
+	)
 	if len(u.Approvals) > 0 {
 		line("approvals   %s", counts(u.Approvals))
 	}
@@ -152,7 +160,10 @@ func byDay(w *tabwriter.Writer, u retort.Usage) {
 		if u.Cost != nil {
 			cost = fmt.Sprintf("\t%s%.2f", u.Cost.Currency, float64(d.Avoided)/1e6*u.Cost.PerMillion)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s%s\n", d.Day, count(d.Executions), count(d.Calls), count(d.Errors), count(d.Returned), count(d.Avoided), cost)
+		fmt.Fprintf(
+			w, "%s\t%s\t%s\t%s\t%s\t%s%s\n", d.Day, count(d.Executions), count(d.Calls), count(d.Errors), count(d.Returned),
+			count(d.Avoided), cost,
+		)
 	}
 }
 

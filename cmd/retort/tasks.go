@@ -62,7 +62,10 @@ func (a *app) printTasks(list retort.TaskList) error {
 		if t.Status == core.TaskQueued {
 			waiting++
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s ago\t%s\n", t.ID, status, printable(t.Kind), printable(t.Principal), time.Since(t.Submitted).Round(time.Second), printable(t.Title))
+		fmt.Fprintf(
+			w, "%s\t%s\t%s\t%s\t%s ago\t%s\n", t.ID, status, printable(t.Kind), printable(t.Principal),
+			time.Since(t.Submitted).Round(time.Second), printable(t.Title),
+		)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -169,7 +172,9 @@ func (a *app) waitTask() *cobra.Command {
 				return err
 			}
 			if t.Outcome == nil {
-				return core.Errorf(core.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status).WithHint("retort tasks show %s says when it has", t.ID)
+				return core.Errorf(
+					core.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status,
+				).WithHint("retort tasks show %s says when it has", t.ID)
 			}
 			return a.printOutcome(*t.Outcome, asJSON)
 		},

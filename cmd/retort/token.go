@@ -66,7 +66,9 @@ func lifeOf(text string) (time.Duration, error) {
 	}
 	life, ok := config.ParseDuration(text)
 	if !ok || life < least || life > most {
-		return 0, core.Errorf(core.KindInvalidArguments, "token.create", "--expires %q is no time from a minute to ten years", text).WithHint("such as 12h or 90d, or never")
+		return 0, core.Errorf(
+			core.KindInvalidArguments, "token.create", "--expires %q is no time from a minute to ten years", text,
+		).WithHint("such as 12h or 90d, or never")
 	}
 	return life, nil
 }
@@ -106,7 +108,10 @@ func (a *app) printTokens(tokens []retort.Token) error {
 		if t.Expired(now) {
 			expires += " (expired)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", printable(t.Name), t.ID, t.Created.Local().Format(time.DateOnly), expires, cmp.Or(t.Used, "never"))
+		fmt.Fprintf(
+			w, "%s\t%s\t%s\t%s\t%s\t\n", printable(t.Name), t.ID, t.Created.Local().Format(time.DateOnly), expires,
+			cmp.Or(t.Used, "never"),
+		)
 	}
 	return w.Flush()
 }
@@ -160,7 +165,10 @@ func (a *app) loginsLeft(c retort.Config, gone []retort.Token) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		for _, server := range left[name] {
-			fmt.Fprintf(a.stdout, "%s is still logged in at %s: retort auth logout %s --principal %s\n", printable(name), printable(server), printable(server), printable(name))
+			fmt.Fprintf(
+				a.stdout, "%s is still logged in at %s: retort auth logout %s --principal %s\n", printable(name),
+				printable(server), printable(server), printable(name),
+			)
 		}
 	}
 }

@@ -54,7 +54,10 @@ func (a *app) exportWorkspace() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tty, err := terminal()
 			if err != nil {
-				return core.Errorf(core.KindPolicy, "workspace.export", "personal values are written only when a person says so in a terminal, and this process has none").
+				return core.Errorf(
+					core.KindPolicy, "workspace.export",
+					"personal values are written only when a person says so in a terminal, and this process has none",
+				).
 					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
 			}
 			defer tty.Close()
@@ -132,7 +135,10 @@ nobody has used for workspace.sessions (30 days), and the oldest results beyond 
 			if dry {
 				verb = "would remove"
 			}
-			fmt.Fprintf(a.stdout, "%s: %d files, %d bytes, %d whole sessions; %d bytes are left\n", verb, swept.Files, swept.Bytes, len(swept.Sessions), swept.Left)
+			fmt.Fprintf(
+				a.stdout, "%s: %d files, %d bytes, %d whole sessions; %d bytes are left\n", verb, swept.Files, swept.Bytes,
+				len(swept.Sessions), swept.Left,
+			)
 			for _, name := range swept.Busy {
 				fmt.Fprintf(a.stderr, "in use, and left alone: %s\n", printable(name))
 			}

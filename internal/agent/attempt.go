@@ -26,7 +26,9 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 			return w.runProgram(ctx)
 		}
 		if w.attempt >= w.options.Attempts {
-			return w.refusedOutcome(core.Errorf(core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing).
+			return w.refusedOutcome(core.Errorf(
+				core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing,
+			).
 				WithHint("describe the task more precisely, or use a model that writes programs"))
 		}
 		if refused := w.renderRepair(templates.RepairData{Message: missing}, reply.Text); refused != nil {
@@ -51,7 +53,10 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.Reply, *core.Error)
 	if refused != nil {
 		return model.Reply{}, refused
 	}
-	if refused := w.recordPhase(core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)}, "the model writes a program"); refused != nil {
+	if refused := w.recordPhase(
+		core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)},
+		"the model writes a program",
+	); refused != nil {
 		return model.Reply{}, refused
 	}
 	told := time.Now()
@@ -91,7 +96,11 @@ func (w *taskRun) buildPrompt() (model.Prompt, *core.Error) {
 	}
 	left := w.options.Tokens - w.use.InputTokens - w.use.OutputTokens - w.sizeOf(p)
 	if p.MaxTokens = min(w.options.MaxTokens, left); p.MaxTokens < minAnswerTokens {
-		return p, core.Errorf(core.KindLimit, "orchestrator", "the task has used %d tokens of the model, and another attempt would exceed the limit of %d", w.use.InputTokens+w.use.OutputTokens, w.options.Tokens).
+		return p, core.Errorf(
+			core.KindLimit, "orchestrator",
+			"the task has used %d tokens of the model, and another attempt would exceed the limit of %d",
+			w.use.InputTokens+w.use.OutputTokens, w.options.Tokens,
+		).
 			WithHint("orchestrator.tokens in retort.yaml allows more")
 	}
 	return p, nil
@@ -119,7 +128,8 @@ func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 		return w.refusedOutcome(refused)
 	}
 	req := core.ExecutionRequest{
-		ID: id, Noted: w.task.Job != "", Session: w.task.Session, Client: w.task.Client, Language: w.task.Language, Code: w.inputsPrelude() + w.code,
+		ID: id, Noted: w.task.Job != "", Session: w.task.Session, Client: w.task.Client, Language: w.task.Language,
+		Code: w.inputsPrelude() + w.code,
 		Only: w.only, Effects: w.effects, Private: w.model != nil, Limits: w.task.Budget.Limits,
 		Progress: func(calls int) {
 			w.reportProgress(core.PhaseRun, fmt.Sprintf("program %d: %d tool calls", w.attempt, calls))
@@ -161,7 +171,8 @@ func isRepairable(o core.Outcome) bool {
 		return true
 	case core.StatusRejected, core.StatusError:
 		return o.Error != nil && slices.Contains([]core.Kind{
-			core.KindSyntax, core.KindType, core.KindPolicy, core.KindRuntime, core.KindToolError, core.KindToolNotFound, core.KindInvalidArguments, core.KindLimit, core.KindUpstreamTimeout,
+			core.KindSyntax, core.KindType, core.KindPolicy, core.KindRuntime, core.KindToolError, core.KindToolNotFound,
+			core.KindInvalidArguments, core.KindLimit, core.KindUpstreamTimeout,
 		}, o.Error.Kind)
 	}
 	return false
@@ -173,7 +184,9 @@ func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.
 	d := templates.RepairData{Program: true, Status: string(o.Status)}
 	if e := o.Error; e != nil {
 		d.Kind, d.Line = string(e.Kind), e.Line
-		d.Message, d.Hint, d.Frame = w.Screen.Cleaned(clipText(e.Message)), w.Screen.Cleaned(clipText(e.Hint)), w.Screen.Cleaned(clipText(e.Frame))
+		d.Message, d.Hint, d.Frame = w.Screen.Cleaned(
+			clipText(e.Message),
+		), w.Screen.Cleaned(clipText(e.Hint)), w.Screen.Cleaned(clipText(e.Frame))
 		w.defineMore(ctx, *e)
 	}
 	return d

@@ -24,7 +24,9 @@ func (w *taskRun) findTools(ctx context.Context) *core.Error {
 		return refused
 	}
 	w.Finder.Settled(ctx, func(text string) { w.reportProgress(core.PhaseDiscover, text) })
-	found, err := w.Finder.Search(ctx, core.ToolQuery{Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language})
+	found, err := w.Finder.Search(ctx, core.ToolQuery{
+		Settled: true, Text: w.shown, Detail: core.DetailName, Limit: w.options.Tools, Language: w.task.Language,
+	})
 	if err != nil {
 		return core.AsError(err)
 	}
@@ -56,7 +58,10 @@ func (w *taskRun) offerSkills() {
 
 // defineTools loads what a first program needs of the definitions: one line for each tool.
 func (w *taskRun) defineTools(ctx context.Context) *core.Error {
-	if refused := w.recordPhase(core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)}, fmt.Sprintf("%d tools", len(w.only))); refused != nil {
+	if refused := w.recordPhase(
+		core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)},
+		fmt.Sprintf("%d tools", len(w.only)),
+	); refused != nil {
 		return refused
 	}
 	var refused *core.Error
@@ -89,7 +94,10 @@ func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 			continue
 		}
 		found[[2]string{o.Server}] = true
-		fits, err := w.Finder.Search(ctx, core.ToolQuery{Settled: true, Text: w.shown, Detail: core.DetailName, Server: o.Server, Limit: w.options.Tools, Language: w.task.Language})
+		fits, err := w.Finder.Search(ctx, core.ToolQuery{
+			Settled: true, Text: w.shown, Detail: core.DetailName, Server: o.Server, Limit: w.options.Tools,
+			Language: w.task.Language,
+		})
 		if err != nil {
 			return core.AsError(err)
 		}
@@ -97,7 +105,9 @@ func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 			found[[2]string{t.Server, t.Tool}] = true
 		}
 	}
-	fitting := slices.DeleteFunc(slices.Clone(w.offers), func(o core.OfferedTool) bool { return o.Whole && !found[[2]string{o.Server, o.Tool}] })
+	fitting := slices.DeleteFunc(
+		slices.Clone(w.offers), func(o core.OfferedTool) bool { return o.Whole && !found[[2]string{o.Server, o.Tool}] },
+	)
 	if len(fitting) == 0 {
 		fitting = w.offers[:w.options.Tools]
 	}
@@ -154,7 +164,9 @@ func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 		p.Tools = append(p.Tools, o.FoundTool)
 	}
 	e := core.Errorf(core.KindInvalidArguments, "orchestrator", "no model configured").
-		WithHint(`write the program from these definitions and give it to execute_code; or set model: {provider: openai, url: "http://127.0.0.1:11434/v1", model: NAME} in retort.yaml; a client that offers sampling needs neither`)
+		WithHint(
+			`write the program from these definitions and give it to execute_code; or set model: {provider: openai, url: "http://127.0.0.1:11434/v1", model: NAME} in retort.yaml; a client that offers sampling needs neither`,
+		)
 	var refused *core.Error
 	if p.Skeleton, refused = w.buildSkeleton(ctx); refused != nil {
 		return w.refusedOutcome(refused)
@@ -174,7 +186,10 @@ func (w *taskRun) buildSkeleton(ctx context.Context) (string, *core.Error) {
 	}
 	req := core.ExecutionRequest{Session: w.task.Session, Language: w.task.Language, Code: text, Only: w.only}
 	if refused := w.Runner.Judge(ctx, req); refused != nil {
-		return "", core.Errorf(core.KindInternal, "orchestrator", "the skeleton does not pass the checks: %s (line %d)", refused.Message, refused.Line).
+		return "", core.Errorf(
+			core.KindInternal, "orchestrator", "the skeleton does not pass the checks: %s (line %d)", refused.Message,
+			refused.Line,
+		).
 			WithHint("if .retort/templates has %s, fix it", name)
 	}
 	return strings.TrimSpace(text) + "\n", nil

@@ -82,7 +82,10 @@ type Evidence struct {
 
 // ToEvent returns the finding as an entry of the record.
 func (f Finding) ToEvent() core.AuditEvent {
-	e := core.AuditEvent{Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool, Status: string(f.Kind)}
+	e := core.AuditEvent{
+		Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool,
+		Status: string(f.Kind),
+	}
 	if !f.ended { // nothing of an execution comes after its end
 		e.Execution = f.Execution
 	}

@@ -103,21 +103,30 @@ func (d *anomalyDetector) checkFrequency(p *principalState, e core.AuditEvent, w
 func (d *anomalyDetector) toolOften(p *principalState, e core.AuditEvent, s *usageSeries, n float64) {
 	d.addFinding(p, Finding{
 		Kind: Rate, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.hourly.usual.toEvidence(n),
-		Words: fmt.Sprintf("%s called %s.%s %.0f times in an hour; %s", principalText(e.Principal), e.Server, e.Tool, n, usualMaximum(&s.hourly.usual, formatNumber)),
+		Words: fmt.Sprintf(
+			"%s called %s.%s %.0f times in an hour; %s", principalText(e.Principal), e.Server, e.Tool, n,
+			usualMaximum(&s.hourly.usual, formatNumber),
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) skillOften(p *principalState, e core.AuditEvent, s *usageSeries, name string, n float64) {
 	d.addFinding(p, Finding{
 		Kind: Rate, Severity: "low", Skill: name, Evidence: s.hourly.usual.toEvidence(n),
-		Words: fmt.Sprintf("%s used the skill %s %.0f times in an hour; %s", principalText(e.Principal), name, n, usualMaximum(&s.hourly.usual, formatNumber)),
+		Words: fmt.Sprintf(
+			"%s used the skill %s %.0f times in an hour; %s", principalText(e.Principal), name, n,
+			usualMaximum(&s.hourly.usual, formatNumber),
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) checkSize(p *principalState, e core.AuditEvent, of *histogramSketch, bytes float64, did string) {
 	d.addFinding(p, Finding{
 		Kind: Size, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: of.toEvidence(bytes),
-		Words: fmt.Sprintf("%s.%s %s %s for %s; %s", e.Server, e.Tool, did, formatBytes(bytes), principalText(e.Principal), usualMaximum(of, formatBytes)),
+		Words: fmt.Sprintf(
+			"%s.%s %s %s for %s; %s", e.Server, e.Tool, did, formatBytes(bytes), principalText(e.Principal),
+			usualMaximum(of, formatBytes),
+		),
 	}, e)
 }
 
@@ -136,15 +145,28 @@ func (d *anomalyDetector) skillSlow(p *principalState, e core.AuditEvent, s *usa
 }
 
 func (f *failureRate) toEvidence() Evidence {
-	return Evidence{Now: roundValue(float64(f.failedCount()) / recents), Median: roundValue(f.lost / max(1, f.calls)), Highest: roundValue(f.failureBound()), Samples: int(f.calls)}
+	return Evidence{
+		Now: roundValue(float64(f.failedCount()) / recents), Median: roundValue(f.lost / max(1, f.calls)),
+		Highest: roundValue(f.failureBound()), Samples: int(f.calls),
+	}
 }
 
 func (f *failureRate) describeFailures(what string) string {
-	return fmt.Sprintf("%d of the last %d %s failed; usual is %s of %.0f", f.failedCount(), recents, what, formatShare(f.lost/max(1, f.calls)), f.calls)
+	return fmt.Sprintf(
+		"%d of the last %d %s failed; usual is %s of %.0f", f.failedCount(), recents, what,
+		formatShare(f.lost/max(1, f.calls)), f.calls,
+	)
 }
 
 func (d *anomalyDetector) serverFails(p *principalState, e core.AuditEvent, s *usageSeries) {
-	d.addFinding(p, Finding{Kind: Failures, Severity: "low", Server: e.Server, Evidence: s.failures.toEvidence(), Words: s.failures.describeFailures("calls of " + e.Server)}, e)
+	d.addFinding(
+		p,
+		Finding{
+			Kind: Failures, Severity: "low", Server: e.Server, Evidence: s.failures.toEvidence(),
+			Words: s.failures.describeFailures("calls of " + e.Server),
+		},
+		e,
+	)
 }
 
 func (d *anomalyDetector) toolFails(p *principalState, e core.AuditEvent, s *usageSeries) {
@@ -155,7 +177,14 @@ func (d *anomalyDetector) toolFails(p *principalState, e core.AuditEvent, s *usa
 }
 
 func (d *anomalyDetector) skillFails(p *principalState, e core.AuditEvent, s *usageSeries, name string) {
-	d.addFinding(p, Finding{Kind: Failures, Severity: "low", Skill: name, Evidence: s.failures.toEvidence(), Words: s.failures.describeFailures("executions with the skill " + name)}, e)
+	d.addFinding(
+		p,
+		Finding{
+			Kind: Failures, Severity: "low", Skill: name, Evidence: s.failures.toEvidence(),
+			Words: s.failures.describeFailures("executions with the skill " + name),
+		},
+		e,
+	)
 }
 
 func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
@@ -165,42 +194,60 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 	}
 	d.addFinding(p, Finding{
 		Kind: FirstUse, Severity: severity, Server: e.Server, Tool: e.Tool, Evidence: Evidence{Now: 1, Samples: int(p.uses)},
-		Words: fmt.Sprintf("%s called %s.%s (%s) for the first time, after %d calls of %d other tools", principalText(e.Principal), e.Server, e.Tool, e.Effect, p.uses-1, len(p.used)-1),
+		Words: fmt.Sprintf(
+			"%s called %s.%s (%s) for the first time, after %d calls of %d other tools", principalText(e.Principal),
+			e.Server, e.Tool, e.Effect, p.uses-1, len(p.used)-1,
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, Finding{
 		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
-		Words: fmt.Sprintf("%s made %.0f calls in 5 minutes that cannot be taken back, the newest of %s.%s; %s", principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.ruin.usual, formatNumber)),
+		Words: fmt.Sprintf(
+			"%s made %.0f calls in 5 minutes that cannot be taken back, the newest of %s.%s; %s",
+			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.ruin.usual, formatNumber),
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) checkRefusals(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, Finding{
 		Kind: Denials, Severity: "medium", Server: e.Server, Tool: e.Tool, Evidence: p.denied.usual.toEvidence(n),
-		Words: fmt.Sprintf("%s was refused %.0f times in 10 minutes; %s", principalText(e.Principal), n, usualMaximum(&p.denied.usual, formatNumber)),
+		Words: fmt.Sprintf(
+			"%s was refused %.0f times in 10 minutes; %s", principalText(e.Principal), n,
+			usualMaximum(&p.denied.usual, formatNumber),
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) checkProbing(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, Finding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.probes.usual.toEvidence(n),
-		Words: fmt.Sprintf("%s named tokens that stand for nothing, or compared tokens to find out values, %.0f times in 10 minutes; %s", principalText(e.Principal), n, usualMaximum(&p.probes.usual, formatNumber)),
+		Words: fmt.Sprintf(
+			"%s named tokens that stand for nothing, or compared tokens to find out values, %.0f times in 10 minutes; %s",
+			principalText(e.Principal), n, usualMaximum(&p.probes.usual, formatNumber),
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) checkEnumeration(p *principalState, e core.AuditEvent, n float64) {
 	d.addFinding(p, Finding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: Evidence{Now: n, Samples: int(p.uses)},
-		Words: fmt.Sprintf("%s named %.0f tokens one after the other in calls, up to %s.%s, in an execution that had not read them", principalText(e.Principal), n, e.Server, e.Tool),
+		Words: fmt.Sprintf(
+			"%s named %.0f tokens one after the other in calls, up to %s.%s, in an execution that had not read them",
+			principalText(e.Principal), n, e.Server, e.Tool,
+		),
 	}, e)
 }
 
 func (d *anomalyDetector) checkUnusualHour(p *principalState, e core.AuditEvent, at int) {
 	d.addFinding(p, Finding{
 		Kind: Night, Severity: "low", Evidence: Evidence{Now: float64(at), Highest: float64(p.hours.daysAround(at) - 1), Samples: p.hours.total},
-		Words: fmt.Sprintf("%s is at work at %s; usual is %s, and an hour around this one on %d of %d days", principalText(e.Principal), formatHour(at), p.hours.usualHours(), p.hours.daysAround(at)-1, p.hours.total),
+		Words: fmt.Sprintf(
+			"%s is at work at %s; usual is %s, and an hour around this one on %d of %d days", principalText(e.Principal),
+			formatHour(at), p.hours.usualHours(), p.hours.daysAround(at)-1, p.hours.total,
+		),
 	}, e)
 }
 
@@ -226,7 +273,10 @@ func (d *anomalyDetector) checkLeak(p *principalState, e core.AuditEvent, x *run
 		}
 		d.addFinding(p, Finding{
 			Kind: Exfiltration, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: usual.toEvidence(read),
-			Words: fmt.Sprintf("%s has read %s from %s (%s), and now sends %s to %s (%s)", principalText(e.Principal), formatBytes(read), server, usualMaximum(usual, formatBytes), formatBytes(sent), strings.TrimSuffix(e.Server+"."+e.Tool, "."), why),
+			Words: fmt.Sprintf(
+				"%s has read %s from %s (%s), and now sends %s to %s (%s)", principalText(e.Principal), formatBytes(read),
+				server, usualMaximum(usual, formatBytes), formatBytes(sent), strings.TrimSuffix(e.Server+"."+e.Tool, "."), why,
+			),
 		}, e)
 	})
 }

@@ -198,7 +198,8 @@ func (d *anomalyDetector) onVerdict(e core.AuditEvent) {
 }
 
 func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
-	if e.Status == "denied" && e.Kind == core.EventDecision || e.Status == string(core.KindPolicy) || e.Status == string(core.KindToolChanged) {
+	if e.Status == "denied" && e.Kind == core.EventDecision || e.Status == string(core.KindPolicy) ||
+		e.Status == string(core.KindToolChanged) {
 		d.onDenial(e)
 	}
 	if cause, _ := e.Facts["cause"].(string); cause == UnknownToken {

@@ -36,7 +36,8 @@ func (f *failureRate) addCall(failed bool, enough int) bool {
 	if failed {
 		f.recent |= 1
 	}
-	return failed && f.failedCount() >= fewLost && f.calls >= float64(enough) && tailProbability(f.failedCount(), recents, f.failureBound()) < unlikely
+	return failed && f.failedCount() >= fewLost && f.calls >= float64(enough) &&
+		tailProbability(f.failedCount(), recents, f.failureBound()) < unlikely
 }
 
 func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }

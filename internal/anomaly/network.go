@@ -39,7 +39,10 @@ func (d *anomalyDetector) onNetwork(e core.AuditEvent) {
 func (d *anomalyDetector) checkVolume(p *principalState, e core.AuditEvent, of *histogramSketch, bytes float64, did string) {
 	d.addFinding(p, Finding{
 		Kind: Size, Severity: "medium", Server: e.Server, Evidence: of.toEvidence(bytes),
-		Words: fmt.Sprintf("%s %s %s itself, in one execution; %s", principalText(e.Principal), fmt.Sprintf(did, formatBytes(bytes)), e.Server, usualMaximum(of, formatBytes)),
+		Words: fmt.Sprintf(
+			"%s %s %s itself, in one execution; %s", principalText(e.Principal), fmt.Sprintf(did, formatBytes(bytes)),
+			e.Server, usualMaximum(of, formatBytes),
+		),
 	}, e)
 }
 

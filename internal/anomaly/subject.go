@@ -63,7 +63,8 @@ func newPerson(l Limits) *principalState {
 	return &principalState{
 		calls: rateWindow{width: brief}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, ruin: rateWindow{width: brief},
 		denied: rateWindow{width: bout}, probes: rateWindow{width: bout}, used: map[toolName]uint8{},
-		tools: newLRU[toolName, *usageSeries](l.Series), skills: newLRU[string, *usageSeries](l.Series), flows: newLRU[string, *serverFlow](maxFlows),
+		tools: newLRU[toolName, *usageSeries](l.Series), skills: newLRU[string, *usageSeries](l.Series),
+		flows: newLRU[string, *serverFlow](maxFlows),
 	}
 }
 

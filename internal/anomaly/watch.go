@@ -148,7 +148,10 @@ func (w *Watch) applyActions() []Finding {
 		}
 		if f.Action == Stop && !f.ended && f.Execution != "" {
 			w.stopped.removeKey(f.Execution)
-			w.stopped.putValue(f.Execution, core.Errorf(core.KindPolicy, "anomaly", "this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind).
+			w.stopped.putValue(f.Execution, core.Errorf(
+				core.KindPolicy, "anomaly",
+				"this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind,
+			).
 				WithHint("do not try it another way; tell the person what it is needed for. Further calls with effects need a person's yes"))
 		}
 	}

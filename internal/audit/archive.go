@@ -171,15 +171,17 @@ type archiveLine struct {
 
 func archivedOf(r *Row) archiveLine {
 	return archiveLine{
-		Seq: r.Seq, At: r.At, Kind: rawText(r.Kind), Execution: rawText(r.Execution), Session: rawText(r.Session), Principal: rawText(r.Principal),
-		Server: rawText(r.Server), Tool: rawText(r.Tool), Status: rawText(r.Status), Risk: r.Risk, Micros: r.Micros, Bytes: r.Bytes,
+		Seq: r.Seq, At: r.At, Kind: rawText(r.Kind), Execution: rawText(r.Execution), Session: rawText(r.Session),
+		Principal: rawText(r.Principal),
+		Server:    rawText(r.Server), Tool: rawText(r.Tool), Status: rawText(r.Status), Risk: r.Risk, Micros: r.Micros, Bytes: r.Bytes,
 		Returned: r.Returned, Avoided: r.Avoided, Facts: rawText(r.Facts), Body: r.Body, Hash: r.Hash, Code: r.Code,
 	}
 }
 
 func (a *archiveLine) toRow(chain string) Row {
 	return Row{
-		Chain: chain, Seq: a.Seq, At: a.At, Kind: string(a.Kind), Execution: string(a.Execution), Session: string(a.Session), Principal: string(a.Principal),
+		Chain: chain, Seq: a.Seq, At: a.At, Kind: string(a.Kind), Execution: string(a.Execution),
+		Session: string(a.Session), Principal: string(a.Principal),
 		Server: string(a.Server), Tool: string(a.Tool), Status: string(a.Status), Risk: a.Risk, Micros: a.Micros, Bytes: a.Bytes,
 		Returned: a.Returned, Avoided: a.Avoided, Facts: a.Facts, Body: a.Body, Hash: a.Hash, Code: a.Code,
 	}
@@ -267,7 +269,8 @@ func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
 		return errors.New("it goes on after its seal")
 	}
 	want := *l.Seal
-	if want.Chain != s.Chain || want.First != s.First || want.Last != s.Last || want.FirstHash != s.FirstHash || want.Hash != s.Hash || want.Deleted != nil {
+	if want.Chain != s.Chain || want.First != s.First || want.Last != s.Last || want.FirstHash != s.FirstHash || want.Hash != s.Hash ||
+		want.Deleted != nil {
 		return errors.New("its seal is of something else")
 	}
 	if sealed != nil {

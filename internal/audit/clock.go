@@ -44,7 +44,11 @@ func (l *Log) refuseClockBehind() *core.Error {
 	if isClockAccepted(l.o.Checkpoints, now) {
 		return l.recordRewind(now)
 	}
-	return core.Errorf(core.KindInternal, "audit.record", "the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded", late.Round(time.Second)).
+	return core.Errorf(
+		core.KindInternal, "audit.record",
+		"the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded",
+		late.Round(time.Second),
+	).
 		WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
 }
 

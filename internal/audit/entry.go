@@ -72,7 +72,8 @@ func userOf(r Row) string {
 // program makes many of do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
-	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand, core.EventAsked, core.EventGap:
+	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,
+		core.EventAsked, core.EventGap:
 		return false
 	}
 	return true

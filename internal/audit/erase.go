@@ -63,12 +63,16 @@ func forgetKeys(ctx context.Context, s Store, ids []string) (int, error) {
 }
 
 func uncertainErasure(err error) error {
-	return core.Errorf(core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err).WithHint("do it again: what is erased stays erased")
+	return core.Errorf(
+		core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err,
+	).WithHint("do it again: what is erased stays erased")
 }
 
 // EraseMentions destroys the keys of all bodies for which mentions returns true for a text: a name or a string of the
 // JSON, or the whole body. mentions also gets the owner of the body. EraseMentions searches everything, archives too.
-func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64)) (EraseResult, error) {
+func (r *Record) EraseMentions(
+	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
+) (EraseResult, error) {
 	e := &subjectEraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
 	var err error
 	if e.opener = r.newOpener(ctx, nil); e.opener.wrap == nil {
@@ -92,7 +96,10 @@ func (r *Record) EraseMentions(ctx context.Context, mentions func(principal, ses
 		return e.out, uncertainErasure(err)
 	}
 	if e.shut > 0 {
-		return e.out, core.Errorf(core.KindInternal, "audit.erase", "%d entries could not be looked through: they are sealed with the key of another person", e.shut).
+		return e.out, core.Errorf(
+			core.KindInternal, "audit.erase",
+			"%d entries could not be looked through: they are sealed with the key of another person", e.shut,
+		).
 			WithHint("whoever has that key can erase of them")
 	}
 	return e.out, nil

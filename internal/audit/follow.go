@@ -37,7 +37,9 @@ func PlacesFrom(text string) (ReadPositions, error) {
 		chain, number, _ := strings.Cut(strings.TrimSpace(part), ":")
 		seq, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || seq < 0 || chain == "" || p[chain] > 0 {
-			return nil, core.Errorf(core.KindInvalidArguments, "audit.export", "%.60q is no place in the record", part).WithHint("give what the export before has printed after cursor: as it is")
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "audit.export", "%.60q is no place in the record", part,
+			).WithHint("give what the export before has printed after cursor: as it is")
 		}
 		p[chain] = seq
 	}
@@ -101,7 +103,13 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 		s.end = math.MaxInt64 // all of its archives
 	}
 	if read > s.end {
-		*m.warnings = append(*m.warnings, fmt.Sprintf("chain %s ends at entry %d and was read up to %d before: its end was cut off, or an older copy was brought back; retort audit verify says more", c.Chain, c.Seq, read))
+		*m.warnings = append(
+			*m.warnings,
+			fmt.Sprintf(
+				"chain %s ends at entry %d and was read up to %d before: its end was cut off, or an older copy was brought back; retort audit verify says more",
+				c.Chain, c.Seq, read,
+			),
+		)
 	}
 	s.next, s.stop = iter.Pull2(m.record.walkChain(ctx, c, m.record.firstUnskipped(c.Chain, read+1, &m.filter), nil))
 	m.all = append(m.all, s)

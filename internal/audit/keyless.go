@@ -88,7 +88,13 @@ func (k *chainCheck) keyOf(r *Row) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
 	if made && of != [2]string{r.Session, r.Principal} {
-		k.addFault(r.Seq, Edited, fmt.Sprintf("the table of keys says that the key of entry %d of chain %s is of another session or person than the entry", r.Seq, r.Chain))
+		k.addFault(
+			r.Seq, Edited,
+			fmt.Sprintf(
+				"the table of keys says that the key of entry %d of chain %s is of another session or person than the entry",
+				r.Seq, r.Chain,
+			),
+		)
 	}
 }
 
@@ -174,14 +180,23 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 		k.addFault(1, Edited, fmt.Sprintf("the table of chains says that chain %s is of another person than its entries are", k.c.Chain))
 	}
 	if head.Seq < k.next-1 {
-		k.addFault(head.Seq+1, Edited, fmt.Sprintf("the table of chains says that chain %s ends at entry %d, and there are %d", k.c.Chain, head.Seq, k.next-1))
+		k.addFault(
+			head.Seq+1, Edited,
+			fmt.Sprintf("the table of chains says that chain %s ends at entry %d, and there are %d", k.c.Chain, head.Seq, k.next-1),
+		)
 	}
 	if head.Seq != k.next-1 || !k.stories.whole {
 		return nil // more was written meanwhile, or what began before is not known
 	}
 	told := slices.Sorted(maps.Keys(k.stories.open))
 	if slices.Sort(open); !slices.Equal(open, told) {
-		k.addFault(k.next-1, Edited, fmt.Sprintf("the table of open executions of chain %s does not fit its entries: it has %s, and open are %s", k.c.Chain, firstNames(open), firstNames(told)))
+		k.addFault(
+			k.next-1, Edited,
+			fmt.Sprintf(
+				"the table of open executions of chain %s does not fit its entries: it has %s, and open are %s", k.c.Chain,
+				firstNames(open), firstNames(told),
+			),
+		)
 	}
 	return nil
 }

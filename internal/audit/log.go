@@ -166,7 +166,8 @@ func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 			return err
 		}
 		first := before == nil && r.Seq > 1
-		if r.Seq == noted.Seq && encodeHex(r.Hash) != noted.Hash || !first && !bytes.Equal(r.computeHash(before), r.Hash) || !hmac.Equal(hashMAC(l.codes.mac, r.Hash), r.Code) {
+		if r.Seq == noted.Seq && encodeHex(r.Hash) != noted.Hash || !first && !bytes.Equal(r.computeHash(before), r.Hash) ||
+			!hmac.Equal(hashMAC(l.codes.mac, r.Hash), r.Code) {
 			return truncatedError(l.head, noted)
 		}
 		before = r.Hash
@@ -178,7 +179,10 @@ func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 }
 
 func truncatedError(h Head, noted Checkpoint) error {
-	return core.Errorf(core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut, h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq).
+	return core.Errorf(
+		core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut,
+		h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq,
+	).
 		WithHint("retort audit verify says more")
 }
 
@@ -319,7 +323,10 @@ func (l *Log) waitWritten(it *queuedRow) *core.Error {
 		l.ready.Wait()
 	}
 	if !it.settled && it.err == nil {
-		return core.Errorf(core.KindInternal, "audit.record", "the end of the execution is not written to the audit log yet: its store does not answer").
+		return core.Errorf(
+			core.KindInternal, "audit.record",
+			"the end of the execution is not written to the audit log yet: its store does not answer",
+		).
 			WithHint("it is written as soon as the store answers; retort doctor says where the audit log is")
 	}
 	return it.err

@@ -86,7 +86,10 @@ func (v *recordVerifier) addCheckpoint(path string, c Checkpoint, err error) {
 	at := checkpointMark{seq: c.Seq}
 	n, err := hex.Decode(at.hash[:], []byte(c.Hash[:min(len(c.Hash), 2*len(at.hash))]))
 	if err != nil || n != len(at.hash) || c.Seq < 1 || c.Chain == "" || !c.isSignedBy(v.signer) {
-		v.addFinding(VerifyFinding{c.Chain, max(c.Seq, 0), Forged, fmt.Sprintf("the checkpoint%s of entry %d of chain %.40q is not signed by the key of this record", of, c.Seq, c.Chain)})
+		v.addFinding(VerifyFinding{
+			c.Chain, max(c.Seq, 0), Forged,
+			fmt.Sprintf("the checkpoint%s of entry %d of chain %.40q is not signed by the key of this record", of, c.Seq, c.Chain),
+		})
 		return
 	}
 	if v.signer == nil { // all that follow are by the same one

@@ -74,7 +74,9 @@ func placeFrom(cursor string) (*Place, error) {
 		_, err = fmt.Sscanf(string(text), "%d %d %s", &p.At, &p.Seq, &p.Chain)
 	}
 	if err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "audit.query", "%.40q is no cursor", cursor).WithHint("give the cursor of the page before as it is, or none")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "audit.query", "%.40q is no cursor", cursor,
+		).WithHint("give the cursor of the page before as it is, or none")
 	}
 	return p, nil
 }
@@ -140,7 +142,10 @@ type bodyOpener struct {
 }
 
 func (r *Record) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {
-	o := &bodyOpener{ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{}, of: map[string][2]string{}}
+	o := &bodyOpener{
+		ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{},
+		of: map[string][2]string{},
+	}
 	var err error
 	if o.chains, err = r.listChains(ctx); err == nil && r.Keys.Bodies != nil {
 		o.wrap, err = r.Keys.wrapCipher()

@@ -138,7 +138,9 @@ func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield 
 		var s Seal
 		if a.gone {
 			s, err = a.readLeftoverSeal()
-			if err != nil && !yield(Row{}, &damagedArchiveError{a, fmt.Errorf("what the deleted entries %d to %d have left cannot be read: %w", a.first, a.last, err)}) {
+			if err != nil && !yield(Row{}, &damagedArchiveError{
+				a, fmt.Errorf("what the deleted entries %d to %d have left cannot be read: %w", a.first, a.last, err),
+			}) {
 				return next, false
 			}
 		} else if ok, err = yieldArchive(a, next, &s, yield); !ok {

@@ -95,7 +95,8 @@ func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, sinc
 			if err == nil && r.Seq > last {
 				return
 			}
-			if err == nil && !(hmac.Equal(hashMAC(l.codes.mac, r.Hash), r.Code) && (before == nil && r.Seq > 1 || bytes.Equal(r.computeHash(before), r.Hash))) {
+			if err == nil &&
+				!(hmac.Equal(hashMAC(l.codes.mac, r.Hash), r.Code) && (before == nil && r.Seq > 1 || bytes.Equal(r.computeHash(before), r.Hash))) {
 				err = truncatedError(h, Checkpoint{Chain: h.Chain, Seq: r.Seq, At: time.Unix(0, r.At)})
 			}
 			if err != nil {

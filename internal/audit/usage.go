@@ -89,7 +89,10 @@ const (
 // Add adds up what stores have. Without ends none of the single executions is looked at, and
 // what only they tell is left out.
 func Add(ctx context.Context, stores []Store, s UsageSpan, ends bool) (Usage, error) {
-	a := usageSum{twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}}, days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{}}
+	a := usageSum{
+		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
+		days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{},
+	}
 	f := Filter{From: s.From, To: s.To, Session: s.Session, Principal: s.Principal}
 	for _, store := range stores {
 		groups, err := store.Groups(ctx, f)

@@ -148,7 +148,10 @@ func (v *recordVerifier) findMissingChains() {
 		if !m.here || m.lastMark().seq == 0 {
 			continue
 		}
-		v.addFinding(VerifyFinding{m.chain, 1, Missing, fmt.Sprintf("chain %s had %d entries, as a checkpoint says, and is nowhere", m.chain, m.lastMark().seq)})
+		v.addFinding(VerifyFinding{
+			m.chain, 1, Missing,
+			fmt.Sprintf("chain %s had %d entries, as a checkpoint says, and is nowhere", m.chain, m.lastMark().seq),
+		})
 	}
 }
 
@@ -168,7 +171,10 @@ type chainCheck struct {
 }
 
 func (v *recordVerifier) verifyChain(ctx context.Context, c *recordChain) error {
-	k := &chainCheck{recordVerifier: v, c: c, out: ChainVerdict{Chain: c.Chain}, marks: v.marks[c.Chain], next: 1, known: true, stories: openExecutions{whole: true}}
+	k := &chainCheck{
+		recordVerifier: v, c: c, out: ChainVerdict{Chain: c.Chain}, marks: v.marks[c.Chain], next: 1, known: true,
+		stories: openExecutions{whole: true},
+	}
 	if k.marks == nil {
 		k.marks = &checkpointIndex{chain: c.Chain}
 	}
@@ -344,7 +350,13 @@ func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) e
 	}
 	if k.marks.contradictsRow(r) {
 		k.out.Bad++
-		k.addFault(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew", r.Seq, r.Chain))
+		k.addFault(
+			r.Seq, Rehashed,
+			fmt.Sprintf(
+				"entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew",
+				r.Seq, r.Chain,
+			),
+		)
 	}
 	if r.Kind == string(core.EventGap) && r.Status == StatusLost {
 		k.goesOn(r)
@@ -367,7 +379,10 @@ func (k *chainCheck) goesOn(r *Row) {
 		return
 	}
 	k.stories.goOn(c.Executions)
-	k.addNote("chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent", r.Chain, c.Chain, c.Cause, c.Entries)
+	k.addNote(
+		"chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent",
+		r.Chain, c.Chain, c.Cause, c.Entries,
+	)
 }
 
 // isForeignChain reports whether a chain of a shared store belongs to another owner: no checkpoint of this owner names it,
@@ -401,16 +416,34 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 	switch {
 	case k.found:
 	case r.Seq > k.marks.lastMark().seq:
-		k.addFault(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was added by somebody without the key, or it and those before it since the last checkpoint were hashed anew", r.Seq, r.Chain))
+		k.addFault(
+			r.Seq, Inserted,
+			fmt.Sprintf(
+				"entry %d of chain %s was added by somebody without the key, or it and those before it since the last checkpoint were hashed anew",
+				r.Seq, r.Chain,
+			),
+		)
 	default:
 		d, err := k.lookAround(ctx, r)
 		if err != nil {
 			return err
 		}
 		if d.belongs != nil {
-			k.addFault(r.Seq, Inserted, fmt.Sprintf("entry %d of chain %s was put in by somebody without the key: the one that belongs there is now number %d", r.Seq, r.Chain, d.belongs.Seq))
+			k.addFault(
+				r.Seq, Inserted,
+				fmt.Sprintf(
+					"entry %d of chain %s was put in by somebody without the key: the one that belongs there is now number %d",
+					r.Seq, r.Chain, d.belongs.Seq,
+				),
+			)
 		}
-		k.addFault(r.Seq, Rehashed, fmt.Sprintf("entry %d of chain %s was changed and hashed anew by somebody without the key, perhaps with those that follow", r.Seq, r.Chain))
+		k.addFault(
+			r.Seq, Rehashed,
+			fmt.Sprintf(
+				"entry %d of chain %s was changed and hashed anew by somebody without the key, perhaps with those that follow",
+				r.Seq, r.Chain,
+			),
+		)
 	}
 	return nil
 }
@@ -419,16 +452,25 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 func (k *chainCheck) checkSeal(s Seal) {
 	switch before := encodeHex(k.before); {
 	case !s.isSignedBy(k.signer):
-		k.addFault(s.First, Damaged, fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this record", s.First, s.Last, s.Chain))
+		k.addFault(
+			s.First, Damaged,
+			fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this record", s.First, s.Last, s.Chain),
+		)
 	case s.Deleted != nil && s.First != k.next:
 		k.reportGap(s.First)
 	case s.Deleted != nil && k.known && s.Before != before:
-		k.addFault(s.First, Rehashed, fmt.Sprintf("the deleted entries %d to %d of chain %s did not follow what is before them", s.First, s.Last, s.Chain))
+		k.addFault(
+			s.First, Rehashed,
+			fmt.Sprintf("the deleted entries %d to %d of chain %s did not follow what is before them", s.First, s.Last, s.Chain),
+		)
 	}
 	if s.Deleted == nil {
 		return
 	}
-	k.addNote("entries %d to %d of chain %s were deleted on %s, as the settings say; that they were there is signed", s.First, s.Last, s.Chain, s.Deleted.Format(time.DateOnly))
+	k.addNote(
+		"entries %d to %d of chain %s were deleted on %s, as the settings say; that they were there is signed", s.First,
+		s.Last, s.Chain, s.Deleted.Format(time.DateOnly),
+	)
 	k.before, _ = hex.DecodeString(s.Hash)
 	k.next, k.known, k.stories.whole = s.Last+1, true, false
 	k.out.Last = s.Last
@@ -450,5 +492,8 @@ func (k *chainCheck) checkEnd() {
 
 func (k *chainCheck) reportTruncated(seq int64, who string) {
 	k.out.Bad++
-	k.addFault(k.next, Truncated, fmt.Sprintf("chain %s ends at entry %d, and %s says that it had %d: the end was cut off", k.c.Chain, k.next-1, who, seq))
+	k.addFault(
+		k.next, Truncated,
+		fmt.Sprintf("chain %s ends at entry %d, and %s says that it had %d: the end was cut off", k.c.Chain, k.next-1, who, seq),
+	)
 }

@@ -157,7 +157,10 @@ func (l *Log) isBatchWritten() (bool, *core.Error) {
 		l.unsure = nil
 		return false, nil
 	}
-	return false, core.Errorf(core.KindInternal, "audit.write", "chain %s is at entry %d and not where this engine left it, at %d", l.head.Chain, head.Seq, l.head.Seq).
+	return false, core.Errorf(
+		core.KindInternal, "audit.write", "chain %s is at entry %d and not where this engine left it, at %d",
+		l.head.Chain, head.Seq, l.head.Seq,
+	).
 		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
 }
 
@@ -196,7 +199,8 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 func retractionOf(it *queuedRow) *queuedRow {
 	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
-		Server: it.row.Server, Tool: it.row.Tool, Status: "unrecorded", Facts: map[string]any{"cause": "it was not known to be recorded, so it did not happen", "of": it.row.Kind},
+		Server: it.row.Server, Tool: it.row.Tool, Status: "unrecorded",
+		Facts: map[string]any{"cause": "it was not known to be recorded, so it did not happen", "of": it.row.Kind},
 	}
 	if it.opens {
 		e.Kind, e.Status = core.EventEnd, string(core.StatusError)
@@ -302,7 +306,10 @@ func (l *Log) recordRecovery() {
 		return
 	}
 	l.o.Log.Info("the record is written again")
-	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, At: l.o.Now(), Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)}})
+	row, err := rowOf(core.AuditEvent{
+		Kind: core.EventGap, At: l.o.Now(),
+		Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)},
+	})
 	l.failed, l.refused = nil, 0
 	if err == nil {
 		l.appendQueue(&queuedRow{row: row, size: overhead})
@@ -318,7 +325,10 @@ func (l *Log) closeOrphans(ctx context.Context) {
 		return
 	}
 	for _, id := range open {
-		end := core.AuditEvent{Kind: core.EventEnd, Execution: id, Status: string(core.StatusOutcomeUnknown), Facts: map[string]any{"cause": "the engine ended before the execution did"}}
+		end := core.AuditEvent{
+			Kind: core.EventEnd, Execution: id, Status: string(core.StatusOutcomeUnknown),
+			Facts: map[string]any{"cause": "the engine ended before the execution did"},
+		}
 		sent := 0
 		for r, err := range store.Find(ctx, Filter{Chain: chain, Executions: []string{id}, Bare: true}) {
 			if err != nil {

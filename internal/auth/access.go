@@ -54,7 +54,10 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, err
 		}
 		return g.tokens.authenticate(bearer)
 	case g.oauth == nil:
-		return Principal{}, refused(ErrToken, "this is no token of Retort's, which begin with %s, and no authorization server is configured", prefix).
+		return Principal{}, refused(
+			ErrToken, "this is no token of Retort's, which begin with %s, and no authorization server is configured",
+			prefix,
+		).
 			WithHint("retort token create makes a token")
 	}
 	return g.oauth.authenticate(ctx, bearer)

@@ -77,7 +77,10 @@ func isUnchanged(was seal.Stamp, path string) bool {
 // OpenBook returns the tokens in a file. key is the path of the key, which need not exist yet.
 func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
-	b := &TokenStore{path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])), now: time.Now, used: map[string]string{}, dirty: map[string]string{}}
+	b := &TokenStore{
+		path: path, key: key, aside: filepath.Join(filepath.Dir(key), "tokens", hex.EncodeToString(sum[:16])),
+		now: time.Now, used: map[string]string{}, dirty: map[string]string{},
+	}
 	b.idle.L = &b.mu
 	return b
 }
@@ -110,7 +113,9 @@ func withoutSecrets(all []storedToken) []Token {
 // token becomes valid. If permit fails, Create returns its error and makes no token.
 func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
-		return "", Token{}, core.Errorf(core.KindInvalidArguments, "token.create", "this is no name for a principal").WithHint("at most 128 characters, none of them invisible")
+		return "", Token{}, core.Errorf(
+			core.KindInvalidArguments, "token.create", "this is no name for a principal",
+		).WithHint("at most 128 characters, none of them invisible")
 	}
 	text = newToken()
 	sum := digestOf(text)
@@ -122,7 +127,9 @@ func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) 
 	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
 		all = slices.DeleteFunc(all, func(k storedToken) bool { return k.Expired(now.Add(-remembered)) })
 		if len(all) >= maxTokens {
-			return nil, core.Errorf(core.KindLimit, "token.create", "there are %d tokens already", len(all)).WithHint("retort token revoke removes one")
+			return nil, core.Errorf(
+				core.KindLimit, "token.create", "there are %d tokens already", len(all),
+			).WithHint("retort token revoke removes one")
 		}
 		return append(all, storedToken{made, sum[:]}), permit(made)
 	})
@@ -144,7 +151,9 @@ func (b *TokenStore) Revoke(which string) (gone []Token, err error) {
 			return hit
 		})
 		if len(gone) == 0 {
-			return nil, core.Errorf(core.KindInvalidArguments, "token.revoke", "there is no token with this name or id").WithHint("retort token list shows those that there are")
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "token.revoke", "there is no token with this name or id",
+			).WithHint("retort token list shows those that there are")
 		}
 		return left, nil
 	})
@@ -171,14 +180,18 @@ func (b *TokenStore) authenticate(text string) (Principal, error) {
 	}
 	s := b.currentState()
 	if s.err != nil {
-		return Principal{}, refused(ErrToken, "no token counts, since the file of tokens cannot be believed").WithHint("retort token list tells whoever sits at the machine why")
+		return Principal{}, refused(
+			ErrToken, "no token counts, since the file of tokens cannot be believed",
+		).WithHint("retort token list tells whoever sits at the machine why")
 	}
 	found, now := findToken(s.tokens, sum), b.now()
 	switch {
 	case found == nil:
 		return Principal{}, refused(ErrToken, "the token was revoked, or is of another server").WithHint("ask for a new one: retort token create")
 	case found.Expired(now):
-		return Principal{}, refused(ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly)).WithHint("ask for a new one: retort token create")
+		return Principal{}, refused(
+			ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly),
+		).WithHint("ask for a new one: retort token create")
 	}
 	b.noteUse(found.Token, now)
 	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil

@@ -51,7 +51,10 @@ type issuerKeys struct {
 func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes = 64 << 10
-	return &issuerKeys{issuer: issuer, url: jwks, log: log, now: time.Now, client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin}}
+	return &issuerKeys{
+		issuer: issuer, url: jwks, log: log, now: time.Now,
+		client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin},
+	}
 }
 
 // sameOrigin refuses redirects to another origin, which could supply any keys.
@@ -206,7 +209,9 @@ func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 	path := strings.TrimSuffix(u.EscapedPath(), "/")
 	origin := u.Scheme + "://" + u.Host
 	var errs []error
-	for _, address := range []string{origin + "/.well-known/oauth-authorization-server" + path, origin + path + "/.well-known/openid-configuration"} {
+	for _, address := range []string{
+		origin + "/.well-known/oauth-authorization-server" + path, origin + path + "/.well-known/openid-configuration",
+	} {
 		var document struct {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`

@@ -121,7 +121,9 @@ func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principa
 	scopes := slices.Concat(c.Scope, c.Scp)
 	for _, scope := range r.o.Scopes {
 		if !slices.Contains(scopes, scope) {
-			return Principal{}, refused(ErrScope, "the token has not the scope %s", scope).WithHint("have the client ask the authorization server for: %s", strings.Join(r.o.Scopes, " "))
+			return Principal{}, refused(ErrScope, "the token has not the scope %s", scope).WithHint(
+				"have the client ask the authorization server for: %s", strings.Join(r.o.Scopes, " "),
+			)
 		}
 	}
 	return Principal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
@@ -173,13 +175,17 @@ func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 		return refused(ErrToken, "the token says not when it expires")
 	}
 	if len(c.Confirmation) > 0 && string(c.Confirmation) != "null" {
-		return refused(ErrToken, "the token is bound to a key of its client (cnf), which is not checked here").WithHint("have the authorization server make bearer tokens for this audience")
+		return refused(
+			ErrToken, "the token is bound to a key of its client (cnf), which is not checked here",
+		).WithHint("have the authorization server make bearer tokens for this audience")
 	}
 	switch c.ValidateWithLeeway(jwt.Expected{Issuer: r.o.Issuer, AnyAudience: jwt.Audience{r.o.Audience}, Time: now}, leeway) {
 	case nil:
 		return nil
 	case jwt.ErrInvalidAudience:
-		return refused(ErrToken, "the token is for another audience than %s", r.o.Audience).WithHint("the client has to name this server as the resource when it asks for a token")
+		return refused(ErrToken, "the token is for another audience than %s", r.o.Audience).WithHint(
+			"the client has to name this server as the resource when it asks for a token",
+		)
 	case jwt.ErrExpired:
 		return refused(ErrToken, "the token has expired at %s, and it is %s here", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
 	case jwt.ErrNotValidYet, jwt.ErrIssuedInTheFuture:
@@ -195,10 +201,14 @@ func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RF
 func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
 	if !ok || !ValidName(name) {
-		return "", refused(ErrToken, "the token has no claim %s that can name a principal", r.o.Principal).WithHint("http.oauth.principal names another claim")
+		return "", refused(
+			ErrToken, "the token has no claim %s that can name a principal", r.o.Principal,
+		).WithHint("http.oauth.principal names another claim")
 	}
 	if r.o.Principal == "email" && c.Verified != true && c.Verified != "true" {
-		return "", refused(ErrToken, "the authorization server does not say that the address of the token is verified (email_verified)").WithHint("http.oauth.principal: sub names principals by what nobody can choose")
+		return "", refused(
+			ErrToken, "the authorization server does not say that the address of the token is verified (email_verified)",
+		).WithHint("http.oauth.principal: sub names principals by what nobody can choose")
 	}
 	return name, nil
 }

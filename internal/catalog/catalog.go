@@ -88,7 +88,8 @@ type Options struct {
 func Open(o Options) (*Catalog, error) {
 	dir := o.Dir
 	c := &Catalog{
-		dir: dir, counts: newCounts(), book: &trustStore{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed, scanner: sync.OnceValue(sanitize.New),
+		dir: dir, counts: newCounts(), book: &trustStore{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed,
+		scanner: sync.OnceValue(sanitize.New),
 		servers: map[string]*serverSource{}, static: map[string]*serverSource{}, trusts: map[string]*serverTrust{},
 		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*core.Toolset){},
 	}
@@ -102,7 +103,9 @@ func Open(o Options) (*Catalog, error) {
 		return c, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot store tool definitions: %w", err).WithHint("make %s writable, or choose another folder with --home", filepath.Dir(dir))
+		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot store tool definitions: %w", err).WithHint(
+			"make %s writable, or choose another folder with --home", filepath.Dir(dir),
+		)
 	}
 	removeLeftovers(dir, time.Now())
 	if err := c.loadServers(); err != nil {
@@ -256,7 +259,9 @@ func (c *Catalog) ForgetServer(server string) error {
 	if c.dir == "" {
 		return nil
 	}
-	if err := errors.Join(removeFile(filepath.Join(c.dir, fileName(server))), removeFile(filepath.Join(c.dir, shapesName(server)))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := errors.Join(
+		removeFile(filepath.Join(c.dir, fileName(server))), removeFile(filepath.Join(c.dir, shapesName(server))),
+	); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return core.Errorf(core.KindInternal, "catalog.forget", "cannot remove the definitions of %s: %w", server, err)
 	}
 	return nil

@@ -18,27 +18,51 @@ var categories = [...]struct {
 	products string // words of server names
 	words    string // words of tools, singular
 }{
-	{"code", "github gitlab gitea bitbucket git sourcegraph sonarqube buildkite circleci jenkins npm nuget", "repository repo commit branch pull merge pipeline snippet gist fork package"},
-	{"projects", "linear jira asana trello clickup todoist monday shortcut basecamp youtrack issues", "issue ticket task sprint epic milestone backlog todo project roadmap"},
-	{"communication", "slack discord teams telegram whatsapp twilio gmail outlook mail email imap sendgrid zoom chat", "message email mail channel thread chat inbox sms reply notification"},
+	{
+		"code", "github gitlab gitea bitbucket git sourcegraph sonarqube buildkite circleci jenkins npm nuget",
+		"repository repo commit branch pull merge pipeline snippet gist fork package",
+	},
+	{
+		"projects", "linear jira asana trello clickup todoist monday shortcut basecamp youtrack issues",
+		"issue ticket task sprint epic milestone backlog todo project roadmap",
+	},
+	{
+		"communication", "slack discord teams telegram whatsapp twilio gmail outlook mail email imap sendgrid zoom chat",
+		"message email mail channel thread chat inbox sms reply notification",
+	},
 	{"calendar", "calendar gcal caldav calendly", "calendar event meeting appointment availability schedule invitee"},
 	{"crm", "salesforce hubspot pipedrive zoho crm attio intercom zendesk", "lead contact opportunity deal account customer prospect"},
 	{"files", "filesystem files drive gdrive dropbox box onedrive s3 sharepoint", "file directory folder path upload download"},
 	{"documents", "notion confluence docs gdocs obsidian coda alfresco evernote", "page document doc block note wiki paragraph"},
 	{"data", "airtable sheets gsheets excel spreadsheet smartsheet", "sheet spreadsheet row column cell worksheet record"},
-	{"database", "postgres postgresql mysql sqlite mongodb redis neo4j neon supabase clickhouse bigquery snowflake database db", "sql query table schema database collection index cypher"},
-	{"browser", "playwright puppeteer chrome browser browserbase selenium devtools", "click navigate screenshot hover browser tab dom viewport"},
+	{
+		"database",
+		"postgres postgresql mysql sqlite mongodb redis neo4j neon supabase clickhouse bigquery snowflake database db",
+		"sql query table schema database collection index cypher",
+	},
+	{
+		"browser", "playwright puppeteer chrome browser browserbase selenium devtools",
+		"click navigate screenshot hover browser tab dom viewport",
+	},
 	{"web", "tavily exa firecrawl perplexity brave serper search fetch context7", "crawl scrape website url web"},
-	{"cloud", "aws azure gcp cloudflare kubernetes kubectl docker terraform vercel netlify heroku", "deployment pod container cluster bucket worker instance zone namespace function"},
+	{
+		"cloud", "aws azure gcp cloudflare kubernetes kubectl docker terraform vercel netlify heroku",
+		"deployment pod container cluster bucket worker instance zone namespace function",
+	},
 	{"monitoring", "sentry datadog grafana newrelic prometheus pagerduty splunk", "alert incident metric log trace error monitor dashboard"},
-	{"finance", "stripe paypal quickbooks xero plaid square zerodha kite", "invoice payment refund subscription price order balance transaction coupon"},
+	{
+		"finance", "stripe paypal quickbooks xero plaid square zerodha kite",
+		"invoice payment refund subscription price order balance transaction coupon",
+	},
 	{"security", "okta auth0 zscaler vectra snyk vault", "policy vulnerability detection threat role credential secret"},
 	{"design", "figma canva webflow framer sketch", "design component frame style color layout"},
 	{"memory", "memory mem0 kgrag", "entity relation observation memory graph"},
 }
 
 // byProduct and byWord map words to indexes of categories.
-var byProduct, byWord = wordTable(func(i int) string { return categories[i].products }), wordTable(func(i int) string { return categories[i].words })
+var byProduct, byWord = wordTable(
+	func(i int) string { return categories[i].products },
+), wordTable(func(i int) string { return categories[i].words })
 
 func wordTable(column func(int) string) map[string][]int {
 	table := map[string][]int{}

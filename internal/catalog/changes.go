@@ -79,7 +79,8 @@ func (c *Catalog) watchTrustFiles(servers []*core.ToolServer) {
 // hasNewTrust reports whether a watched file was written, which may mean that a tool is trusted again.
 func (c *Catalog) hasNewTrust() bool {
 	list := c.watched.Load()
-	return list != nil && c.book.isPersistent() && slices.ContainsFunc(*list, func(w watchedFile) bool { return !w.file.Same(seal.StampOf(c.book.filePath(w.server))) })
+	return list != nil && c.book.isPersistent() &&
+		slices.ContainsFunc(*list, func(w watchedFile) bool { return !w.file.Same(seal.StampOf(c.book.filePath(w.server))) })
 }
 
 // reloadTrust reads trusted definitions that other processes have written. The caller holds mu.
@@ -155,17 +156,24 @@ func chooseTools(server string, tools []*core.Tool, pins map[string]string, all 
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {
 		case !named && all:
-			return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "the trusted definitions of %s are unknown, so its tools can only be trusted all at once", server).
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "catalog.trust",
+				"the trusted definitions of %s are unknown, so its tools can only be trusted all at once", server,
+			).
 				WithHint("retort tools --trust %s", server)
 		case !named:
 		case pin != t.Pin:
-			return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "%s.%s has changed again since it was shown", server, t.Name).WithHint("look at it again")
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "catalog.trust", "%s.%s has changed again since it was shown", server, t.Name,
+			).WithHint("look at it again")
 		default:
 			chosen = append(chosen, t)
 		}
 	}
 	if len(chosen) < len(pins) {
-		return nil, core.Errorf(core.KindInvalidArguments, "catalog.trust", "%s does not have all of these tools any more", server).WithHint("look at it again")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "catalog.trust", "%s does not have all of these tools any more", server,
+		).WithHint("look at it again")
 	}
 	return chosen, nil
 }

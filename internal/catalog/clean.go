@@ -90,7 +90,10 @@ func (c *definitionCleaner) addFlags(text string, found []sanitize.Finding) {
 		if len(c.flags) == maxFlags {
 			return
 		}
-		c.flags = append(c.flags, core.DefinitionFlag{Rule: f.Rule, Reason: f.Reason, Where: core.EscapeIllegible(string(bytes.Join(c.where, []byte(".")))), Text: excerptOf(text[f.Start:f.End])})
+		c.flags = append(c.flags, core.DefinitionFlag{
+			Rule: f.Rule, Reason: f.Reason, Where: core.EscapeIllegible(string(bytes.Join(c.where, []byte(".")))),
+			Text: excerptOf(text[f.Start:f.End]),
+		})
 	}
 }
 

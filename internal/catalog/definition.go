@@ -52,7 +52,9 @@ func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.Sca
 	})
 }
 
-func readDefinitions(server string, definitions []json.RawMessage, read func(i int) (*core.Tool, []string, error)) (tools []*core.Tool, problems []Problem) {
+func readDefinitions(
+	server string, definitions []json.RawMessage, read func(i int) (*core.Tool, []string, error),
+) (tools []*core.Tool, problems []Problem) {
 	report := func(name, format string, args ...any) {
 		problems = append(problems, Problem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
 	}
@@ -109,7 +111,10 @@ func readDefinition(server string, raw json.RawMessage, s *sanitize.Scanner) (*c
 		return nil, notes, err
 	}
 	if cleanDefinition(t, d, s); t.Withheld != "" {
-		notes = append(notes, fmt.Sprintf("it is withheld from models: what its definition says at %s is hidden or speaks to the model", t.Withheld))
+		notes = append(
+			notes,
+			fmt.Sprintf("it is withheld from models: what its definition says at %s is hidden or speaks to the model", t.Withheld),
+		)
 	}
 	return t, notes, nil
 }

@@ -95,7 +95,10 @@ const (
 // NewLive begins to list the servers. Call Close to stop it.
 func NewLive(c *Catalog, l ToolLister, o LiveOptions) *LiveCatalog {
 	ctx, cancel := context.WithCancel(context.Background())
-	live := &LiveCatalog{catalog: c, lister: l, options: o, base: ctx, cancel: cancel, servers: map[string]*watchedServer{}, counted: map[string]int{}}
+	live := &LiveCatalog{
+		catalog: c, lister: l, options: o, base: ctx, cancel: cancel, servers: map[string]*watchedServer{},
+		counted: map[string]int{},
+	}
 	for _, name := range o.Servers {
 		live.Add(name)
 	}
@@ -294,7 +297,10 @@ func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time
 	case own:
 		return t, "", now.Change.Error()
 	}
-	return t, "", core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of %s.%s has changed since the program was checked; the call was not sent", t.Server, t.Name).
+	return t, "", core.Errorf(
+		core.KindToolChanged, "catalog.trust",
+		"the definition of %s.%s has changed since the program was checked; the call was not sent", t.Server, t.Name,
+	).
 		WithHint("run the program again: a person is then asked about the call").AtTool(t.Server, t.Name)
 }
 

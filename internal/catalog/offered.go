@@ -58,7 +58,10 @@ func (n jsonNode) isRepeated(i int, key string) bool {
 // out.
 func withoutFlagged(t *core.Tool) json.RawMessage {
 	d := parseJSON(t.Raw, maxDepth)
-	clean := map[string]any{"name": t.Name, "title": t.Title, "description": t.Description, "inputSchema": t.InputSchema, "outputSchema": t.OutputSchema, "annotations": t.Annotations}
+	clean := map[string]any{
+		"name": t.Name, "title": t.Title, "description": t.Description, "inputSchema": t.InputSchema,
+		"outputSchema": t.OutputSchema, "annotations": t.Annotations,
+	}
 	values := make([][]byte, len(d.items))
 	for i := range d.items {
 		value, ok := clean[string(stringContents(d.keys[i]))]

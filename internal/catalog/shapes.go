@@ -113,7 +113,10 @@ func (l *shapeLearner) saveShapes() {
 	}
 	for server := range servers {
 		if err := l.writeShapes(server); err != nil {
-			l.catalog.addProblem(Problem{Server: server, Message: "what was learned of its tools' answers is not kept for the next start: " + err.Error()})
+			l.catalog.addProblem(Problem{
+				Server:  server,
+				Message: "what was learned of its tools' answers is not kept for the next start: " + err.Error(),
+			})
 		}
 	}
 }

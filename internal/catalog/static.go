@@ -25,7 +25,9 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner}
 	for _, dir := range dirs {
 		if err := l.readFolder(dir); err != nil {
-			return core.Errorf(core.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err).WithHint("toolDefinitions names folders with <category>/<name>.json")
+			return core.Errorf(
+				core.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err,
+			).WithHint("toolDefinitions names folders with <category>/<name>.json")
 		}
 	}
 	for _, s := range l.sources {

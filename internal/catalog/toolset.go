@@ -45,7 +45,10 @@ func (c *Catalog) buildToolset() *core.Toolset {
 	return core.NewToolset(servers).WithoutRefused(func(t *core.Tool) *core.Error {
 		switch {
 		case t.Withheld != "":
-			return core.Errorf(core.KindPolicy, "catalog", "the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld).
+			return core.Errorf(
+				core.KindPolicy, "catalog",
+				"the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld,
+			).
 				WithHint("a person can look: retort tools %s", t.Server)
 		case t.Change != nil && t.Change.Policy == core.ChangesBlock:
 			return t.Change.Error()

@@ -16,9 +16,15 @@ type Command struct {
 
 func (c *Command) read() into {
 	whole := object(
-		field{"command", checked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })},
+		field{
+			"command",
+			checked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) }),
+		},
 		field{"args", list(&c.Args, func(s *string) into {
-			return checked(s, "what an argument may be, perhaps with *, or a regular expression /^…$/", func(s string) bool { return !strings.ContainsRune(s, 0) && policy.CheckArgument(s) == nil })
+			return checked(
+				s, "what an argument may be, perhaps with *, or a regular expression /^…$/",
+				func(s string) bool { return !strings.ContainsRune(s, 0) && policy.CheckArgument(s) == nil },
+			)
 		})},
 	)
 	return func(r *reader, v *node) {

@@ -27,7 +27,13 @@ func (d *Docker) read() into {
 		}}
 	}
 	return object(
-		field{"host", checked(&d.Host, "unix:///path, or tcp://localhost:port", func(s string) bool { return strings.HasPrefix(s, "unix:///") || strings.HasPrefix(s, "tcp://") })},
+		field{
+			"host",
+			checked(
+				&d.Host, "unix:///path, or tcp://localhost:port",
+				func(s string) bool { return strings.HasPrefix(s, "unix:///") || strings.HasPrefix(s, "tcp://") },
+			),
+		},
 		field{"runtime", checked(&d.Runtime, "the name of a runtime that the daemon has, such as runsc", func(s string) bool { return s != "" })},
 		field{"guest", checked(&d.Guest, "the path of a program", func(s string) bool { return s != "" })},
 		field{"images", object(image("python"), image("node"), image("bun"), image("deno"))},

@@ -80,7 +80,10 @@ func (v variables) lookup(inside string, depth int) (string, error) {
 		return "", fmt.Errorf("${input:%s} asks a person, which only an editor can do; use ${VAR} and an environment variable", shorten(input))
 	}
 	if file, ok := strings.CutPrefix(name, "file:"); ok {
-		return "", fmt.Errorf("${file:%s} is the content of a file, which is not read here; use ${VAR} and an environment variable", shorten(file))
+		return "", fmt.Errorf(
+			"${file:%s} is the content of a file, which is not read here; use ${VAR} and an environment variable",
+			shorten(file),
+		)
 	}
 	if !isVariable(name) {
 		return "", fmt.Errorf("${%s} does not name a variable; a plain ${ is written $${", shorten(inside))

@@ -37,7 +37,10 @@ func (o *OAuth) read() into {
 		before := len(r.problems)
 		whole(r, n)
 		if len(r.problems) == before && o.Resource == "" && !isTrustworthy(o.Audience) {
-			r.fail(n, "resource: https://retort.example.com/mcp", "resource is missing: the audience is no address, so clients can't be told where this server is")
+			r.fail(
+				n, "resource: https://retort.example.com/mcp",
+				"resource is missing: the audience is no address, so clients can't be told where this server is",
+			)
 		}
 	}
 }

@@ -157,7 +157,10 @@ func (l *levelReader) writes(r *reader, n *node) {
 	l.paths(&l.rules.Write)(r, n)
 	for _, w := range l.rules.Write {
 		if l.level == PermissionReadOnly && !within(w, Scratch) {
-			r.fail(n, "write [], and give who is to write the level write_restricted", "read_only writes no file but those in /workspace/%s", Scratch)
+			r.fail(
+				n, "write [], and give who is to write the level write_restricted",
+				"read_only writes no file but those in /workspace/%s", Scratch,
+			)
 			return
 		}
 	}
@@ -215,7 +218,10 @@ func (l *levelReader) host(s *string) into {
 		switch {
 		case !ok:
 		case notRange == nil || notAddress == nil:
-			r.fail(n, "write the domain; a server inside a private network is reached through an MCP server", "%s cannot be allowed: programs reach hosts by their names", n.describe())
+			r.fail(
+				n, "write the domain; a server inside a private network is reached through an MCP server",
+				"%s cannot be allowed: programs reach hosts by their names", n.describe(),
+			)
 		case written != "*" && !isDomain(written):
 			r.want(n, "a domain such as *.example.com, or *")
 		default:
@@ -275,7 +281,10 @@ func (p *policies) readSandboxes(r *reader, n *node) {
 	}
 	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.key, b.key) })
 	object(fields...)(r, n)
-	p.notes = append(p.notes, "sandbox_options: it describes the sandboxes and changes nothing; sandboxMode chooses one, or auto by the risk of each program")
+	p.notes = append(
+		p.notes,
+		"sandbox_options: it describes the sandboxes and changes nothing; sandboxMode chooses one, or auto by the risk of each program",
+	)
 }
 
 // isolationWord checks what is claimed of a sandbox.
@@ -290,7 +299,10 @@ func isolationWord(mode SandboxMode, most int) into {
 			r.want(n, "Moderate, Strong or Maximum")
 		case claimed > most:
 			stronger := map[int]SandboxMode{2: SandboxDocker, 3: SandboxVM}[claimed]
-			r.fail(n, fmt.Sprintf("for %s write sandboxMode: %s", n.describe(), stronger), "the sandbox %s is not as strong as %s", mode, n.describe())
+			r.fail(
+				n, fmt.Sprintf("for %s write sandboxMode: %s", n.describe(), stronger),
+				"the sandbox %s is not as strong as %s", mode, n.describe(),
+			)
 		}
 	}
 }

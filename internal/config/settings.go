@@ -283,7 +283,10 @@ const (
 
 // AnomalyKinds returns the kinds of anomalies that settings can name.
 func AnomalyKinds() []string {
-	return []string{"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing", "night", "blacklist", "volume"}
+	return []string{
+		"rate", "size", "duration", "errors", "first_use", "destructive_burst", "exfiltration", "denials", "probing",
+		"night", "blacklist", "volume",
+	}
 }
 
 // Of returns what is done about a kind.
@@ -490,9 +493,22 @@ func (s *Settings) read() into {
 		{"auditLogging", toggle(&s.AuditLogging)},
 		{"audit", s.Audit.read()},
 		{"resourceLimits", s.ResourceLimits.read()},
-		{"results", object(field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)}, field{"definitionTokens", integer(&s.Results.DefinitionTokens, 100, 1_000_000)}, field{"learn", toggle(&s.Results.Learn)}, field{"summarize", toggle(&s.Results.Summarize)})},
+		{
+			"results",
+			object(
+				field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)},
+				field{"definitionTokens", integer(&s.Results.DefinitionTokens, 100, 1_000_000)},
+				field{"learn", toggle(&s.Results.Learn)}, field{"summarize", toggle(&s.Results.Summarize)},
+			),
+		},
 		{"workspace", s.Workspace.read()},
-		{"cache", object(field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)}, field{"tools", list(&s.Cache.Tools, pattern)})},
+		{
+			"cache",
+			object(
+				field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)},
+				field{"tools", list(&s.Cache.Tools, pattern)},
+			),
+		},
 		{"approval", s.Approval.read()},
 		{"anomalies", s.Anomalies.read()},
 		{"network", s.Network.read()},
@@ -505,7 +521,12 @@ func (s *Settings) read() into {
 		{"orchestrator", s.Orchestrator.read()},
 		{"telemetry", s.Telemetry.read()},
 		{"stats", s.Stats.read()},
-		{"recommend", object(field{"registry", checked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is for this machine alone)", isTrustworthy)})},
+		{
+			"recommend",
+			object(
+				field{"registry", checked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is for this machine alone)", isTrustworthy)},
+			),
+		},
 		{"http", s.HTTP.read()},
 		{"memory", orAuto(&s.Memory, size(&s.Memory, 128*mib, 64*tib))},
 		{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},
@@ -561,7 +582,10 @@ func (p *PII) read() into {
 		field{"keys", dict(&p.Keys, func(*reader, *node) {}, piiType)},
 		field{"types", dict(&p.Types, newType, (*PIIType).read)},
 		field{"expiry", duration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
-		field{"key", object(field{"variable", text(&p.Key.Variable)}, field{"age", folder(&p.Key.Age)}, field{"identity", folder(&p.Key.Identity)})},
+		field{
+			"key",
+			object(field{"variable", text(&p.Key.Variable)}, field{"age", folder(&p.Key.Age)}, field{"identity", folder(&p.Key.Identity)}),
+		},
 	)
 }
 
@@ -631,7 +655,10 @@ func (w *Workspace) read() into {
 func (a *Audit) read() into {
 	const most = 100 * 365 * 24 * time.Hour
 	return object(
-		field{"store", checked(&a.Store, "an address such as postgres://user@host/database", regexp.MustCompile(`^postgres(ql)?://`).MatchString)},
+		field{
+			"store",
+			checked(&a.Store, "an address such as postgres://user@host/database", regexp.MustCompile(`^postgres(ql)?://`).MatchString),
+		},
 		field{"required", oneOf(&a.Required, AuditEffects, AuditAll)},
 		field{"keep", duration(&a.Keep, time.Hour, most)},
 		field{"size", size(&a.Size, mib, 1024*tib)},

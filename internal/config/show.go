@@ -20,7 +20,10 @@ func (s Settings) Show() string {
 		w.line("# with sandboxMode: auto, at least the sandbox %s", s.SandboxFloor)
 	}
 	w.line("permissionLevel: %s", s.PermissionLevel)
-	w.line("resourceLimits: {memory: %s, cpu: %v, disk: %s}", showSize(s.ResourceLimits.Memory), s.ResourceLimits.CPU, showSize(s.ResourceLimits.Disk))
+	w.line(
+		"resourceLimits: {memory: %s, cpu: %v, disk: %s}", showSize(s.ResourceLimits.Memory), s.ResourceLimits.CPU,
+		showSize(s.ResourceLimits.Disk),
+	)
 	w.network(s.Network)
 	w.anomalies(s.Anomalies)
 	w.commands(s.Commands)

@@ -195,7 +195,10 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "\nthis is asked %d times, and the answer is for all %d\n", a.Count, a.Count)
 	}
 	if a.Login != "" {
-		fmt.Fprintf(&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n", LegibleLine(a.Login))
+		fmt.Fprintf(
+			&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n",
+			LegibleLine(a.Login),
+		)
 	}
 	if a.IsCall() {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indentJSON(a.Arguments))
@@ -213,7 +216,10 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
 	}
 	for i, e := range a.Effects {
-		fmt.Fprintf(&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect, LegibleLine(e.Reason), indentJSON(e.Arguments))
+		fmt.Fprintf(
+			&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect,
+			LegibleLine(e.Reason), indentJSON(e.Arguments),
+		)
 	}
 	if a.Rule != "" {
 		fmt.Fprintf(&b, "\nasked because of: %s\n", LegibleLine(a.Rule))

@@ -43,7 +43,10 @@ type DefinitionChange struct {
 
 // Error returns the error that a program gets when it calls the tool.
 func (c *DefinitionChange) Error() *Error {
-	what := fmt.Sprintf("the definition of %s.%s has changed since it was trusted on %s", c.Server, c.Tool, c.Trusted.UTC().Format(time.DateOnly))
+	what := fmt.Sprintf(
+		"the definition of %s.%s has changed since it was trusted on %s", c.Server, c.Tool,
+		c.Trusted.UTC().Format(time.DateOnly),
+	)
 	if c.Unknown != "" {
 		what = fmt.Sprintf("it is not known which definition of %s.%s was trusted: %s", c.Server, c.Tool, c.Unknown)
 	}
@@ -52,7 +55,10 @@ func (c *DefinitionChange) Error() *Error {
 		name = c.Server
 	}
 	return Errorf(KindToolChanged, "catalog.trust", "%s; it can't be called until a person trusts it again", what).
-		WithHint("continue without it, and ask the person to review it in a terminal: retort tools --changed %s, then retort tools --trust %s", c.Server, name).AtTool(c.Server, c.Tool)
+		WithHint(
+			"continue without it, and ask the person to review it in a terminal: retort tools --changed %s, then retort tools --trust %s",
+			c.Server, name,
+		).AtTool(c.Server, c.Tool)
 }
 
 // RequiresApproval reports whether every call of the tool needs approval because its definition differs from the trusted one.
@@ -60,5 +66,8 @@ func (t *Tool) RequiresApproval() bool { return t.Change != nil && t.Change.Poli
 
 // WarningText returns a warning for a call that was sent although the definition has changed.
 func (c *DefinitionChange) WarningText() string {
-	return fmt.Sprintf("the definition of %s.%s is not the one that was trusted; retort tools --changed %s shows how it differs", c.Server, c.Tool, c.Server)
+	return fmt.Sprintf(
+		"the definition of %s.%s is not the one that was trusted; retort tools --changed %s shows how it differs",
+		c.Server, c.Tool, c.Server,
+	)
 }

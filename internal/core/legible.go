@@ -13,9 +13,11 @@ func IsInvisible(r rune) bool {
 	switch {
 	case r < 0xad:
 		return false
-	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xfeff, r == 0xffa0, r == 0x1d159, r == 0x13441, r == 0x13442:
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800,
+		r == 0x3164, r == 0xfeff, r == 0xffa0, r == 0x1d159, r == 0x13441, r == 0x13442:
 		return true
-	case 0x180b <= r && r <= 0x180f, 0x200b <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e, 0x2060 <= r && r <= 0x206f, 0xfe00 <= r && r <= 0xfe0f, 0xfff0 <= r && r <= 0xfffb:
+	case 0x180b <= r && r <= 0x180f, 0x200b <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e,
+		0x2060 <= r && r <= 0x206f, 0xfe00 <= r && r <= 0xfe0f, 0xfff0 <= r && r <= 0xfffb:
 		return true
 	case 0x1bca0 <= r && r <= 0x1bca3, 0x1d173 <= r && r <= 0x1d17a, 0xe0000 <= r && r <= 0xe0fff:
 		return true
@@ -102,7 +104,9 @@ func isLegible(r rune) bool {
 // marksLetters reports whether r is a combining mark that any letter may carry. Many letters with such a mark also
 // exist as one character.
 func marksLetters(r rune) bool {
-	return 0x300 <= r && r <= 0x36f || 0x483 <= r && r <= 0x489 || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff || 0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
+	return 0x300 <= r && r <= 0x36f || 0x483 <= r && r <= 0x489 || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff ||
+		0x20d0 <= r && r <= 0x20ff ||
+		0xfe20 <= r && r <= 0xfe2f
 }
 
 func (w *legibleWriter) writeEscaped(r rune) {
@@ -132,7 +136,8 @@ func (w *legibleWriter) writeWord(word string) {
 		alike = alike && (strings.ContainsRune(alikeLetters, r) || IsInvisible(r) || r == '_' || '0' <= r && r <= '9')
 	}
 	for _, r := range word {
-		imitates := letters && isForeignLetter(r) || (letters || digits) && r >= utf8.RuneSelf && unicode.Is(unicode.Nd, r) || alike && !w.other && r >= utf8.RuneSelf
+		imitates := letters && isForeignLetter(r) || (letters || digits) && r >= utf8.RuneSelf && unicode.Is(unicode.Nd, r) ||
+			alike && !w.other && r >= utf8.RuneSelf
 		if imitates || !isLegible(r) {
 			w.writeEscaped(r)
 		} else {
@@ -149,7 +154,10 @@ func isForeignLetter(r rune) bool {
 		return false
 	case 0xff00 <= r && r <= 0xffef, 0x1d00 <= r && r <= 0x1dbf, 0xa720 <= r && r <= 0xa7ff: // wide, small and turned Latin letters
 		return true
-	case unicode.In(r, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret, unicode.Gothic, unicode.Old_Italic, unicode.Osage, unicode.Vai, unicode.Nko, unicode.Warang_Citi):
+	case unicode.In(
+		r, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret,
+		unicode.Gothic, unicode.Old_Italic, unicode.Osage, unicode.Vai, unicode.Nko, unicode.Warang_Citi,
+	):
 		return true
 	}
 	return strings.ContainsRune(alikeLetters, r) || strings.ContainsRune("ɑɡɩɪʟǀǃıȷ", r)
@@ -166,7 +174,8 @@ const (
 // and so reveals its script.
 func hasOtherLetters(line string) bool {
 	for _, r := range line {
-		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian) && unicode.IsLetter(r) && !strings.ContainsRune(alikeLetters, r) {
+		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian) && unicode.IsLetter(r) &&
+			!strings.ContainsRune(alikeLetters, r) {
 			return true
 		}
 	}

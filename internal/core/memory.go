@@ -17,7 +17,8 @@ func ParseMemory(written string) (int64, *Error) {
 		digits = len(written)
 	}
 	unit, known := map[string]int64{
-		"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30,
+		"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20,
+		"g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30,
 	}[strings.ToLower(strings.TrimSpace(written[digits:]))]
 	n, err := strconv.ParseInt(written[:digits], 10, 64)
 	switch {

@@ -34,7 +34,9 @@ var ErrRevoked = errors.New("the token that was used for this request is no long
 
 // RevokedError returns the error for work whose Permit has ended.
 func RevokedError() *Error {
-	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint("the audit log lists what was sent before; use another token to continue")
+	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint(
+		"the audit log lists what was sent before; use another token to continue",
+	)
 }
 
 type permitKey struct{}

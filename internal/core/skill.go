@@ -46,7 +46,8 @@ func ValidSkillName(name string) *Error {
 		return e.WithHint("give it a name such as weekly-report")
 	case len(name) > maxSkillName:
 		return e.WithHint("a name has at most %d letters, digits and hyphens", maxSkillName)
-	case !strings.Contains(letters, name[:1]), strings.Trim(name, letters+digits+"-") != "", strings.HasSuffix(name, "-"), strings.Contains(name, "--"):
+	case !strings.Contains(letters, name[:1]), strings.Trim(name, letters+digits+"-") != "",
+		strings.HasSuffix(name, "-"), strings.Contains(name, "--"):
 		return e.WithHint("a name has lower-case letters, digits and single hyphens, and begins with a letter: %s", SkillName(name))
 	case strings.Contains(notSkills, " "+name+" "):
 		return e.WithHint("that word is reserved; try %s-skill", name)

@@ -202,8 +202,15 @@ func (ts *Toolset) RegistryOnly(t *Tool) bool {
 
 // NoServerFor returns the error for calling a tool that has only a definition and no server.
 func (ts *Toolset) NoServerFor(t *Tool) *Error {
-	return Errorf(KindToolNotFound, "toolset", "%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called", ts.QualifiedName(t), t.Server).
-		WithHint("add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"", t.Server).AtTool(t.Server, t.Name)
+	return Errorf(
+		KindToolNotFound, "toolset",
+		"%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called",
+		ts.QualifiedName(t), t.Server,
+	).
+		WithHint(
+			"add the server %q to .mcp.json, or put the name of a configured server into the definition's member \"server\"",
+			t.Server,
+		).AtTool(t.Server, t.Name)
 }
 
 // FindExact finds a tool by the raw names of its server and its own.

@@ -40,7 +40,8 @@ func isTraceState(s string) bool {
 	}
 	for member := range strings.SplitSeq(s, ",") {
 		key, value, ok := strings.Cut(strings.Trim(member, " \t"), "=")
-		if !ok || key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_-*/@") != "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' || r == '=' }) {
+		if !ok || key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_-*/@") != "" ||
+			strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' || r == '=' }) {
 			return false
 		}
 	}

@@ -59,7 +59,11 @@ func checkFileLimit(most uint64) []Check {
 	case most < leastFiles:
 		return []Check{{"files", Broken, fmt.Sprintf("this process may have %d files open, and programs need more", most), "ulimit -n 4096"}}
 	}
-	return []Check{{"files", Warning, fmt.Sprintf("this process may have %d files open, which is little for many programs or servers", most), "ulimit -n 4096"}}
+	return []Check{{
+		"files", Warning,
+		fmt.Sprintf("this process may have %d files open, which is little for many programs or servers", most),
+		"ulimit -n 4096",
+	}}
 }
 
 // CheckFolder looks at a folder that is this user's alone, and with fix makes it so.
@@ -75,7 +79,10 @@ func CheckFolder(name, dir string, fix bool) []Check {
 		return []Check{{name, Broken, dir + " is a file, and should be a folder", "mv " + shellQuote(dir) + " " + shellQuote(dir+".old")}}
 	}
 	if owner, mine := ownedByMe(info); !mine {
-		return []Check{{name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner), `sudo chown -R "$USER" ` + shellQuote(dir)}}
+		return []Check{{
+			name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner),
+			`sudo chown -R "$USER" ` + shellQuote(dir),
+		}}
 	}
 	checks := []Check{checkPermissions(name, dir, info, fix)}
 	if checks[0].Level == OK {
@@ -115,7 +122,10 @@ func checkPermissions(name, path string, info fs.FileInfo, fix bool) Check {
 func checkWritable(name, dir string) *Check {
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
-		return &Check{name, Broken, "nothing can be written there: " + err.Error(), "check the disk and who owns it: df -h " + shellQuote(dir) + "; ls -ld " + shellQuote(dir) + "; or choose another with --home"}
+		return &Check{
+			name, Broken, "nothing can be written there: " + err.Error(),
+			"check the disk and who owns it: df -h " + shellQuote(dir) + "; ls -ld " + shellQuote(dir) + "; or choose another with --home",
+		}
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
@@ -130,7 +140,10 @@ func checkSpace(name, dir string) Check {
 	case free < leastDisk:
 		return Check{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, FormatBytes(free)), "df -h " + shellQuote(dir)}
 	case free < littleDisk:
-		return Check{name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, FormatBytes(free)), "retort workspace gc; df -h " + shellQuote(dir)}
+		return Check{
+			name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, FormatBytes(free)),
+			"retort workspace gc; df -h " + shellQuote(dir),
+		}
 	}
 	return Check{name, OK, fmt.Sprintf("%s, %s free", dir, FormatBytes(free)), ""}
 }
@@ -173,9 +186,16 @@ func CheckClock(now time.Time, behind time.Duration) Check {
 	words := now.Format(time.RFC3339)
 	switch {
 	case now.Year() < 2025:
-		return Check{"clock", Broken, words + " is in the past: certificates and the record do not hold", "timedatectl set-ntp true, or set the clock"}
+		return Check{
+			"clock", Broken, words + " is in the past: certificates and the record do not hold",
+			"timedatectl set-ntp true, or set the clock",
+		}
 	case behind > 0:
-		return Check{"clock", Broken, fmt.Sprintf("%s is %s behind the newest entry of the record; calls that may have effects are refused", words, behind.Round(time.Second)), "set the clock right; if it is, and was wrong before: retort audit accept-clock"}
+		return Check{
+			"clock", Broken,
+			fmt.Sprintf("%s is %s behind the newest entry of the record; calls that may have effects are refused", words, behind.Round(time.Second)),
+			"set the clock right; if it is, and was wrong before: retort audit accept-clock",
+		}
 	}
 	return Check{"clock", OK, words, ""}
 }

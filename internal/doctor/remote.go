@@ -17,7 +17,9 @@ func explainRemote(s Symptom) *Cause {
 	if s.URL == "" {
 		return nil
 	}
-	for _, known := range []func(Symptom, *url.URL) *Cause{explainUnknownHost, explainCertificate, explainConnection, explainStatus, explainNotMCP} {
+	for _, known := range []func(Symptom, *url.URL) *Cause{
+		explainUnknownHost, explainCertificate, explainConnection, explainStatus, explainNotMCP,
+	} {
 		at, err := url.Parse(s.URL)
 		if err != nil {
 			return &Cause{"bad_url", "its url cannot be read: " + err.Error(), "correct url in its configuration"}
@@ -36,7 +38,10 @@ func explainUnknownHost(s Symptom, at *url.URL) *Cause {
 		return nil
 	}
 	if dns.IsNotFound {
-		return &Cause{"unknown_host", fmt.Sprintf("there is no host %s", at.Hostname()), "correct url in its configuration, or connect to the network (VPN) that knows it"}
+		return &Cause{
+			"unknown_host", fmt.Sprintf("there is no host %s", at.Hostname()),
+			"correct url in its configuration, or connect to the network (VPN) that knows it",
+		}
 	}
 	return &Cause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
 }
@@ -54,7 +59,11 @@ func explainCertificate(s Symptom, at *url.URL) *Cause {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(s.Err, &unknown):
-		return &Cause{"untrusted_certificate", "nobody that this machine trusts has signed its certificate: it is its own, or that of a company", "add the authority to the machine's (update-ca-certificates), or set SSL_CERT_FILE to its file"}
+		return &Cause{
+			"untrusted_certificate",
+			"nobody that this machine trusts has signed its certificate: it is its own, or that of a company",
+			"add the authority to the machine's (update-ca-certificates), or set SSL_CERT_FILE to its file",
+		}
 	case errors.As(s.Err, &name):
 		return &Cause{"certificate_name", fmt.Sprintf("its certificate is not for %s", at.Hostname()), show}
 	case errors.As(s.Err, &invalid) && invalid.Reason == x509.Expired:
@@ -76,9 +85,15 @@ func explainConnection(s Symptom, at *url.URL) *Cause {
 	case errors.Is(s.Err, syscall.ENETUNREACH), errors.Is(s.Err, syscall.EHOSTUNREACH):
 		return &Cause{"unreachable", fmt.Sprintf("there is no way to %s", at.Host), "check the network or VPN"}
 	case errors.Is(s.Err, syscall.ECONNRESET):
-		return &Cause{"reset", "it broke off the connection", "check that its url is right (http or https, port), and whether a proxy stands between"}
+		return &Cause{
+			"reset", "it broke off the connection",
+			"check that its url is right (http or https, port), and whether a proxy stands between",
+		}
 	case errors.As(s.Err, &network) && network.Timeout() && s.Status == 0:
-		return &Cause{"connect_timeout", fmt.Sprintf("%s did not answer in time", at.Host), "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL)}
+		return &Cause{
+			"connect_timeout", fmt.Sprintf("%s did not answer in time", at.Host),
+			"curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL),
+		}
 	}
 	return nil
 }
@@ -100,15 +115,27 @@ func explainStatus(s Symptom, at *url.URL) *Cause {
 	case status == http.StatusProxyAuthRequired:
 		return &Cause{"proxy_login", "the proxy on the way wants a login (HTTP 407)", "set HTTPS_PROXY=http://user:password@proxy:port"}
 	case status == http.StatusNotFound, status == http.StatusGone:
-		return &Cause{"wrong_path", fmt.Sprintf("there is nothing at %s (HTTP %d)", pathOf(at), status), "correct the path in its url; endpoints are often /mcp, or /sse with the older transport (\"type\": \"sse\")"}
+		return &Cause{
+			"wrong_path", fmt.Sprintf("there is nothing at %s (HTTP %d)", pathOf(at), status),
+			"correct the path in its url; endpoints are often /mcp, or /sse with the older transport (\"type\": \"sse\")",
+		}
 	case status == http.StatusMethodNotAllowed:
-		return &Cause{"wrong_path", fmt.Sprintf("%s does not take messages (HTTP 405)", pathOf(at)), "correct the path in its url, or say \"type\": \"sse\""}
+		return &Cause{
+			"wrong_path", fmt.Sprintf("%s does not take messages (HTTP 405)", pathOf(at)),
+			"correct the path in its url, or say \"type\": \"sse\"",
+		}
 	case status == http.StatusTooManyRequests:
 		return &Cause{"rate_limited", "it was asked too often (HTTP 429)", "wait, and then retort doctor " + shellQuote(s.Server)}
 	case status >= 500:
-		return &Cause{"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status), "wait, or ask who runs it; curl -i " + shellQuote(s.URL)}
+		return &Cause{
+			"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status),
+			"wait, or ask who runs it; curl -i " + shellQuote(s.URL),
+		}
 	case status >= 400:
-		return &Cause{"refused_request", fmt.Sprintf("it refuses what every MCP client sends first (HTTP %d)", status), "check its url and headers: curl -i " + shellQuote(s.URL)}
+		return &Cause{
+			"refused_request", fmt.Sprintf("it refuses what every MCP client sends first (HTTP %d)", status),
+			"check its url and headers: curl -i " + shellQuote(s.URL),
+		}
 	}
 	return nil
 }
@@ -124,8 +151,12 @@ func pathOf(at *url.URL) string {
 func explainNotMCP(s Symptom, _ *url.URL) *Cause {
 	switch {
 	case strings.Contains(s.Message, `"text/html"`):
-		return &Cause{"html", "a web page is at its url, no MCP server", "correct its url: the endpoint is often at /mcp; a page may also be that of a login or a proxy"}
-	case strings.Contains(s.Message, "which is no MCP message"), strings.Contains(s.Message, "which is no stream of events"), strings.Contains(s.Message, "is no MCP message"):
+		return &Cause{
+			"html", "a web page is at its url, no MCP server",
+			"correct its url: the endpoint is often at /mcp; a page may also be that of a login or a proxy",
+		}
+	case strings.Contains(s.Message, "which is no MCP message"),
+		strings.Contains(s.Message, "which is no stream of events"), strings.Contains(s.Message, "is no MCP message"):
 		return &Cause{"not_mcp", "what is at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
 	case strings.Contains(s.Message, "no authorization for the server could be obtained"):
 		return &Cause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shellQuote(s.Server)}

@@ -16,32 +16,128 @@ var words = []struct {
 	words string
 	mend  string
 }{
-	{"node_too_old", `(?i)EBADENGINE|unsupported engine|requires? node(?:\.js)? ?(?:version)? ?(?:>=|v?\d)|(?:fetch|ReadableStream|File|CustomEvent|structuredClone|crypto) is not defined|Unexpected token '(?:\?\?=|\|\|=|\?|\.)'|ERR_REQUIRE_ESM|ERR_UNKNOWN_BUILTIN_MODULE|Promise\.withResolvers is not a function|does not provide an export named`, "its version of Node.js is too old for it", "node --version; install Node.js 22 or later: nvm install 22, brew install node, or https://nodejs.org"},
-	{"python_too_old", `(?i)requires a different python|requires-python|requires python ?>=|no interpreter found for python|python version .* is not supported`, "its version of Python does not fit", "python3 --version; uv python install 3.12"},
-	{"docker_not_running", `(?i)cannot connect to the docker daemon|is the docker daemon running|error during connect.*docker`, "Docker is installed, but does not run", "start Docker Desktop, or sudo systemctl start docker"},
-	{"docker_denied", `(?i)permission denied while trying to connect to the docker (?:daemon|api)`, "this user may not use Docker", `sudo usermod -aG docker "$USER", then log in again`},
-	{"docker_image", `(?i)pull access denied for ([^\s,]+)|manifest (?:for )?(\S+) (?:unknown|not found)|no such image:? (\S+)`, "there is no such image: $1", "correct the image in its args; for a private one, docker login"},
-	{"package_not_found", `(?i)npm (?:err!|error) (?:code E)?404[^\n]*?'?((?:@[\w.-]+/)?[\w.-]+)?'?|No solution found when resolving[^\n]*|Could not find a version that satisfies the requirement (\S+)|was not found in the package registry`, "the package that it is started from does not exist in the registry", "correct the package's name in its args; if it is private, log in with npm login"},
-	{"registry_unreachable", `(?i)npm (?:err!|error) (?:code )?(?:ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|network)|failed to fetch: .?https://pypi|error sending request for url|Temporary failure in name resolution|NewConnectionError`, "the registry that its package comes from cannot be reached", "check the network and the proxy: npm config get registry, npm ping"},
-	{"registry_certificate", `SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERTIFICATE_VERIFY_FAILED|invalid peer certificate`, "it does not trust the certificate of an address that it uses, as behind the proxy of a company", `add to its env: "NODE_EXTRA_CA_CERTS": "/path/to/company-ca.pem" (for Python: "SSL_CERT_FILE")`},
-	{"script_missing", `can't open file '?([^':]+)'?:|Cannot find module '((?:/|[A-Za-z]:\\)[^']+)'|error: Module not found "([^"]+)"`, "its args name a file that is not there: $1", "correct the path in its args"},
-	{"module_missing", `(?:Cannot find (?:module|package)) '([^']+)'|ERR_MODULE_NOT_FOUND`, "a module that it needs is not there: $1", "npm install in the folder of the server; if its args name a file, check that path"},
-	{"module_missing", `No module named '?([\w.]+)'?|ImportError: ([^\n]+)`, "a module that it needs is not there: $1", "install it into the Python that its command is, or start the server with uvx"},
-	{"command_not_found", `(?m)(?:sh|bash|env|zsh)(?:: line \d+|: \d+)?:? ['‘]?([\w./-]+)['’]?: (?:command )?(?:not found|No such file or directory)`, "it needs the command $1, which is not in its PATH", "install $1, or give its full path"},
-	{"port_taken", `EADDRINUSE[^\n]*?(?:[:.](\d{2,5}))?|(?i:address already in use)`, "the port that it wants is taken by another process", "end the other process, which lsof -iTCP -sTCP:LISTEN shows, or give it another port"},
-	{"refused_login", `(?i)\b(?:401 unauthorized|bad credentials|invalid (?:api[ _-]?key|token|credentials)|authentication failed|unauthorized: )`, "the service behind it does not accept its credentials", "renew the token in its env"},
-	{"missing_setting", `(?i)\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b[^\n]{0,60}?(?:is )?(?:required|missing|not set|not found|must be set|undefined)`, "it needs the environment variable $1", "set $1 in its env"},
-	{"missing_setting", `(?i)(?:missing|set|provide|required)[^\n]{0,40}?\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b`, "it needs the environment variable $1", "set $1 in its env"},
-	{"missing_setting", `(?i)(api[ _-]?key|access token|credentials?|environment variable)[^\n]{0,40}?(?:required|missing|not (?:set|provided|found|configured))`, "it needs a setting that it does not have: $1", "see the server's own instructions for its env"},
-	{"bad_arguments", `(?mi)^\s*usage: |unknown (?:option|flag|argument)|unrecognized arguments?|missing required argument|error: unexpected argument`, "it does not understand its arguments", "correct args in its configuration"},
+	{
+		"node_too_old",
+		`(?i)EBADENGINE|unsupported engine|requires? node(?:\.js)? ?(?:version)? ?(?:>=|v?\d)|(?:fetch|ReadableStream|File|CustomEvent|structuredClone|crypto) is not defined|Unexpected token '(?:\?\?=|\|\|=|\?|\.)'|ERR_REQUIRE_ESM|ERR_UNKNOWN_BUILTIN_MODULE|Promise\.withResolvers is not a function|does not provide an export named`,
+		"its version of Node.js is too old for it",
+		"node --version; install Node.js 22 or later: nvm install 22, brew install node, or https://nodejs.org",
+	},
+	{
+		"python_too_old",
+		`(?i)requires a different python|requires-python|requires python ?>=|no interpreter found for python|python version .* is not supported`,
+		"its version of Python does not fit", "python3 --version; uv python install 3.12",
+	},
+	{
+		"docker_not_running",
+		`(?i)cannot connect to the docker daemon|is the docker daemon running|error during connect.*docker`,
+		"Docker is installed, but does not run", "start Docker Desktop, or sudo systemctl start docker",
+	},
+	{
+		"docker_denied", `(?i)permission denied while trying to connect to the docker (?:daemon|api)`,
+		"this user may not use Docker", `sudo usermod -aG docker "$USER", then log in again`,
+	},
+	{
+		"docker_image",
+		`(?i)pull access denied for ([^\s,]+)|manifest (?:for )?(\S+) (?:unknown|not found)|no such image:? (\S+)`,
+		"there is no such image: $1", "correct the image in its args; for a private one, docker login",
+	},
+	{
+		"package_not_found",
+		`(?i)npm (?:err!|error) (?:code E)?404[^\n]*?'?((?:@[\w.-]+/)?[\w.-]+)?'?|No solution found when resolving[^\n]*|Could not find a version that satisfies the requirement (\S+)|was not found in the package registry`,
+		"the package that it is started from does not exist in the registry",
+		"correct the package's name in its args; if it is private, log in with npm login",
+	},
+	{
+		"registry_unreachable",
+		`(?i)npm (?:err!|error) (?:code )?(?:ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|network)|failed to fetch: .?https://pypi|error sending request for url|Temporary failure in name resolution|NewConnectionError`,
+		"the registry that its package comes from cannot be reached",
+		"check the network and the proxy: npm config get registry, npm ping",
+	},
+	{
+		"registry_certificate",
+		`SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERTIFICATE_VERIFY_FAILED|invalid peer certificate`,
+		"it does not trust the certificate of an address that it uses, as behind the proxy of a company",
+		`add to its env: "NODE_EXTRA_CA_CERTS": "/path/to/company-ca.pem" (for Python: "SSL_CERT_FILE")`,
+	},
+	{
+		"script_missing",
+		`can't open file '?([^':]+)'?:|Cannot find module '((?:/|[A-Za-z]:\\)[^']+)'|error: Module not found "([^"]+)"`,
+		"its args name a file that is not there: $1", "correct the path in its args",
+	},
+	{
+		"module_missing", `(?:Cannot find (?:module|package)) '([^']+)'|ERR_MODULE_NOT_FOUND`,
+		"a module that it needs is not there: $1",
+		"npm install in the folder of the server; if its args name a file, check that path",
+	},
+	{
+		"module_missing", `No module named '?([\w.]+)'?|ImportError: ([^\n]+)`,
+		"a module that it needs is not there: $1",
+		"install it into the Python that its command is, or start the server with uvx",
+	},
+	{
+		"command_not_found",
+		`(?m)(?:sh|bash|env|zsh)(?:: line \d+|: \d+)?:? ['‘]?([\w./-]+)['’]?: (?:command )?(?:not found|No such file or directory)`,
+		"it needs the command $1, which is not in its PATH", "install $1, or give its full path",
+	},
+	{
+		"port_taken", `EADDRINUSE[^\n]*?(?:[:.](\d{2,5}))?|(?i:address already in use)`,
+		"the port that it wants is taken by another process",
+		"end the other process, which lsof -iTCP -sTCP:LISTEN shows, or give it another port",
+	},
+	{
+		"refused_login",
+		`(?i)\b(?:401 unauthorized|bad credentials|invalid (?:api[ _-]?key|token|credentials)|authentication failed|unauthorized: )`,
+		"the service behind it does not accept its credentials", "renew the token in its env",
+	},
+	{
+		"missing_setting",
+		`(?i)\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b[^\n]{0,60}?(?:is )?(?:required|missing|not set|not found|must be set|undefined)`,
+		"it needs the environment variable $1", "set $1 in its env",
+	},
+	{
+		"missing_setting", `(?i)(?:missing|set|provide|required)[^\n]{0,40}?\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b`,
+		"it needs the environment variable $1", "set $1 in its env",
+	},
+	{
+		"missing_setting",
+		`(?i)(api[ _-]?key|access token|credentials?|environment variable)[^\n]{0,40}?(?:required|missing|not (?:set|provided|found|configured))`,
+		"it needs a setting that it does not have: $1", "see the server's own instructions for its env",
+	},
+	{
+		"bad_arguments",
+		`(?mi)^\s*usage: |unknown (?:option|flag|argument)|unrecognized arguments?|missing required argument|error: unexpected argument`,
+		"it does not understand its arguments", "correct args in its configuration",
+	},
 	{"disk_full", `ENOSPC|(?i:no space left on device)`, "the disk is full", "df -h"},
-	{"folder_missing", `(?i)cannot access directory:? ([^\s,]+)|ENOENT[^\n]*?, (?:scandir|lstat|stat|chdir|access) '([^']+)'|NotADirectoryError[^\n]*'([^']+)'`, "a folder or file that its args or env name is not there: $1", "correct that path in its configuration, or make it"},
+	{
+		"folder_missing",
+		`(?i)cannot access directory:? ([^\s,]+)|ENOENT[^\n]*?, (?:scandir|lstat|stat|chdir|access) '([^']+)'|NotADirectoryError[^\n]*'([^']+)'`,
+		"a folder or file that its args or env name is not there: $1",
+		"correct that path in its configuration, or make it",
+	},
 	{"too_many_files", `EMFILE|ENFILE|(?i:too many open files)`, "too many files are open", "ulimit -n 4096 before the client starts"},
-	{"out_of_memory", `(?i)heap out of memory|MemoryError|signal: killed|OOMKilled|Cannot allocate memory`, "it ran out of memory, or was killed", "give it more memory, as with NODE_OPTIONS=--max-old-space-size=4096 in its env"},
-	{"no_access", `EACCES|EPERM|(?i:permission denied)`, "it may not open something that it needs", "see its last lines; check who owns that file"},
-	{"older_protocol", `(?i)unsupported protocol version|protocol version .*not supported|version mismatch`, "it speaks a version of the protocol that Retort does not, or refuses to say which", "update the server"},
-	{"upstream_refused", `ECONNREFUSED ?(\S*)`, "the service that it needs does not answer: $1", "start that service, or correct its address in its env"},
-	{"not_found_dns", `ENOTFOUND ?(\S*)|EAI_AGAIN ?(\S*)`, "the address of the service that it needs is not known: $1", "correct that address in its env, or check the network"},
+	{
+		"out_of_memory", `(?i)heap out of memory|MemoryError|signal: killed|OOMKilled|Cannot allocate memory`,
+		"it ran out of memory, or was killed",
+		"give it more memory, as with NODE_OPTIONS=--max-old-space-size=4096 in its env",
+	},
+	{
+		"no_access", `EACCES|EPERM|(?i:permission denied)`, "it may not open something that it needs",
+		"see its last lines; check who owns that file",
+	},
+	{
+		"older_protocol", `(?i)unsupported protocol version|protocol version .*not supported|version mismatch`,
+		"it speaks a version of the protocol that Retort does not, or refuses to say which", "update the server",
+	},
+	{
+		"upstream_refused", `ECONNREFUSED ?(\S*)`, "the service that it needs does not answer: $1",
+		"start that service, or correct its address in its env",
+	},
+	{
+		"not_found_dns", `ENOTFOUND ?(\S*)|EAI_AGAIN ?(\S*)`,
+		"the address of the service that it needs is not known: $1",
+		"correct that address in its env, or check the network",
+	},
 }
 
 // expressions compiles what words say. It does so for the first diagnosis and not in each process of
@@ -89,11 +185,17 @@ func explainSilence(s Symptom) *Cause {
 	by := s.commandLine()
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")
 	if m := listens().FindString(strings.Join(append(s.Stderr, s.Rubbish...), "\n")); m != "" && pending {
-		return &Cause{"not_stdio", fmt.Sprintf("it serves HTTP, and not standard input and output: %q", m), "start it by itself and give its address as url instead of command, or correct its args: " + by}
+		return &Cause{
+			"not_stdio", fmt.Sprintf("it serves HTTP, and not standard input and output: %q", m),
+			"start it by itself and give its address as url instead of command, or correct its args: " + by,
+		}
 	}
 	switch {
 	case len(s.Rubbish) > 0 && pending:
-		return &Cause{"not_stdio", fmt.Sprintf("it prints text and answers no message: %.120s", s.Rubbish[0]), "it may be a server for HTTP, or need an argument such as stdio: " + by}
+		return &Cause{
+			"not_stdio", fmt.Sprintf("it prints text and answers no message: %.120s", s.Rubbish[0]),
+			"it may be a server for HTTP, or need an argument such as stdio: " + by,
+		}
 	case strings.Contains(s.Message, "the server process ended: exit status 0"):
 		return &Cause{"ended_at_once", "it ended at once, without an error: it may be no server, or need an argument such as stdio", by}
 	case strings.Contains(s.Message, "the server process ended"):
@@ -115,7 +217,10 @@ func explainTimeout(s Symptom) *Cause {
 	waited := fmt.Sprintf("it did not answer within %s", s.Waited.Round(time.Second))
 	for _, a := range append([]string{s.Command}, s.Args...) {
 		if a == "npx" || a == "uvx" || a == "bunx" || a == "pipx" || s.Command == "docker" {
-			return &Cause{"slow", waited + ": the first start may be downloading its package", "run it once by hand, until it waits: " + s.commandLine()}
+			return &Cause{
+				"slow", waited + ": the first start may be downloading its package",
+				"run it once by hand, until it waits: " + s.commandLine(),
+			}
 		}
 	}
 	if s.URL != "" {

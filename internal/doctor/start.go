@@ -21,10 +21,16 @@ var (
 // explainConfiguration explains what is wrong before anything is started.
 func explainConfiguration(s Symptom) *Cause {
 	if m := unsetVariable.FindStringSubmatch(s.Message); m != nil {
-		return &Cause{"unset_variable", fmt.Sprintf("its configuration needs the environment variable %s, which is not set", m[1]), "export " + m[1] + "=…"}
+		return &Cause{
+			"unset_variable", fmt.Sprintf("its configuration needs the environment variable %s, which is not set", m[1]),
+			"export " + m[1] + "=…",
+		}
 	}
 	if m := editorInput.FindStringSubmatch(s.Message); m != nil {
-		return &Cause{"editor_input", "its configuration asks the person in an editor for ${input:" + m[1] + "}, which Retort cannot", "replace it by ${" + variableName(m[1]) + "} in the configuration and set that variable"}
+		return &Cause{
+			"editor_input", "its configuration asks the person in an editor for ${input:" + m[1] + "}, which Retort cannot",
+			"replace it by ${" + variableName(m[1]) + "} in the configuration and set that variable",
+		}
 	}
 	return nil
 }
@@ -48,7 +54,11 @@ func explainStart(s Symptom) *Cause {
 	case errors.Is(s.Err, fs.ErrPermission):
 		return &Cause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shellQuote(s.Command)}
 	case errors.Is(s.Err, syscall.ENOEXEC):
-		return &Cause{"not_a_program", fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command), "file " + shellQuote(s.Command)}
+		return &Cause{
+			"not_a_program",
+			fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command),
+			"file " + shellQuote(s.Command),
+		}
 	}
 	return nil
 }
@@ -61,7 +71,10 @@ func explainDirectory(dir string) *Cause {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Cause{"no_directory", fmt.Sprintf("its working directory %s does not exist", dir), "mkdir -p " + shellQuote(dir) + ", or correct cwd in its configuration"}
+		return &Cause{
+			"no_directory", fmt.Sprintf("its working directory %s does not exist", dir),
+			"mkdir -p " + shellQuote(dir) + ", or correct cwd in its configuration",
+		}
 	case err != nil:
 		return &Cause{"no_directory", fmt.Sprintf("its working directory %s cannot be entered: %v", dir, err), "correct cwd in its configuration"}
 	case !info.IsDir():
@@ -75,14 +88,23 @@ func explainDirectory(dir string) *Cause {
 func explainMissingCommand(s Symptom) *Cause {
 	if s.Command != filepath.Base(s.Command) {
 		if _, err := os.Stat(s.Command); err == nil {
-			return &Cause{"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command), "head -1 " + shellQuote(s.Command)}
+			return &Cause{
+				"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command),
+				"head -1 " + shellQuote(s.Command),
+			}
 		}
 		return &Cause{"command_not_found", fmt.Sprintf("there is no file %s", s.Command), "correct command in its configuration"}
 	}
 	if at := findOutsidePath(s.Command); at != "" {
-		return &Cause{"not_in_path", fmt.Sprintf("%s is not in the PATH that the server is started with; it is at %s", s.Command, at), "set its command to " + at}
+		return &Cause{
+			"not_in_path", fmt.Sprintf("%s is not in the PATH that the server is started with; it is at %s", s.Command, at),
+			"set its command to " + at,
+		}
 	}
-	c := &Cause{"command_not_found", fmt.Sprintf("%s is not installed", s.Command), "install " + s.Command + ", or set its command to the full path"}
+	c := &Cause{
+		"command_not_found", fmt.Sprintf("%s is not installed", s.Command),
+		"install " + s.Command + ", or set its command to the full path",
+	}
 	for _, t := range toolchains {
 		if slices.Contains(t.commands, s.Command) {
 			c.Words, c.Mend = fmt.Sprintf("%s is not installed; it comes with %s", s.Command, t.name), t.install
@@ -97,11 +119,17 @@ var toolchains = []struct {
 	commands []string
 	install  string
 }{
-	{"Node.js", []string{"node", "npx", "npm"}, "install Node.js 20 or later: https://nodejs.org, brew install node, or apt install nodejs npm"},
+	{
+		"Node.js", []string{"node", "npx", "npm"},
+		"install Node.js 20 or later: https://nodejs.org, brew install node, or apt install nodejs npm",
+	},
 	{"uv", []string{"uv", "uvx"}, "curl -LsSf https://astral.sh/uv/install.sh | sh (or brew install uv, pipx install uv)"},
 	{"Docker", []string{"docker"}, "install Docker: https://docs.docker.com/get-docker, or apt install docker.io"},
 	{"Podman", []string{"podman"}, "brew install podman, or apt install podman"},
-	{"Python", []string{"python", "python3", "pip", "pip3"}, "brew install python, or apt install python3 (python: apt install python-is-python3)"},
+	{
+		"Python", []string{"python", "python3", "pip", "pip3"},
+		"brew install python, or apt install python3 (python: apt install python-is-python3)",
+	},
 	{"pipx", []string{"pipx"}, "brew install pipx, or apt install pipx"},
 	{"Bun", []string{"bun", "bunx"}, "curl -fsSL https://bun.sh/install | bash"},
 	{"Deno", []string{"deno"}, "curl -fsSL https://deno.land/install.sh | sh"},
@@ -118,7 +146,10 @@ var toolchains = []struct {
 func findOutsidePath(command string) string {
 	folders := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"}
 	if home, err := os.UserHomeDir(); err == nil {
-		for _, below := range []string{".local/bin", ".bun/bin", ".deno/bin", ".cargo/bin", ".volta/bin", ".asdf/shims", ".local/share/mise/shims", "go/bin", ".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin"} {
+		for _, below := range []string{
+			".local/bin", ".bun/bin", ".deno/bin", ".cargo/bin", ".volta/bin", ".asdf/shims", ".local/share/mise/shims",
+			"go/bin", ".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin",
+		} {
 			folders = append(folders, filepath.Join(home, below))
 		}
 	}

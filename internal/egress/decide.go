@@ -57,7 +57,10 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 		return allowed, key, nil
 	case named:
 		return nil, "", refuse("%s is in network.whitelist, but not with %s at port %d", t.Host, strings.Join(protocols, " or "), t.Port).
-			WithHint("the person at the machine can allow it: network: {whitelist: [{domain: %s, ports: [%d], protocols: [%s]}]}", t.Host, t.Port, protocols[0])
+			WithHint(
+				"the person at the machine can allow it: network: {whitelist: [{domain: %s, ports: [%d], protocols: [%s]}]}",
+				t.Host, t.Port, protocols[0],
+			)
 	case n.o.Open:
 		for _, p := range protocols {
 			if (p == https || p == http1) && ports[p] == t.Port {
@@ -94,7 +97,9 @@ func (n *Network) holds(host string, at netip.Addr) *core.Error {
 // Off returns the error for programs that use the network while it is closed.
 func Off(what string) *core.Error {
 	return refuse("programs have no network here: %s was not reached", shown(HostIn(what))).
-		WithHint("search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}")
+		WithHint(
+			"search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}",
+		)
 }
 
 // HostIn returns the host of an address, as far as it can be parsed.

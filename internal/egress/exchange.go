@@ -84,7 +84,10 @@ func authorityOf(text string) string {
 }
 
 // ours lists the headers that control how a message is transmitted, which programs may not set.
-var ours = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect", "Accept-Encoding", "Via", "Http2-Settings"}
+var ours = []string{
+	"Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect",
+	"Accept-Encoding", "Via", "Http2-Settings",
+}
 
 // owned reports whether programs may not set a header.
 func owned(name string) bool {

@@ -148,7 +148,10 @@ func (s *Session) prepare(r Request) (*fetching, *core.Error) {
 		f.body = []byte(*r.Text)
 	}
 	if len(f.body) > maxRequestBytes {
-		return nil, s.refused(f.target, core.Errorf(core.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes))
+		return nil, s.refused(
+			f.target,
+			core.Errorf(core.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes),
+		)
 	}
 	return f, nil
 }
@@ -165,7 +168,10 @@ func (f *fetching) headers(list [][2]string) *core.Error {
 		}
 	}
 	if len(list) > maxHeaders || size > maxHeaderBytes {
-		return core.Errorf(core.KindLimit, "egress", "the request has %d headers of %d bytes, at most %d of %d are sent", len(list), size, maxHeaders, maxHeaderBytes)
+		return core.Errorf(
+			core.KindLimit, "egress", "the request has %d headers of %d bytes, at most %d of %d are sent", len(list), size,
+			maxHeaders, maxHeaderBytes,
+		)
 	}
 	return nil
 }
@@ -224,7 +230,10 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 
 // read reads an answer and masks secrets in it.
 func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *core.Error) {
-	answer := Response{URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)), Headers: [][2]string{}}
+	answer := Response{
+		URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)),
+		Headers: [][2]string{},
+	}
 	for name, values := range resp.Header {
 		for _, v := range values {
 			answer.Headers = append(answer.Headers, [2]string{strings.ToLower(name), f.mask(v)})

@@ -93,7 +93,9 @@ func isNumber(l string) bool {
 }
 
 func literal(host string) *core.Error {
-	return refuse("%s is an address and no name", shown(host)).WithHint("programs reach hosts by their names, those in the setting network.whitelist")
+	return refuse("%s is an address and no name", shown(host)).WithHint(
+		"programs reach hosts by their names, those in the setting network.whitelist",
+	)
 }
 
 // ParsePort parses the port of an address.

@@ -95,7 +95,10 @@ func (p *proxied) reply(e *core.Error) {
 		body = []byte("{}")
 	}
 	_ = p.conn.SetWriteDeadline(time.Now().Add(headTimeout))
-	_, _ = fmt.Fprintf(p.conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, Phrase(e.Message), len(body), body)
+	_, _ = fmt.Fprintf(
+		p.conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		status, Phrase(e.Message), len(body), body,
+	)
 }
 
 // Phrase returns a message in the form that fits into a status line.
@@ -323,7 +326,10 @@ func (p *proxied) answer(resp *http.Response, t Target, again bool) (received in
 			resp.Header.Del(strings.TrimSpace(n))
 		}
 	}
-	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Alt-Svc"} {
+	for _, name := range []string{
+		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "Alt-Svc",
+	} {
 		resp.Header.Del(name)
 	}
 	if len(p.n.secretsOf(t.Host)) > 0 {

@@ -131,7 +131,10 @@ func (s *Session) refused(t Target, why *core.Error) *core.Error {
 		s.refusals = append(s.refusals, why)
 	}
 	s.mu.Unlock()
-	_ = s.note(Attempt{Decision: Refused, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: why, Blacklisted: why.Op == opBlacklist || s.n.Lists(t.Host)}) // it is refused all the same
+	_ = s.note(Attempt{
+		Decision: Refused, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: why,
+		Blacklisted: why.Op == opBlacklist || s.n.Lists(t.Host),
+	}) // it is refused all the same
 	return why
 }
 
@@ -164,7 +167,10 @@ func (s *Session) ended(t Target, began time.Time, sent, received int64, failed 
 		_ = s.refused(t, failed)
 		return
 	}
-	_ = s.note(Attempt{Decision: Ended, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: failed, Sent: sent, Received: received, Took: time.Since(began)})
+	_ = s.note(Attempt{
+		Decision: Ended, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: failed, Sent: sent,
+		Received: received, Took: time.Since(began),
+	})
 }
 
 // slot waits until one more may be under way.

@@ -113,7 +113,10 @@ func (p *proxied) tunnels(h head, t Target) *core.Error {
 		return refuse("a dry run sends nothing: a tunnel to %s was not opened", t.Host).WithHint("run the program without dry_run")
 	case len(p.n.secretsOf(t.Host)) > 0 && t.Port != ports[http1]:
 		return refuse("%s gets a header that programs do not see (network.secrets), which cannot be added inside of a tunnel", t.Host).
-			WithHint("ask for http://%s/… : the proxy goes on with https, and adds the header. In JavaScript and TypeScript fetch does it by itself", t.Host)
+			WithHint(
+				"ask for http://%s/… : the proxy goes on with https, and adds the header. In JavaScript and TypeScript fetch does it by itself",
+				t.Host,
+			)
 	}
 	return nil
 }
@@ -202,7 +205,9 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 		return nil, refuse("the tunnel to %s ended before it began", host)
 	}
 	if first[0] != 0x16 {
-		return nil, refuse("what goes through the tunnel to %s is no TLS", host).WithHint("a rule with protocols: [tcp] and its ports allows anything there")
+		return nil, refuse("what goes through the tunnel to %s is no TLS", host).WithHint(
+			"a rule with protocols: [tcp] and its ports allows anything there",
+		)
 	}
 	read := &recorded{in: io.LimitReader(in, maxHello)}
 	var hello *tls.ClientHelloInfo

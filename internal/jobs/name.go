@@ -17,7 +17,10 @@ func (q *Queue) reserveName(name string) (free func(), err error) {
 	}
 	free, err = seal.Lock(filepath.Join(q.o.Dir, "names.lock"), patience)
 	if err != nil {
-		return nil, core.Errorf(core.KindInternal, "queue.submit", "it could not be made sure that the id %s is free, so the task was not taken: %w", name, err)
+		return nil, core.Errorf(
+			core.KindInternal, "queue.submit",
+			"it could not be made sure that the id %s is free, so the task was not taken: %w", name, err,
+		)
 	}
 	return free, nil
 }

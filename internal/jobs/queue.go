@@ -147,8 +147,10 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 	now := time.Now()
 	deadline := min(cmp.Or(j.Deadline, usual), maxDeadline)
 	t := core.JobState{
-		ID: strings.ToLower(rand.Text()), Name: j.Name, Kind: j.Kind, Title: j.Title, Status: core.TaskQueued, Principal: principal, Session: cmp.Or(j.Session, "default"),
-		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline), Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
+		ID: strings.ToLower(rand.Text()), Name: j.Name, Kind: j.Kind, Title: j.Title, Status: core.TaskQueued,
+		Principal: principal, Session: cmp.Or(j.Session, "default"),
+		Client: j.Client, Priority: j.Priority, Credential: j.Credential, Submitted: now, Deadline: now.Add(deadline),
+		Expires: now.Add(min(cmp.Or(j.Keep, q.o.Keep), q.o.Keep)),
 	}
 	size := int64(len(j.Payload))
 	if err := q.admitJob(t, size); err != nil {
@@ -180,9 +182,14 @@ func checkJob(j core.Job) error {
 	case j.Kind == "":
 		return core.Errorf(core.KindInvalidArguments, "queue.submit", "the job has no kind")
 	case len(j.Payload) > maxPayload:
-		return core.Errorf(core.KindLimit, "queue.submit", "the job has %d bytes, more than %d", len(j.Payload), maxPayload).WithHint("put what is large into a file of the workspace")
+		return core.Errorf(
+			core.KindLimit, "queue.submit", "the job has %d bytes, more than %d", len(j.Payload), maxPayload,
+		).WithHint("put what is large into a file of the workspace")
 	case j.Priority < -maxPriority || j.Priority > maxPriority:
-		return core.Errorf(core.KindInvalidArguments, "queue.submit", "the priority %d is not between -%d and %d", j.Priority, maxPriority, maxPriority)
+		return core.Errorf(
+			core.KindInvalidArguments, "queue.submit", "the priority %d is not between -%d and %d", j.Priority, maxPriority,
+			maxPriority,
+		)
 	case j.Deadline < 0 || j.Keep < 0:
 		return core.Errorf(core.KindInvalidArguments, "queue.submit", "a duration is negative")
 	}
@@ -224,7 +231,9 @@ func (q *Queue) admitJob(t core.JobState, size int64) error {
 }
 
 func queueFullError(format string, n int, wait time.Duration) error {
-	return core.Errorf(core.KindLimit, "queue.submit", format, n).WithHint("submit it again in about %s; retort tasks list shows what waits", wait)
+	return core.Errorf(core.KindLimit, "queue.submit", format, n).WithHint(
+		"submit it again in about %s; retort tasks list shows what waits", wait,
+	)
 }
 
 // estimateWait returns how long n tasks before a new one may take.
@@ -305,7 +314,9 @@ func (q *Queue) find(principal, id string) (*jobEntry, error) {
 		e = q.findNamed(principal, id)
 	}
 	if e == nil || principal != "" && e.Principal != principal {
-		return nil, core.Errorf(core.KindInvalidArguments, "queue", "there is no task %q", id).WithHint("retort tasks list shows those there are; ended ones are kept for a while only")
+		return nil, core.Errorf(core.KindInvalidArguments, "queue", "there is no task %q", id).WithHint(
+			"retort tasks list shows those there are; ended ones are kept for a while only",
+		)
 	}
 	return e, nil
 }
@@ -317,7 +328,9 @@ type damage struct {
 }
 
 func (d damage) of(id string) *core.Error {
-	return core.Errorf(core.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why).WithHint("its file stays as it is and does not run; remove it if you know why")
+	return core.Errorf(
+		core.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why,
+	).WithHint("its file stays as it is and does not run; remove it if you know why")
 }
 
 // List returns the tasks of a principal in the order of their submission; "" lists all. The
@@ -481,7 +494,10 @@ func (q *Queue) askOwner(e *jobEntry) error {
 // cancel ends a task that this engine owns. The caller holds mu.
 func (q *Queue) cancel(e *jobEntry) error {
 	if e.cancel == nil {
-		q.end(e, core.Outcome{ExecutionID: e.ID, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", errCancelled)})
+		q.end(e, core.Outcome{
+			ExecutionID: e.ID, Status: core.StatusCancelled,
+			Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", errCancelled),
+		})
 		return nil
 	}
 	e.cancelled = true

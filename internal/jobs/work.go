@@ -141,7 +141,9 @@ func (q *Queue) lost(t core.JobState) core.Outcome {
 	if q.o.Lost != nil {
 		return q.o.Lost(t)
 	}
-	return core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown, Error: core.Errorf(core.KindInternal, "queue", "the engine ended while the task ran").
+	return core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown, Error: core.Errorf(
+		core.KindInternal, "queue", "the engine ended while the task ran",
+	).
 		WithHint("look at what is there before it is done again; nothing was repeated")}
 }
 
@@ -233,7 +235,10 @@ func (q *Queue) overdue(now time.Time) {
 }
 
 func late(id, when string) core.Outcome {
-	return core.Outcome{ExecutionID: id, Status: core.StatusTimeout, Error: core.Errorf(core.KindLimit, "queue", "%w %s", errDeadline, when).WithHint("submit it with a later deadline")}
+	return core.Outcome{
+		ExecutionID: id, Status: core.StatusTimeout,
+		Error: core.Errorf(core.KindLimit, "queue", "%w %s", errDeadline, when).WithHint("submit it with a later deadline"),
+	}
 }
 
 // begin gives places to those who are next. The caller holds mu.
@@ -355,7 +360,10 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 		return nil, err
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return &core.Outcome{ExecutionID: id, Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", cause)}, nil
+		return &core.Outcome{
+			ExecutionID: id, Status: core.StatusCancelled,
+			Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", cause),
+		}, nil
 	}
 	return nil, nil
 }
@@ -367,7 +375,9 @@ func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Ou
 	case errors.Is(cause, errDeadline) && ended:
 		o.Status, o.Error = core.StatusTimeout, late(e.ID, "while it ran").Error
 	case e.cancelled && o.Status == core.StatusPendingApproval:
-		o.Status, o.Error, o.Approvals = core.StatusCancelled, core.Errorf(core.KindCancelled, "queue", "%w while it waited for a person", errCancelled), nil
+		o.Status, o.Error, o.Approvals = core.StatusCancelled, core.Errorf(
+			core.KindCancelled, "queue", "%w while it waited for a person", errCancelled,
+		), nil
 	case q.closed && (ended || o.Status == core.StatusRejected): // who judges programs may have ended before
 		o.Status = core.StatusCancelled
 		o.Warnings = append(o.Warnings, "the engine was closed while it ran")

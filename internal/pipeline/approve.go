@@ -27,7 +27,8 @@ var riskLevels = []struct {
 	level   rules.RiskLevel
 	setting string
 }{
-	{rules.RiskLow, "approval.autoApproveLow: false"}, {rules.RiskMedium, "approval.autoApproveMedium: false"}, {rules.RiskHigh, "approval.autoApproveHigh: false"},
+	{rules.RiskLow, "approval.autoApproveLow: false"}, {rules.RiskMedium, "approval.autoApproveMedium: false"},
+	{rules.RiskHigh, "approval.autoApproveHigh: false"},
 }
 
 // aboutLevel returns why programs of a risk level need approval, or "" if they do not. A level is approved
@@ -98,7 +99,10 @@ func (x *execution) approveProgram(ctx context.Context) *core.Error {
 }
 
 func (x *execution) newQuestion(rule string) core.Question {
-	q := core.Question{Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client, Rule: rule, Policy: x.pipeline.Policy.Version()}
+	q := core.Question{
+		Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client,
+		Rule: rule, Policy: x.pipeline.Policy.Version(),
+	}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
 		q.Risk, q.Level, q.Reasons = x.risk.Score, string(x.risk.Level), x.risk.Reasons
@@ -157,7 +161,9 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.ToolCa
 		}
 	}
 	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.maskJSON(c.Arguments)}); err != nil {
-		return c, core.Errorf(core.KindInternal, "pipeline.journal", "the call could not be noted, so it was not sent: %w", err).AtTool(c.Server, c.Tool)
+		return c, core.Errorf(
+			core.KindInternal, "pipeline.journal", "the call could not be noted, so it was not sent: %w", err,
+		).AtTool(c.Server, c.Tool)
 	}
 	return c, nil
 }
@@ -221,7 +227,10 @@ func (x *execution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.To
 		}
 	}
 	if now == nil || now.Pin != t.Pin {
-		return core.Errorf(core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call was not sent", t.Server, t.Name).
+		return core.Errorf(
+			core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call was not sent",
+			t.Server, t.Name,
+		).
 			WithHint("read its definition again, then run the program again").AtTool(t.Server, t.Name)
 	}
 	if d := x.pipeline.Policy.Call(now, c.Arguments); d.Verdict == policy.Deny {

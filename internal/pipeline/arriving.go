@@ -122,7 +122,9 @@ func serverDownError(e *core.Error, server string, why *core.Error) *core.Error 
 	if strings.Contains(said, "\n") {
 		between = "\n" // it speaks of several things
 	}
-	c.Kind, c.Message = core.KindToolNotFound, fmt.Sprintf("%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message)
+	c.Kind, c.Message = core.KindToolNotFound, fmt.Sprintf(
+		"%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message,
+	)
 	if c.Hint = why.Hint; c.Hint == "" {
 		c.Hint = "retort doctor says what is wrong with it; try again when it runs"
 	}

@@ -25,7 +25,10 @@ type serverQuestions struct {
 }
 
 func newTheirs(b approval.QuestionBounds, principal string, all *questionCounts) *serverQuestions {
-	return &serverQuestions{bounds: b.WithDefaults(), principal: principal, all: all, refused: map[string]bool{}, declined: map[string]int{}, denied: map[[sha256.Size]byte]bool{}}
+	return &serverQuestions{
+		bounds: b.WithDefaults(), principal: principal, all: all, refused: map[string]bool{}, declined: map[string]int{},
+		denied: map[[sha256.Size]byte]bool{},
+	}
 }
 
 // questionKey returns the key that identifies a question.
@@ -45,7 +48,10 @@ func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	case t.denied[t.questionKey(a)]:
 		return refused("the client has declined exactly this question of %s before, and is not asked again", a.Server)
 	case n >= t.bounds.Declined:
-		return refused("the client has declined %d questions of %s in a row, and is not asked again on its behalf (approval.declined)", n, a.Server)
+		return refused(
+			"the client has declined %d questions of %s in a row, and is not asked again on its behalf (approval.declined)",
+			n, a.Server,
+		)
 	case t.asked >= t.bounds.Questions:
 		return refused("the client was asked %d times by servers in one execution, and is not asked more often (approval.questions)", t.asked)
 	}

@@ -51,13 +51,25 @@ func (s *questionCounts) countQuestion(principal, server string, questions int, 
 	one, all := s.countsOf(askingServer{principal, server}, now), s.countsOf(askingServer{principal, everyServer}, now)
 	switch {
 	case one.minute.countWithin(time.Minute, now) >= perMinute*questions:
-		return fmt.Sprintf("%s has asked the client %d times within a minute; ask again after a minute (approval.questions)", server, one.minute.asked)
+		return fmt.Sprintf(
+			"%s has asked the client %d times within a minute; ask again after a minute (approval.questions)", server,
+			one.minute.asked,
+		)
 	case one.hour.countWithin(time.Hour, now) >= perHour*questions:
-		return fmt.Sprintf("%s has asked the client %d times within an hour; ask again after an hour (%d times approval.questions)", server, one.hour.asked, perHour)
+		return fmt.Sprintf(
+			"%s has asked the client %d times within an hour; ask again after an hour (%d times approval.questions)",
+			server, one.hour.asked, perHour,
+		)
 	case all.minute.countWithin(time.Minute, now) >= allServers*perMinute*questions:
-		return fmt.Sprintf("servers have asked the client %d times within a minute; ask again after a minute (%d times approval.questions)", all.minute.asked, allServers*perMinute)
+		return fmt.Sprintf(
+			"servers have asked the client %d times within a minute; ask again after a minute (%d times approval.questions)",
+			all.minute.asked, allServers*perMinute,
+		)
 	case all.hour.countWithin(time.Hour, now) >= allServers*perHour*questions:
-		return fmt.Sprintf("servers have asked the client %d times within an hour; ask again after an hour (%d times approval.questions)", all.hour.asked, allServers*perHour)
+		return fmt.Sprintf(
+			"servers have asked the client %d times within an hour; ask again after an hour (%d times approval.questions)",
+			all.hour.asked, allServers*perHour,
+		)
 	}
 	for _, c := range []*askerCounts{one, all} {
 		c.minute.asked++

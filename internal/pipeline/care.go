@@ -21,10 +21,15 @@ func (p *Pipeline) refuseExcess(req core.ExecutionRequest) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "pipeline.request", format, args...)
 	}
 	if most := p.Limits.Memory; most > 0 && req.Limits.Memory > most {
-		return refuse("memory_limit: %s is more than a program may have; the most is %s (resourceLimits.memory)", inMB(req.Limits.Memory), inMB(most))
+		return refuse(
+			"memory_limit: %s is more than a program may have; the most is %s (resourceLimits.memory)",
+			inMB(req.Limits.Memory), inMB(most),
+		)
 	}
 	if req.AllowNetwork != nil && *req.AllowNetwork && narrowedNetwork(p.Network, p.Policy).Closed() {
-		return refuse("allow_network: programs have no network here; the most is false").WithHint("leave it out; only the person who runs Retort can open the network")
+		return refuse("allow_network: programs have no network here; the most is false").WithHint(
+			"leave it out; only the person who runs Retort can open the network",
+		)
 	}
 	_, refused := parseFileScope(req.FilesystemScope)
 	return refused
@@ -56,7 +61,11 @@ func parseFileScope(written string) (fileScope, *core.Error) {
 	clean := path.Clean("/" + written)
 	folder, inside := strings.CutPrefix(clean+"/", "/workspace/")
 	if !inside || strings.Contains(written, "\x00") || strings.Contains("/"+written+"/", "/../") {
-		return fileScope{}, core.Errorf(core.KindInvalidArguments, "pipeline.request", "filesystem_scope: %q is more than a program may see; the most is %s", clippedScope(written), core.FilesWorkspace).
+		return fileScope{}, core.Errorf(
+			core.KindInvalidArguments, "pipeline.request",
+			"filesystem_scope: %q is more than a program may see; the most is %s", clippedScope(written),
+			core.FilesWorkspace,
+		).
 			WithHint("%s, %s, %s, or a folder such as ./workspace/reports", core.FilesWorkspace, core.FilesReadOnly, core.FilesNone)
 	}
 	return fileScope{folder: strings.TrimSuffix(folder, "/")}, nil
@@ -78,7 +87,10 @@ func (s fileScope) refuseUse(name string, use policy.FileUse) *core.Error {
 	if use == policy.WriteFile {
 		what = "written"
 	}
-	return core.Errorf(core.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it must not be %s (filesystem_scope %s)", strings.TrimPrefix(name, "."), what, s)
+	return core.Errorf(
+		core.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it must not be %s (filesystem_scope %s)",
+		strings.TrimPrefix(name, "."), what, s,
+	)
 }
 
 func (s fileScope) String() string {
@@ -110,7 +122,9 @@ func (x *execution) fileRestriction() func(string, workspace.AccessKind) *core.E
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
 	}
-	uses := map[workspace.AccessKind]policy.FileUse{workspace.LookAt: policy.LookAt, workspace.ReadFile: policy.ReadFile, workspace.WriteFile: policy.WriteFile}
+	uses := map[workspace.AccessKind]policy.FileUse{
+		workspace.LookAt: policy.LookAt, workspace.ReadFile: policy.ReadFile, workspace.WriteFile: policy.WriteFile,
+	}
 	return func(name string, use workspace.AccessKind) *core.Error { return x.mayUse(name, uses[use]) }
 }
 

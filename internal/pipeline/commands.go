@@ -51,7 +51,10 @@ func (x *execution) attachCommands(box sandbox.Sandbox) {
 func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.exec", "exec takes a command's name, a list of strings, and optionally a string as stdin")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "pipeline.exec",
+			"exec takes a command's name, a list of strings, and optionally a string as stdin",
+		)
 	}
 	if refused := c.refuseCommand(r); refused != nil {
 		c.noteRefusal(*r.Command, refused)
@@ -78,7 +81,10 @@ func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
 		return refused
 	}
 	if r.Stdin != nil && len(*r.Stdin) > sandbox.MaxStdin {
-		return core.Errorf(core.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; the maximum is %d", *r.Command, len(*r.Stdin), sandbox.MaxStdin)
+		return core.Errorf(
+			core.KindInvalidArguments, "pipeline.exec", "%s was given %d bytes as stdin; the maximum is %d", *r.Command,
+			len(*r.Stdin), sandbox.MaxStdin,
+		)
 	}
 	if c.to == nil {
 		return core.Errorf(core.KindSandboxUnavailable, "pipeline.exec", "there is no sandbox here that starts commands")
@@ -117,7 +123,10 @@ func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, e
 	if err != nil {
 		return nil, core.AsError(err)
 	}
-	return execResult{Code: ended.Code, Stdout: c.showOutput(ended.Stdout), Stderr: c.showOutput(ended.Stderr), Truncated: ended.Truncated}, nil
+	return execResult{
+		Code: ended.Code, Stdout: c.showOutput(ended.Stdout), Stderr: c.showOutput(ended.Stderr),
+		Truncated: ended.Truncated,
+	}, nil
 }
 
 // showOutput returns output as the program gets it. Invalid UTF-8 is replaced, and a character that was cut is left out.
@@ -154,7 +163,10 @@ func (c *commandRunner) skippedWarning() []string {
 	}
 	names := slices.Clone(c.planned)
 	slices.Sort(names)
-	return []string{fmt.Sprintf("the dry run started no commands, and exec answered nothing; the program would start %s", strings.Join(slices.Compact(names), ", "))}
+	return []string{fmt.Sprintf(
+		"the dry run started no commands, and exec answered nothing; the program would start %s",
+		strings.Join(slices.Compact(names), ", "),
+	)}
 }
 
 // recordCommand records that a command is about to be started.

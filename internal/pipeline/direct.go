@@ -15,10 +15,15 @@ func (p *Pipeline) PassThrough(ctx context.Context, req core.ExecutionRequest, r
 	req.Code, req.NoCache = "", true
 	name := r.Server + "." + r.Tool
 	what := map[string]any{"direct": true, "method": r.Method}
-	return p.startExecution(ctx, req, what, requestBody{Name: name, Arguments: r.Arguments}, func(ctx context.Context, f *runningExecution) core.Outcome { return p.passRequest(ctx, req, r, f) })
+	return p.startExecution(
+		ctx, req, what, requestBody{Name: name, Arguments: r.Arguments},
+		func(ctx context.Context, f *runningExecution) core.Outcome { return p.passRequest(ctx, req, r, f) },
+	)
 }
 
-func (p *Pipeline) passRequest(ctx context.Context, req core.ExecutionRequest, r core.PassthroughRequest, f *runningExecution) core.Outcome {
+func (p *Pipeline) passRequest(
+	ctx context.Context, req core.ExecutionRequest, r core.PassthroughRequest, f *runningExecution,
+) core.Outcome {
 	ctx, free := p.withClaim(ctx, req)
 	defer free()
 	x, err := p.openExecution(req, f, nil)

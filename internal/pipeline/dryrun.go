@@ -63,7 +63,10 @@ func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.Deci
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size += len(e.Arguments); p.size > maxPlan {
-		return core.Errorf(core.KindLimit, "pipeline.dryrun", "the effects of this program are more than a person can be shown (%d bytes)", maxPlan).
+		return core.Errorf(
+			core.KindLimit, "pipeline.dryrun", "the effects of this program are more than a person can be shown (%d bytes)",
+			maxPlan,
+		).
 			WithHint("do less in one program")
 	}
 	p.effects = append(p.effects, e)
@@ -124,7 +127,9 @@ func (x *execution) addDryRun(o core.Outcome) core.Outcome {
 	}
 	o.Warnings = append(o.Warnings, x.commands.skippedWarning()...)
 	if o.Error != nil && len(x.plan.effects) > 0 && o.Status == core.StatusError && o.Error.Hint == "" {
-		o.Error = o.Error.WithHint("calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers")
+		o.Error = o.Error.WithHint(
+			"calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers",
+		)
 	}
 	return o
 }
@@ -158,6 +163,12 @@ func (p *Pipeline) proposeEffects(f *runningExecution, o core.Outcome, waiting [
 		return o
 	}
 	o.Approvals = withoutSeen(waiting)
-	o.Warnings = append(o.Warnings, fmt.Sprintf("nothing was changed. To run the program with exactly these effects call resume_execution with the execution_id: a person is asked. Or the person runs in a terminal: retort approvals approve %s", waiting[0].ID))
+	o.Warnings = append(
+		o.Warnings,
+		fmt.Sprintf(
+			"nothing was changed. To run the program with exactly these effects call resume_execution with the execution_id: a person is asked. Or the person runs in a terminal: retort approvals approve %s",
+			waiting[0].ID,
+		),
+	)
 	return o
 }

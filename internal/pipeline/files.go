@@ -37,7 +37,9 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 	default:
 		return out, badEncoding(encoding)
 	}
-	if refused := p.recordEvent(core.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, requestBody{Name: name}); refused != nil {
+	if refused := p.recordEvent(
+		core.EventFile, session, "write", map[string]any{"bytes": len(data), "append": appends}, requestBody{Name: name},
+	); refused != nil {
 		return out, refused
 	}
 	err = p.useFile(session, name, policy.WriteFile, func(w *workspace.Workspace, path string) error {
@@ -94,7 +96,9 @@ func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding 
 	if err != nil {
 		return part, err
 	}
-	if refused := p.recordEvent(core.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, requestBody{Name: name}); refused != nil {
+	if refused := p.recordEvent(
+		core.EventFile, session, "read", map[string]any{"offset": offset, "bytes": part.Bytes}, requestBody{Name: name},
+	); refused != nil {
 		return core.FilePart{}, refused
 	}
 	return part, nil
@@ -159,7 +163,9 @@ func trimPartialRune(path string, data []byte) ([]byte, error) {
 
 func (r *fileReader) readImage(kind string, size int64) (core.FilePart, error) {
 	if size > maxImage {
-		return core.FilePart{}, core.Errorf(core.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage)
+		return core.FilePart{}, core.Errorf(
+			core.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage,
+		)
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)
 	return core.FilePart{Path: r.path, Bytes: size, MIMEType: kind, Image: data}, err
@@ -176,7 +182,10 @@ func (r *fileReader) maskedPart(offset, limit, size int64, image bool) ([]byte, 
 		return r.workspace.ReadAt(r.path, offset, limit)
 	}
 	if size > maxHidden {
-		return nil, 0, core.Errorf(core.KindLimit, "workspace.read", "%s has %d bytes, at most %d are searched for personal data", r.path, size, maxHidden).
+		return nil, 0, core.Errorf(
+			core.KindLimit, "workspace.read", "%s has %d bytes, at most %d are searched for personal data", r.path, size,
+			maxHidden,
+		).
 			WithHint("read what you need of it in a program")
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)

@@ -59,7 +59,10 @@ type runningExecution struct {
 const gatherTime = 20 * time.Millisecond
 
 // startExecution starts an execution with its own context and follows it. what and body are recorded with the request.
-func (p *Pipeline) startExecution(ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, execute func(context.Context, *runningExecution) core.Outcome) core.Outcome {
+func (p *Pipeline) startExecution(
+	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody,
+	execute func(context.Context, *runningExecution) core.Outcome,
+) core.Outcome {
 	id := req.ID
 	if refused := p.Policy.Refused(); refused != nil {
 		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: refused}
@@ -68,7 +71,8 @@ func (p *Pipeline) startExecution(ctx context.Context, req core.ExecutionRequest
 	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
 	own, cancel := context.WithCancelCause(permitted)
 	f := &runningExecution{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.NewJournal(id), table: p.Approvals.Table, permit: core.PermitOf(ctx), revision: p.Relay.Revision(),
+		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.NewJournal(id),
+		table: p.Approvals.Table, permit: core.PermitOf(ctx), revision: p.Relay.Revision(),
 		theirs: newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
 		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: core.ChannelOf(ctx), news: make(chan struct{}),
 	}
@@ -107,10 +111,15 @@ func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 }
 
 // executeJournaled returns execute preceded by writing the journal to disk. If that fails, nothing is executed.
-func executeJournaled(id string, execute func(context.Context, *runningExecution) core.Outcome) func(context.Context, *runningExecution) core.Outcome {
+func executeJournaled(
+	id string, execute func(context.Context, *runningExecution) core.Outcome,
+) func(context.Context, *runningExecution) core.Outcome {
 	return func(ctx context.Context, f *runningExecution) core.Outcome {
 		if err := f.journal.MakeDurable(); err != nil {
-			return core.Outcome{ExecutionID: id, Status: core.StatusError, Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be noted: %w", err)}
+			return core.Outcome{
+				ExecutionID: id, Status: core.StatusError,
+				Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be noted: %w", err),
+			}
 		}
 		return execute(ctx, f)
 	}
@@ -131,7 +140,10 @@ func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 }
 
 // executeRecorded runs execute between the first and the last audit log entry of an execution.
-func (p *Pipeline) executeRecorded(ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, f *runningExecution, execute func(context.Context, *runningExecution) core.Outcome) core.Outcome {
+func (p *Pipeline) executeRecorded(
+	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, f *runningExecution,
+	execute func(context.Context, *runningExecution) core.Outcome,
+) core.Outcome {
 	f.record = p.beginRecord(req, what, body)
 	ctx, ended := f.record.beginStep(ctx, core.StepExecution, f.record.requestedEvent(req))
 	o := f.withholdResult(execute(core.WithChannel(ctx, f.askRequester), f))
@@ -311,7 +323,10 @@ func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) 
 		actions = append(actions, a.ActionLine())
 	}
 	o.Error = core.Errorf(core.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
-		WithHint("ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands", waiting[0].ID)
+		WithHint(
+			"ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands",
+			waiting[0].ID,
+		)
 	return o
 }
 
@@ -401,19 +416,28 @@ func (p *Pipeline) lostOutcome(id string) core.Outcome {
 	sent, err := p.Flights.journals.ReadLost(id)
 	switch {
 	case errors.Is(err, approval.ErrAlive):
-		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id).
+		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(
+			core.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id,
+		).
 			WithHint("resume it where it was started")}
 	case errors.Is(err, fs.ErrNotExist):
-		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(core.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id).
+		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(
+			core.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id,
+		).
 			WithHint("its outcome was already returned, or it never waited for a person")}
 	case err != nil:
-		return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Error: core.Errorf(core.KindInternal, "pipeline.resume", "%w", err)}
+		return core.Outcome{
+			ExecutionID: id, Status: core.StatusOutcomeUnknown,
+			Error: core.Errorf(core.KindInternal, "pipeline.resume", "%w", err),
+		}
 	}
 	said := "no call that may have effects was sent"
 	if len(sent) > 0 {
 		said = "the listed calls were sent and may have taken effect"
 	}
-	return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Calls: sent, Error: core.Errorf(core.KindInternal, "pipeline.resume", "the engine ended before the outcome was returned; %s", said).
+	return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Calls: sent, Error: core.Errorf(
+		core.KindInternal, "pipeline.resume", "the engine ended before the outcome was returned; %s", said,
+	).
 		WithHint("check what was done before you repeat anything; nothing was repeated")}
 }
 

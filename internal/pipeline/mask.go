@@ -118,7 +118,8 @@ func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
 // hasTokens reports whether tokens replace personal values in answers of servers, in the program or in the Outcome.
 // before and now are the Outcome before and after hiding.
 func (x *execution) hasTokens(before, now core.Outcome) bool {
-	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output || string(now.Result) != string(before.Result) ||
+	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
+		string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
@@ -195,7 +196,9 @@ func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 // settings allow it.
 func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
-	return p.startExecution(ctx, req, map[string]any{"restore_pii": true}, requestBody{Arguments: bodyOf(map[string]string{"text": text})}, func(ctx context.Context, f *runningExecution) core.Outcome {
+	return p.startExecution(ctx, req, map[string]any{"restore_pii": true}, requestBody{Arguments: bodyOf(
+		map[string]string{"text": text},
+	)}, func(ctx context.Context, f *runningExecution) core.Outcome {
 		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
 		open, err := p.privacySession(req.Session)
 		if err == nil {
@@ -215,7 +218,9 @@ func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text 
 
 // revealValues asks a person to approve showing a text with its values restored. A text without values to show is refused
 // without asking.
-func (p *Pipeline) revealValues(ctx context.Context, req core.ExecutionRequest, f *runningExecution, text, shown string) (json.RawMessage, error) {
+func (p *Pipeline) revealValues(
+	ctx context.Context, req core.ExecutionRequest, f *runningExecution, text, shown string,
+) (json.RawMessage, error) {
 	if shown == text {
 		return nil, core.Errorf(core.KindInvalidArguments, "pii", "the text contains no token of this session").
 			WithHint("tokens look like [EMAIL_1]; use those that sanitize_pii or a result returned in this session")
@@ -251,7 +256,9 @@ func (p *Pipeline) revealValues(ctx context.Context, req core.ExecutionRequest, 
 		return values, nil
 	}
 	if by == "client" && !p.ShowInForms {
-		return json.RawMessage(`{"shown":false,"hint":"the form had tokens: the person sees the values with retort approvals show while the question waits, or in the form itself with the setting pii.showInForms"}`), nil
+		return json.RawMessage(
+			`{"shown":false,"hint":"the form had tokens: the person sees the values with retort approvals show while the question waits, or in the form itself with the setting pii.showInForms"}`,
+		), nil
 	}
 	return json.RawMessage(`{"shown":true}`), nil
 }

@@ -77,7 +77,9 @@ func (x *execution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // an invalid URL has no host
 	refused := egress.Off(r.URL)
-	_ = x.flight.record.recordAttempt(egress.Attempt{Decision: egress.Refused, Host: egress.HostIn(r.URL), Reason: refused}) // it is refused all the same
+	_ = x.flight.record.recordAttempt(egress.Attempt{
+		Decision: egress.Refused, Host: egress.HostIn(r.URL), Reason: refused,
+	}) // it is refused all the same
 	return refused
 }
 

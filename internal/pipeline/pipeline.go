@@ -161,7 +161,10 @@ func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.
 
 // tooLong refuses a request for more time than is available.
 func tooLong(asks, most time.Duration) *core.Error {
-	return core.Errorf(core.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(), most.Milliseconds()).
+	return core.Errorf(
+		core.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(),
+		most.Milliseconds(),
+	).
 		WithHint("ask for at most %d, or for nothing; the setting maxExecutionTime raises the maximum", most.Milliseconds())
 }
 
@@ -191,7 +194,10 @@ func (p *Pipeline) perform(ctx context.Context, req core.ExecutionRequest, f *ru
 	}
 	x.risk, x.skills = &verdict.Risk, verdict.Skills
 	x.noteOutdated()
-	spec := sandbox.SandboxSpec{Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code, Floor: p.Routing.requiredFloor(verdict.Risk), Proxied: x.usesProxy(&verdict)}
+	spec := sandbox.SandboxSpec{
+		Runtime: verdict.Runtime, Limits: x.req.Limits, Code: verdict.Program.Code,
+		Floor: p.Routing.requiredFloor(verdict.Risk), Proxied: x.usesProxy(&verdict),
+	}
 	if refused := p.Sandboxes.CheckAvailable(x.req.Sandbox, spec); refused != nil { // a person is not asked about a program that cannot run
 		return x.failWith(refused)
 	}
@@ -253,12 +259,16 @@ func (x *execution) checkProgram(ctx context.Context, req core.ExecutionRequest)
 func (p *Pipeline) Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
 	what := map[string]any{"direct": true}
-	return p.startExecution(ctx, req, what, requestBody{Name: name, Arguments: arguments}, func(ctx context.Context, f *runningExecution) core.Outcome {
+	return p.startExecution(ctx, req, what, requestBody{
+		Name: name, Arguments: arguments,
+	}, func(ctx context.Context, f *runningExecution) core.Outcome {
 		return p.executeCall(ctx, req, name, arguments, f)
 	})
 }
 
-func (p *Pipeline) executeCall(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage, f *runningExecution) core.Outcome {
+func (p *Pipeline) executeCall(
+	ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage, f *runningExecution,
+) core.Outcome {
 	ctx, free := p.withClaim(ctx, req)
 	defer free()
 	req.Code = ""
@@ -286,7 +296,9 @@ func (p *Pipeline) executeCall(ctx context.Context, req core.ExecutionRequest, n
 	if err != nil {
 		return x.failWith(err)
 	}
-	return x.closeWith(x.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: result.Value}, x.reportOptions())))
+	return x.closeWith(
+		x.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: result.Value}, x.reportOptions())),
+	)
 }
 
 // withClaim returns a context in which the execution's memory is counted until free is called.
@@ -341,7 +353,10 @@ type execution struct {
 }
 
 func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution, plan *effectPlan) (*execution, error) {
-	x := &execution{pipeline: p, req: req, flight: f, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy}, entry: p.Ledger.Open(p.AccountName(req.Session))}
+	x := &execution{
+		pipeline: p, req: req, flight: f, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy},
+		entry: p.Ledger.Open(p.AccountName(req.Session)),
+	}
 	x.commands = &commandRunner{x: x, turn: make(chan struct{}, 1)}
 	x.tools = x.visibleTools()
 	files, err := p.Workspaces.Open(p.ownSessionName(req.Session))
@@ -417,10 +432,13 @@ func (x *execution) setTools(tools *core.Toolset) {
 // relayExecution returns what the relay needs to make calls of these tools.
 func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
 	r := relay.Execution{
-		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits, Functions: x.pipeline.engineFunctions(x),
-		Files: workspaceFiles{x.visibleFiles()}, Note: x.notes.add, Carried: x.entry.AddCarried, Progress: x.req.Progress,
+		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits,
+		Functions: x.pipeline.engineFunctions(x),
+		Files:     workspaceFiles{x.visibleFiles()}, Note: x.notes.add, Carried: x.entry.AddCarried, Progress: x.req.Progress,
 		Scope: x.pipeline.cacheScope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vetTool, Approve: x.approveCall, Asked: x.flight.admitServerRequest, Login: x.requestLogin, CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision, Leaves: x.recordOutgoing, Refused: x.flight.record.recordRefusal,
+		Vet: x.vetTool, Approve: x.approveCall, Asked: x.flight.admitServerRequest, Login: x.requestLogin,
+		CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision, Leaves: x.recordOutgoing,
+		Refused: x.flight.record.recordRefusal,
 	}
 	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.flight.record.countPersonal, x.flight.record.noteTokens}
 	if x.isDryRun() {

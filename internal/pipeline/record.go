@@ -22,7 +22,10 @@ func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, fact
 	if p.Recorder == nil {
 		return nil
 	}
-	r := &executionRecord{to: p.Recorder, about: core.AuditEvent{Session: session, Principal: p.Policy.Principal()}, begun: make(chan struct{})}
+	r := &executionRecord{
+		to: p.Recorder, about: core.AuditEvent{Session: session, Principal: p.Policy.Principal()},
+		begun: make(chan struct{}),
+	}
 	close(r.begun)
 	var err error
 	if r.screen, err = p.privacySession(session); err != nil {
@@ -92,7 +95,9 @@ func (p *Pipeline) recordRequest(r *executionRecord, req core.ExecutionRequest, 
 	if r.screen, err = p.privacySession(req.Session); err != nil {
 		r.blind = true
 	}
-	what["limits"] = map[string]any{"timeout_ms": req.Limits.Timeout.Milliseconds(), "memory": req.Limits.Memory, "tool_calls": req.Limits.ToolCalls}
+	what["limits"] = map[string]any{
+		"timeout_ms": req.Limits.Timeout.Milliseconds(), "memory": req.Limits.Memory, "tool_calls": req.Limits.ToolCalls,
+	}
 	if req.Sandbox != "" {
 		what["sandbox"] = req.Sandbox
 	}
@@ -243,7 +248,9 @@ var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // recordCall records a call. A call that may have effects is recorded before it is sent, a call that reads after it has
 // returned.
-func (r *executionRecord) recordCall(t *core.Tool, c core.ToolCall, d policy.Decision) (came func(core.CallResult, error), refused *core.Error) {
+func (r *executionRecord) recordCall(
+	t *core.Tool, c core.ToolCall, d policy.Decision,
+) (came func(core.CallResult, error), refused *core.Error) {
 	if r.to == nil {
 		return func(core.CallResult, error) {}, nil
 	}
@@ -378,7 +385,10 @@ func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
 			e.Facts[name] = value
 		}
 	}
-	for name, n := range map[string]int{"refusals": r.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts), "memory_bytes": int(o.Stats.MemoryBytes)} {
+	for name, n := range map[string]int{
+		"refusals": r.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts),
+		"memory_bytes": int(o.Stats.MemoryBytes),
+	} {
 		if n > 0 {
 			e.Facts[name] = n
 		}

@@ -41,13 +41,18 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 		q.Detail = core.DetailDescription
 	}
 	if !slices.Contains([]core.SearchDetail{core.DetailName, core.DetailDescription, core.DetailFull}, q.Detail) {
-		return core.FoundTools{}, core.Errorf(core.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full", q.Detail)
+		return core.FoundTools{}, core.Errorf(
+			core.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full",
+			q.Detail,
+		)
 	}
 	if !q.Settled {
 		p.Tools.WaitForPending(ctx, searchPatience)
 	}
 	tools := p.Toolset()
-	answer, err := p.Searcher.Search(ctx, search.Query{Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled})
+	answer, err := p.Searcher.Search(ctx, search.Query{
+		Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled,
+	})
 	if err != nil {
 		return core.FoundTools{}, err
 	}
@@ -66,7 +71,10 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 }
 
 func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQuery) core.FoundTool {
-	f := core.FoundTool{Name: bindings.RenderStub(tools, t, q.Language, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category, RegistryOnly: tools.RegistryOnly(t)}
+	f := core.FoundTool{
+		Name: bindings.RenderStub(tools, t, q.Language, bindings.Name), Server: t.Server, Tool: t.Name,
+		Category: t.Category, RegistryOnly: tools.RegistryOnly(t),
+	}
 	if s, ok := tools.FindServer(t.Server); ok {
 		f.Cached = s.Cached
 	}
@@ -95,7 +103,10 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 
 // abridgeSignature returns a tool's signature for use instead of a definition with too many tokens.
 func abridgeSignature(signature string, lang core.Language, most int) string {
-	return ledger.Prefix(signature, most) + fmt.Sprintf("\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n", commentOf(lang), most)
+	return ledger.Prefix(signature, most) + fmt.Sprintf(
+		"\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n",
+		commentOf(lang), most,
+	)
 }
 
 func commentOf(lang core.Language) string {
@@ -110,7 +121,9 @@ func commentOf(lang core.Language) string {
 // ones. If other names were found, each unknown name instead gets a definition that says so.
 func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.ToolDefinition, error) {
 	if len(names) == 0 {
-		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.describe", "no tool is named").WithHint("give name or names, as found by search_tools")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "pipeline.describe", "no tool is named",
+		).WithHint("give name or names, as found by search_tools")
 	}
 	tools := p.Toolset()
 	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.FindInCategory(name, category); return unknown != nil }) {
@@ -123,7 +136,9 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 		t, unknown := tools.FindInCategory(name, category)
 		if unknown != nil {
 			missing = p.explainUnknown(unknown)
-			definitions = append(definitions, core.ToolDefinition{Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint)})
+			definitions = append(definitions, core.ToolDefinition{
+				Name: name, Definition: fmt.Sprintf("%s %s; %s", commentOf(lang), missing.Message, missing.Hint),
+			})
 			continue
 		}
 		definition := p.renderStub(tools, t, lang, bindings.Full)
@@ -154,7 +169,11 @@ func refuseUncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 
 // engineFunctions returns the engine's own functions that programs can call.
 func (p *Pipeline) engineFunctions(x *execution) map[string]relay.EngineFunction {
-	tree := workspace.FileTree{Workspace: x.visibleFiles(), Folders: map[string]workspace.VirtualFolder{"servers": wrapperFolder(x), "skills": x.skillFolder()}, May: x.fileRestriction()}
+	tree := workspace.FileTree{
+		Workspace: x.visibleFiles(),
+		Folders:   map[string]workspace.VirtualFolder{"servers": wrapperFolder(x), "skills": x.skillFolder()},
+		May:       x.fileRestriction(),
+	}
 	own := map[string]relay.EngineFunction{
 		"search_tools": func(ctx context.Context, raw json.RawMessage) (any, error) {
 			return x.searchTools(ctx, raw)
@@ -218,7 +237,10 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.search", "searchTools: %v", err)
 	}
-	found, err := x.pipeline.Search(ctx, core.ToolQuery{Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit, Language: x.req.Language})
+	found, err := x.pipeline.Search(ctx, core.ToolQuery{
+		Text: a.Query, Detail: a.Detail, Server: a.Server, Category: a.Category, Limit: a.Limit,
+		Language: x.req.Language,
+	})
 	if err != nil {
 		return nil, err
 	}

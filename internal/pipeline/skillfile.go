@@ -67,7 +67,9 @@ func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, app
 	}
 	before, begun := s.begun[name]
 	if appends && !begun {
-		return core.Errorf(core.KindPolicy, "skills.write", "programs cannot append to a skill").WithHint("write the whole code of the skill in a single write")
+		return core.Errorf(
+			core.KindPolicy, "skills.write", "programs cannot append to a skill",
+		).WithHint("write the whole code of the skill in a single write")
 	}
 	if !appends {
 		before = ""
@@ -93,7 +95,9 @@ func (s *skillFiles) checkPermitted() *core.Error {
 		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
 	}
 	if s.x.fileRestriction() != nil {
-		return core.Errorf(core.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills").WithHint("save the skill with the tool save_skill")
+		return core.Errorf(
+			core.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills",
+		).WithHint("save the skill with the tool save_skill")
 	}
 	return nil
 }
@@ -212,7 +216,10 @@ func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *cor
 
 // draftOf returns the draft to save for a skill that passed its check.
 func draftOf(skill core.Skill, d core.SkillDraft, examined check.SkillCheck, tools *core.Toolset) skills.SkillDraft {
-	draft := skills.SkillDraft{Skill: skill, SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}}}
+	draft := skills.SkillDraft{
+		Skill:         skill,
+		SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}},
+	}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}

@@ -66,7 +66,9 @@ func (p *Pipeline) SaveSkill(ctx context.Context, req core.ExecutionRequest, d c
 	})
 }
 
-func (p *Pipeline) saveSkill(ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+func (p *Pipeline) saveSkill(
+	ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft,
+) (core.SavedSkill, *core.Error) {
 	if rule := p.Policy.ReadOnly(); rule != "" {
 		return core.SavedSkill{}, core.Errorf(core.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
 	}
@@ -96,7 +98,10 @@ func (p *Pipeline) saveSkill(ctx context.Context, req core.ExecutionRequest, f *
 	draft := draftOf(skill, d, examined, tools)
 	answer := core.SavedSkill{Name: skill.Name, Path: skill.FileName(), Warnings: examined.Warnings}
 	if examined.Unknown {
-		answer.Warnings = append(answer.Warnings, "it computes which tools it calls, so that each program that uses it counts as one that may call any")
+		answer.Warnings = append(
+			answer.Warnings,
+			"it computes which tools it calls, so that each program that uses it counts as one that may call any",
+		)
 	}
 	saved, refused := p.Skills.Save(draft)
 	if refused != nil {
@@ -111,7 +116,9 @@ func (p *Pipeline) saveSkill(ctx context.Context, req core.ExecutionRequest, f *
 }
 
 // saveInstructions saves a skill without code: a text for models to read.
-func (p *Pipeline) saveInstructions(ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+func (p *Pipeline) saveInstructions(
+	ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft,
+) (core.SavedSkill, *core.Error) {
 	if refused := p.refuseForeign(core.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
 		return core.SavedSkill{}, refused
 	}
@@ -119,7 +126,10 @@ func (p *Pipeline) saveInstructions(ctx context.Context, req core.ExecutionReque
 		return core.SavedSkill{}, refused
 	}
 	skill := core.Skill{Name: d.Name}
-	draft := skills.SkillDraft{Skill: skill, SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions}}
+	draft := skills.SkillDraft{
+		Skill:         skill,
+		SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions},
+	}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
@@ -130,7 +140,10 @@ func (p *Pipeline) saveInstructions(ctx context.Context, req core.ExecutionReque
 	if refused := f.record.recordSkill(d.Name, saved.Version); refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	return core.SavedSkill{Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged, Use: skills.ImportLine(skill, nil)}, nil
+	return core.SavedSkill{
+		Name: d.Name, Path: "skills/" + d.Name + "/SKILL.md", Version: saved.Version, Unchanged: saved.Unchanged,
+		Use: skills.ImportLine(skill, nil),
+	}, nil
 }
 
 // refuseForeign refuses a skill whose code contains a secret or a token. In another session, a token would stand for
@@ -161,17 +174,25 @@ func (p *Pipeline) completeDraft(d *core.SkillDraft) (core.Skill, *core.Error) {
 		d.Language = core.TypeScript
 	case core.Python:
 	default:
-		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "there is no language %q", d.Language).WithHint("language is typescript or python")
+		return core.Skill{}, core.Errorf(
+			core.KindInvalidArguments, "skills.save", "there is no language %q", d.Language,
+		).WithHint("language is typescript or python")
 	}
 	d.Description = strings.TrimSpace(d.Description)
 	clean, flagged := p.cleanProse(d.Description)
 	switch {
 	case d.Description == "":
-		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "a skill needs a description").WithHint("say in one sentence what it does and when to use it")
+		return core.Skill{}, core.Errorf(
+			core.KindInvalidArguments, "skills.save", "a skill needs a description",
+		).WithHint("say in one sentence what it does and when to use it")
 	case len([]rune(d.Description)) > maxDescription:
 		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "the description has more than %d characters", maxDescription)
 	case len(flagged) > 0 || clean != d.Description:
-		return core.Skill{}, core.Errorf(core.KindPolicy, "skills.save", "the description has what reads like instructions to a model, or cannot be seen: %s", strings.Join(flagged, "; ")).
+		return core.Skill{}, core.Errorf(
+			core.KindPolicy, "skills.save",
+			"the description has what reads like instructions to a model, or cannot be seen: %s",
+			strings.Join(flagged, "; "),
+		).
 			WithHint("describe what the skill does, and nothing else")
 	}
 	return core.Skill{Name: d.Name, Language: d.Language, Code: d.Code}, nil
@@ -205,7 +226,9 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, 
 	if rule == "" {
 		return nil
 	}
-	arguments, err := json.Marshal(map[string]any{"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code + d.Instructions})
+	arguments, err := json.Marshal(map[string]any{
+		"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code + d.Instructions,
+	})
 	if err != nil {
 		return core.AsError(err)
 	}
@@ -283,7 +306,9 @@ func appendType(before, t string) string {
 // SkillFunctions returns the functions that a skill's code exports, regardless of SKILL.md.
 func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills.SkillFunction, *core.Error) {
 	if s.Language == "" {
-		return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name).WithHint("load_skill reads it")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "skills.run", "the skill %s is instructions and has no functions", s.Name,
+		).WithHint("load_skill reads it")
 	}
 	examined, _, refused := p.examineSkill(ctx, s.Skill)
 	if refused != nil {

@@ -105,7 +105,8 @@ func (c *changeSummary) describeEffects() string {
 
 // endingTexts maps statuses other than ok to a description of how the program ended.
 var endingTexts = map[core.OutcomeStatus]string{
-	core.StatusDenied: "was refused", core.StatusTimeout: "ran out of time", core.StatusMemoryLimit: "ran out of memory", core.StatusOutputLimit: "printed too much",
+	core.StatusDenied: "was refused", core.StatusTimeout: "ran out of time",
+	core.StatusMemoryLimit: "ran out of memory", core.StatusOutputLimit: "printed too much",
 	core.StatusCallLimit: "made too many tool calls", core.StatusCancelled: "was cancelled",
 }
 
@@ -212,7 +213,8 @@ func countUnits(what string, n int, unit string) string {
 // and masked. Its text is quoted, so that readers of the summary know that it is data.
 func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
-	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.isDryRun() || len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
+	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.isDryRun() ||
+		len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
 		return o
 	}
 	name := d.Name(ctx)
@@ -226,7 +228,9 @@ func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Out
 	}
 	if said != "" {
 		x.changes.mu.Lock()
-		x.changes.words = fmt.Sprintf(" %s, a model, says of the data (unverified, not an instruction): \u201c%s\u201d", core.LegibleLine(name), said)
+		x.changes.words = fmt.Sprintf(
+			" %s, a model, says of the data (unverified, not an instruction): \u201c%s\u201d", core.LegibleLine(name), said,
+		)
 		x.changes.mu.Unlock()
 	}
 	return o

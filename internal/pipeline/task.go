@@ -82,7 +82,9 @@ func (x *execution) findRepeats(t *core.Tool, c core.ToolCall) repeatReason {
 }
 
 // trackSideEffect stores a call with effects, for the task, when it is sent.
-func (x *execution) trackSideEffect(t *core.Tool, c core.ToolCall, d policy.Decision, answered func(core.CallResult, error)) func(core.CallResult, error) {
+func (x *execution) trackSideEffect(
+	t *core.Tool, c core.ToolCall, d policy.Decision, answered func(core.CallResult, error),
+) func(core.CallResult, error) {
 	if x.req.Effects == nil || d.Effect.Kind == core.EffectRead {
 		return answered
 	}
@@ -120,7 +122,10 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language
 			}
 			offered[t] = true
 			o := core.OfferedTool{Effect: p.Policy.Tool(t).Effect.Kind.String(), Whole: len(meant) > 1}
-			o.FoundTool = core.FoundTool{Name: bindings.RenderStub(tools, t, lang, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category, Definition: p.renderStub(tools, t, lang, detail)}
+			o.FoundTool = core.FoundTool{
+				Name: bindings.RenderStub(tools, t, lang, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category,
+				Definition: p.renderStub(tools, t, lang, detail),
+			}
 			offers = append(offers, o)
 		}
 	}

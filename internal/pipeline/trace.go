@@ -38,7 +38,9 @@ func stepResult(err *core.Error) core.AuditEvent {
 }
 
 // recordOutgoing records and traces a call that is sent.
-func (x *execution) recordOutgoing(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (context.Context, func(core.CallResult, error), *core.Error) {
+func (x *execution) recordOutgoing(
+	ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision,
+) (context.Context, func(core.CallResult, error), *core.Error) {
 	r := x.flight.record
 	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {

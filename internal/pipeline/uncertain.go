@@ -54,7 +54,10 @@ func (u *uncertainCalls) addToOutcome(o core.Outcome) core.Outcome {
 		len(u.calls)+u.more, strings.Join(slices.Compact(names), ", ")))
 	if o.Error != nil && !strings.Contains(o.Error.Hint, core.HintOutcomeUnknown) {
 		e := *o.Error
-		e.Hint = strings.TrimSuffix("the calls listed in \"calls\" may have taken effect: look at what is there before the program is run again; "+e.Hint, "; ")
+		e.Hint = strings.TrimSuffix(
+			"the calls listed in \"calls\" may have taken effect: look at what is there before the program is run again; "+e.Hint,
+			"; ",
+		)
 		o.Error = &e
 	}
 	return o

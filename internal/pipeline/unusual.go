@@ -47,7 +47,9 @@ func (x *execution) judgeAnomaly(ctx context.Context, t *core.Tool, c core.ToolC
 }
 
 // recordUnlessStopped records a call that is sent, unless its execution was stopped.
-func (x *execution) recordUnlessStopped(t *core.Tool, c core.ToolCall, d policy.Decision) (came func(core.CallResult, error), refused *core.Error) {
+func (x *execution) recordUnlessStopped(
+	t *core.Tool, c core.ToolCall, d policy.Decision,
+) (came func(core.CallResult, error), refused *core.Error) {
 	if w := x.pipeline.Watch; w != nil {
 		if refused := w.Stopped(x.req.ID); refused != nil {
 			return nil, refused.AtTool(c.Server, c.Tool)

@@ -85,10 +85,14 @@ func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	allowed := s.commandNames()
 	known := slices.ContainsFunc(s.commands, func(c Command) bool { return c.Name == name })
 	if rule := s.deniedCommand(name); rule != "" && (known || len(allowed) == 0) {
-		return refusedCommand("the policy refuses to start %s: %s", quoteName(name), rule).WithHint("do without; only the person who runs Retort can change the rule")
+		return refusedCommand("the policy refuses to start %s: %s", quoteName(name), rule).WithHint(
+			"do without; only the person who runs Retort can change the rule",
+		)
 	}
 	if len(allowed) == 0 {
-		return refusedCommand("programs start no commands here").WithHint("do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]")
+		return refusedCommand("programs start no commands here").WithHint(
+			"do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]",
+		)
 	}
 	if !slices.Contains(allowed, name) {
 		return refusedCommand("%s is not one of the commands that programs may start", quoteName(name)).
@@ -112,7 +116,10 @@ func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	if len(patterns) == 0 {
 		return e.WithHint("%s takes no arguments here; only the person who runs Retort can change that (commands)", name)
 	}
-	return e.WithHint("each has to be like one of these: %s; only the person who runs Retort can change them (commands)", strings.Join(patterns, "  "))
+	return e.WithHint(
+		"each has to be like one of these: %s; only the person who runs Retort can change them (commands)",
+		strings.Join(patterns, "  "),
+	)
 }
 
 func refusedCommand(format string, args ...any) *core.Error {
@@ -145,7 +152,10 @@ func checkArgumentBounds(name string, args []string) *core.Error {
 		case strings.ContainsRune(a, 0):
 			return refuse("argument %d of %s has a NUL character", i+1, name)
 		case len(a) > MaxArgument || size > MaxArgumentBytes:
-			return refuse("the arguments of %s are too long: %d bytes are the most for one, %d for all", name, MaxArgument, MaxArgumentBytes).WithHint("give long texts as stdin")
+			return refuse(
+				"the arguments of %s are too long: %d bytes are the most for one, %d for all", name, MaxArgument,
+				MaxArgumentBytes,
+			).WithHint("give long texts as stdin")
 		}
 	}
 	return nil
@@ -227,7 +237,10 @@ func validCommands(commands []Command) *core.Error {
 		}
 		for _, a := range c.Args {
 			if err := CheckArgument(a); err != nil {
-				return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s is not a valid regular expression: %v", c.Name, err)
+				return core.Errorf(
+					core.KindInvalidArguments, "policy.new", "commands: a pattern of %s is not a valid regular expression: %v",
+					c.Name, err,
+				)
 			}
 		}
 	}

@@ -96,7 +96,10 @@ func (v *View) File(name string, use FileUse) *core.Error {
 
 func refusedFile(name, what, rule string) *core.Error {
 	// Guests take what stands before the first colon for a code, and what stands behind the last for the words.
-	return core.Errorf(core.KindPolicy, "policy", "EACCES: ./workspace/%s: it must not be %s (%s)", strings.TrimPrefix(name, "."), what, strings.ReplaceAll(rule, ": ", " "))
+	return core.Errorf(
+		core.KindPolicy, "policy", "EACCES: ./workspace/%s: it must not be %s (%s)", strings.TrimPrefix(name, "."), what,
+		strings.ReplaceAll(rule, ": ", " "),
+	)
 }
 
 // whereToWrite returns which folders may be written.

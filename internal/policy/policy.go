@@ -116,7 +116,10 @@ func New(r Rules) (*Policy, error) {
 		return nil, refused
 	}
 	trusted, commands := maps.Clone(r.Trusted), slices.Clone(r.Commands)
-	p := &Policy{everybody: &principalSight{layers: []*limitLayer{base}, trusted: trusted, commands: commands}, named: map[string]*principalSight{}, approval: r.Approval, version: r.Version}
+	p := &Policy{
+		everybody: &principalSight{layers: []*limitLayer{base}, trusted: trusted, commands: commands},
+		named:     map[string]*principalSight{}, approval: r.Approval, version: r.Version,
+	}
 	for name, limits := range r.Principals {
 		l, err := newLayer("principals."+name+".", limits, r.Levels)
 		if err != nil {

@@ -110,7 +110,10 @@ type entryFacts struct {
 
 // Kinds returns the kinds of entries that Add makes something of.
 func Kinds() []string {
-	return []string{string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer), string(core.EventEnd), string(core.EventSearch)}
+	return []string{
+		string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer),
+		string(core.EventEnd), string(core.EventSearch),
+	}
 }
 
 // Add takes in an entry.
@@ -246,7 +249,10 @@ func (t *Tally) adviseUnused(s Situation) (list []Advice) {
 	}
 	for _, name := range s.Servers {
 		if t.servers[name] == 0 {
-			list = append(list, Advice{Kind: Unused, Subject: name, Says: fmt.Sprintf("none of %d executions has called it", t.executions), Do: fmt.Sprintf("servers: {%s: {disabled: true}} in retort.yaml takes its tools out of searches", quoteText(name))})
+			list = append(list, Advice{
+				Kind: Unused, Subject: name, Says: fmt.Sprintf("none of %d executions has called it", t.executions),
+				Do: fmt.Sprintf("servers: {%s: {disabled: true}} in retort.yaml takes its tools out of searches", quoteText(name)),
+			})
 		}
 	}
 	return firstAdvice(list)
@@ -266,8 +272,13 @@ func (t *Tally) adviseFailing() (list []Advice) {
 		kinds := slices.SortedFunc(maps.Keys(tool.statuses), func(a, b string) int {
 			return cmp.Or(cmp.Compare(tool.statuses[b], tool.statuses[a]), strings.Compare(a, b))
 		})
-		list = append(list, Advice{Kind: Failing, Subject: name, Count: tool.errors, Says: fmt.Sprintf("%d of %d calls failed, most with %s", tool.errors, tool.calls, kinds[0]),
-			Do: fmt.Sprintf("retort audit query --server %s --tool %s --status %s shows them; retort doctor says whether the server is well", tool.server, tool.toolName, kinds[0])})
+		list = append(list, Advice{Kind: Failing, Subject: name, Count: tool.errors, Says: fmt.Sprintf(
+			"%d of %d calls failed, most with %s", tool.errors, tool.calls, kinds[0],
+		),
+			Do: fmt.Sprintf(
+				"retort audit query --server %s --tool %s --status %s shows them; retort doctor says whether the server is well",
+				tool.server, tool.toolName, kinds[0],
+			)})
 	}
 	return firstAdvice(list)
 }
@@ -280,8 +291,11 @@ func (t *Tally) adviseCaches(s Situation) (list []Advice) {
 			continue
 		}
 		list = append(list, Advice{Kind: Cache, Subject: name, Count: tool.same,
-			Says: fmt.Sprintf("%d of %d calls that were repeated within %s had the same answer: %d bytes and %.1f s for nothing", tool.same, repeats, cacheWindow, tool.bytes, tool.millis/1000),
-			Do:   fmt.Sprintf("cache: {ttl: 10m, tools: [%s]} in retort.yaml gives the answers again, if the tool only reads", quoteText(name))})
+			Says: fmt.Sprintf(
+				"%d of %d calls that were repeated within %s had the same answer: %d bytes and %.1f s for nothing", tool.same,
+				repeats, cacheWindow, tool.bytes, tool.millis/1000,
+			),
+			Do: fmt.Sprintf("cache: {ttl: 10m, tools: [%s]} in retort.yaml gives the answers again, if the tool only reads", quoteText(name))})
 	}
 	return firstAdvice(list)
 }
@@ -294,13 +308,19 @@ func (t *Tally) adviseSkills() (list []Advice) {
 			least := int64(leastRuns)
 			says := fmt.Sprintf("the same program was run %d times", p.count)
 			if byTools {
-				least, says = leastAlike, fmt.Sprintf("%d programs that succeeded called the same tools: %s", p.count, strings.Join(p.tools[:min(len(p.tools), 5)], ", "))
+				least, says = leastAlike, fmt.Sprintf(
+					"%d programs that succeeded called the same tools: %s", p.count,
+					strings.Join(p.tools[:min(len(p.tools), 5)], ", "),
+				)
 			}
 			if p.byTools != byTools || p.count < least || told[p.last] {
 				continue
 			}
 			told[p.last] = true
-			list = append(list, Advice{Kind: Skill, Subject: p.last, Count: p.count, Says: says, Do: fmt.Sprintf("retort skills save --from %s --name NAME --description '…' makes a skill of the last one", p.last)})
+			list = append(list, Advice{
+				Kind: Skill, Subject: p.last, Count: p.count, Says: says,
+				Do: fmt.Sprintf("retort skills save --from %s --name NAME --description '…' makes a skill of the last one", p.last),
+			})
 		}
 	}
 	return firstAdvice(list)
@@ -310,7 +330,10 @@ func (t *Tally) adviseFailedSearches(s Situation) (list []Advice) {
 	find := s.List.newFinder()
 	for _, query := range slices.Sorted(maps.Keys(t.queries)) {
 		n := t.queries[query]
-		a := Advice{Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times, and no tool was found", n), Do: "add a server that has it; retort recommend --update fetches the list of a registry to look in"}
+		a := Advice{
+			Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times, and no tool was found", n),
+			Do: "add a server that has it; retort recommend --update fetches the list of a registry to look in",
+		}
 		if servers := find(query); len(servers) > 0 {
 			a.Kind, a.Servers, a.Do = Registry, servers, "look at these servers of the registry, and add one that you trust"
 		} else if s.List != nil {

@@ -71,7 +71,9 @@ func Fetch(ctx context.Context, address string) (*List, *core.Error) {
 }
 
 func registryError(format string, args ...any) *core.Error {
-	return core.Errorf(core.KindUpstreamGone, "recommend.update", format, args...).WithHint("look at recommend.registry in retort.yaml; the list that was fetched before still counts")
+	return core.Errorf(core.KindUpstreamGone, "recommend.update", format, args...).WithHint(
+		"look at recommend.registry in retort.yaml; the list that was fetched before still counts",
+	)
 }
 
 // pageOf represents a page in either form that registries have: servers with their fields, or each in an object of
@@ -168,7 +170,9 @@ func Load(path string) (*List, *core.Error) {
 		err = json.Unmarshal(text, &l)
 	}
 	if err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err).WithHint("retort recommend --update fetches it anew")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err,
+		).WithHint("retort recommend --update fetches it anew")
 	}
 	return &l, nil
 }

@@ -112,7 +112,10 @@ func (c *Chooser) chooseBackend(name string, s SandboxSpec) (Backend, *core.Erro
 		return c.weakestBackend(s)
 	}
 	if c.standard != Auto && backendStrengths[name] < backendStrengths[c.standard] {
-		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker", c.standard, name).
+		return nil, core.Errorf(
+			core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker",
+			c.standard, name,
+		).
 			WithHint("name no sandbox; only the settings can choose a weaker one")
 	}
 	for _, b := range c.backends {
@@ -160,7 +163,10 @@ func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 
 // noProxyError returns the error for a program that needs the network in a sandbox without one.
 func (c *Chooser) noProxyError(name string, s SandboxSpec) *core.Error {
-	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in the %s sandbox %s has none", name, s.Runtime)
+	e := core.Errorf(
+		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in the %s sandbox %s has none",
+		name, s.Runtime,
+	)
 	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
 	if s.Floor.Strength > Process {
 		return e.WithHint("%s; it needs such a strong sandbox because %s", other, s.Floor.Why)
@@ -188,7 +194,9 @@ func (c *Chooser) tooWeak(s SandboxSpec) *core.Error {
 	case s.Floor.Strength > Process:
 		need = "the docker sandbox, or a stronger one,"
 	default:
-		return core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime).WithHint("%s", c.describeAlternatives(s.Runtime))
+		return core.Errorf(
+			core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime,
+		).WithHint("%s", c.describeAlternatives(s.Runtime))
 	}
 	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, because %s", need, s.Runtime, s.Floor.Why)
 	for _, have := range c.Capabilities() {

@@ -103,7 +103,10 @@ func parseMatter(front string) (m frontMatter, err error) {
 		return m, errors.New("the front matter is not a list of names with values")
 	}
 	if err := yaml.NodeToValue(file.Docs[0].Body, &m); err != nil {
-		return m, fmt.Errorf("the front matter has a value of another kind than it should: %s", strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
+		return m, fmt.Errorf(
+			"the front matter has a value of another kind than it should: %s",
+			strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0],
+		)
 	}
 	return m, nil
 }
@@ -140,7 +143,10 @@ func checkTokens(tokens token.Tokens) error {
 }
 
 func (m frontMatter) toDocument(body string) SkillDocument {
-	d := SkillDocument{Description: strings.TrimSpace(m.Description), Tags: wordsOf(m.Tags), Tools: map[string]string{}, Usage: strings.TrimSpace(body)}
+	d := SkillDocument{
+		Description: strings.TrimSpace(m.Description), Tags: wordsOf(m.Tags), Tools: map[string]string{},
+		Usage: strings.TrimSpace(body),
+	}
 	if len(d.Tags) == 0 {
 		d.Tags = wordsOf(m.Metadata["tags"])
 	}
@@ -263,14 +269,17 @@ func (d SkillDocument) writeParameters(b *bytes.Buffer) {
 // templateData returns what a model needs to use the skill.
 func (d SkillDocument) templateData(s core.Skill) templates.SkillData {
 	t := templates.SkillData{
-		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: ImportLine(s, d.Functions), Example: d.exampleArguments(),
+		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: ImportLine(s, d.Functions),
+		Example:   d.exampleArguments(),
 		Functions: []templates.FunctionData{}, Tools: slices.Sorted(maps.Keys(d.Tools)),
 	}
 	if s.Language == core.Python {
 		t.Language = "python"
 	}
 	for _, f := range d.Functions {
-		t.Functions = append(t.Functions, templates.FunctionData{Signature: strings.ReplaceAll(strings.Join(strings.Fields(f.Signature), " "), "`", "'"), Doc: f.Doc})
+		t.Functions = append(t.Functions, templates.FunctionData{
+			Signature: strings.ReplaceAll(strings.Join(strings.Fields(f.Signature), " "), "`", "'"), Doc: f.Doc,
+		})
 	}
 	return t
 }

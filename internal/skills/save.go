@@ -49,7 +49,10 @@ func (s *Store) Save(d SkillDraft) (SaveResult, *core.Error) {
 		t.file, t.code = "", ""
 	}
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
-		return SaveResult{}, core.Errorf(core.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode, MaxDocument)
+		return SaveResult{}, core.Errorf(
+			core.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode,
+			MaxDocument,
+		)
 	}
 	saved, err := p.saveSkill(d.Name, t, d.Before)
 	if err != nil {
@@ -73,7 +76,9 @@ func (s *Store) findPlace(o SkillOrigin) (SkillPlace, error) {
 			return p, nil
 		}
 	}
-	return SkillPlace{}, core.Errorf(core.KindInvalidArguments, "skills", "there is no folder for skills").WithHint("name a data directory: --home DIR")
+	return SkillPlace{}, core.Errorf(
+		core.KindInvalidArguments, "skills", "there is no folder for skills",
+	).WithHint("name a data directory: --home DIR")
 }
 
 func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (SaveResult, error) {
@@ -126,7 +131,9 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 
 // errReplaced returns the error for a save that is based on an older version of the skill than the current one.
 func errReplaced(name string) *core.Error {
-	return core.Errorf(core.KindPolicy, "skills", "the skill %s was changed in the meantime", name).WithHint("read the skill again, and save your change to it")
+	return core.Errorf(
+		core.KindPolicy, "skills", "the skill %s was changed in the meantime", name,
+	).WithHint("read the skill again, and save your change to it")
 }
 
 // ignored lists the files that belong to a machine and not to a project, as a .gitignore.

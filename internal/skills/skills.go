@@ -172,10 +172,15 @@ func (s *Store) FindSkill(name string, lang core.Language) (core.Skill, *core.Er
 		lang = core.TypeScript
 	}
 	if found.Language == "" {
-		return core.Skill{}, core.Errorf(core.KindType, "skills", "the skill %s is instructions and has no code to import", name).WithHint("load_skill reads it")
+		return core.Skill{}, core.Errorf(
+			core.KindType, "skills", "the skill %s is instructions and has no code to import", name,
+		).WithHint("load_skill reads it")
 	}
 	if found.Language != lang {
-		return core.Skill{}, core.Errorf(core.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name, found.Language, lang).
+		return core.Skill{}, core.Errorf(
+			core.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name,
+			found.Language, lang,
+		).
 			WithHint("write the program in %s; or read it with load_skill and save it in %s under another name", found.Language, lang)
 	}
 	return found.Skill, nil
@@ -275,7 +280,9 @@ func (p SkillPlace) readVersion(current Skill, version string) (Skill, error) {
 func (p SkillPlace) parseSkill(name string, t skillFiles) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {
-		return Skill{}, core.Errorf(core.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err).WithHint("fix the file, or save the skill again")
+		return Skill{}, core.Errorf(
+			core.KindSyntax, "skills", "the skill %s: SKILL.md: %v", name, err,
+		).WithHint("fix the file, or save the skill again")
 	}
 	return Skill{
 		Skill:         core.Skill{Name: name, Language: t.codeLanguage(), Code: t.code, Version: t.contentVersion()},

@@ -99,7 +99,10 @@ func ReadFolder(dir string) (Skill, *core.Error) {
 	defer root.Close()
 	t, err := readFiles(root, ".")
 	if isMissing(err) {
-		return Skill{}, core.Errorf(core.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile, pythonFile).
+		return Skill{}, core.Errorf(
+			core.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile,
+			pythonFile,
+		).
 			WithHint("a skill for Retort is a folder with SKILL.md, and the code unless it is instructions only")
 	}
 	if err != nil {

@@ -51,7 +51,10 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	m.called = b.newHistogram("retort.call.duration", "How long calls to servers took.")
 	b.newObservedCounter("retort.telemetry.dropped", "Spans that no collector was told of.", "{span}", dropped)
 	if o.Record != nil {
-		b.newGauge("retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}", func() int64 { n, _ := o.Record(); return int64(n) })
+		b.newGauge(
+			"retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}",
+			func() int64 { n, _ := o.Record(); return int64(n) },
+		)
 		b.newGauge("retort.record.failed", "1 while the record cannot be written.", "1", func() int64 {
 			if _, failed := o.Record(); failed {
 				return 1
@@ -91,18 +94,24 @@ func (b *instrumentBuilder) upDown(name, what, unit string) metric.Int64UpDownCo
 }
 
 func (b *instrumentBuilder) newHistogram(name, what string) metric.Float64Histogram {
-	h, err := b.meter.Float64Histogram(name, metric.WithDescription(what), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(seconds...))
+	h, err := b.meter.Float64Histogram(
+		name, metric.WithDescription(what), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(seconds...),
+	)
 	b.noteError(err)
 	return h
 }
 
 func (b *instrumentBuilder) newObservedCounter(name, what, unit string, f func() int64) {
-	_, err := b.meter.Int64ObservableCounter(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observeCallback(f)))
+	_, err := b.meter.Int64ObservableCounter(
+		name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observeCallback(f)),
+	)
 	b.noteError(err)
 }
 
 func (b *instrumentBuilder) newGauge(name, what, unit string, f func() int64) {
-	_, err := b.meter.Int64ObservableGauge(name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observeCallback(f)))
+	_, err := b.meter.Int64ObservableGauge(
+		name, metric.WithDescription(what), metric.WithUnit(unit), metric.WithInt64Callback(observeCallback(f)),
+	)
 	b.noteError(err)
 }
 

@@ -64,7 +64,10 @@ func (t *Telemetry) serveMetrics(w http.ResponseWriter, r *http.Request) {
 // specifies.
 func formatMetrics(all *metricdata.ResourceMetrics) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n", formatLabels(all.Resource.Attributes()))
+	fmt.Fprintf(
+		&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n",
+		formatLabels(all.Resource.Attributes()),
+	)
 	for _, s := range all.ScopeMetrics {
 		for _, m := range s.Metrics {
 			formatMetric(&b, m)
@@ -115,7 +118,10 @@ func formatHistogram(b *bytes.Buffer, name string, p metricdata.HistogramDataPoi
 		}
 		fmt.Fprintf(b, "%s_bucket%s %d\n", name, formatLabels(append(of[:len(of):len(of)], attribute.String("le", bound))), sum)
 	}
-	fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", name, formatLabels(of), strconv.FormatFloat(p.Sum, 'g', -1, 64), name, formatLabels(of), p.Count)
+	fmt.Fprintf(
+		b, "%s_sum%s %s\n%s_count%s %d\n", name, formatLabels(of), strconv.FormatFloat(p.Sum, 'g', -1, 64), name,
+		formatLabels(of), p.Count,
+	)
 }
 
 func formatLabels(all []attribute.KeyValue) string {

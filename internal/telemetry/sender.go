@@ -40,7 +40,9 @@ type collectorSender struct {
 func newSender(o Options, address, path string) (*collectorSender, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, core.Errorf(core.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address).WithHint("write it as http://127.0.0.1:4318")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address,
+		).WithHint("write it as http://127.0.0.1:4318")
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = path
@@ -50,8 +52,14 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 		transport.MaxIdleConnsPerHost = 1
 		o.transport = transport
 	}
-	client := &http.Client{Transport: o.transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &collectorSender{url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client, log: o.Log.With("collector", u.Host+u.Path)}, nil
+	client := &http.Client{
+		Transport: o.transport, Timeout: patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &collectorSender{
+		url: u.String(), headers: maps.Clone(o.Headers), version: o.Version, client: client,
+		log: o.Log.With("collector", u.Host+u.Path),
+	}, nil
 }
 
 // sendSpans sends spans. It retries after a temporary error, unless last is set.

@@ -84,7 +84,10 @@ func Open(o Options) (*Telemetry, error) {
 		t.mask = func(s string) string { return s }
 	}
 	t.close = sync.OnceValue(t.shutDown)
-	about := resource.NewSchemaless(attribute.String("service.name", service), attribute.String("service.version", o.Version), attribute.String("service.instance.id", rand.Text()))
+	about := resource.NewSchemaless(
+		attribute.String("service.name", service), attribute.String("service.version", o.Version),
+		attribute.String("service.instance.id", rand.Text()),
+	)
 	if o.Traces != "" {
 		s, err := newSender(o, o.Traces, "/v1/traces")
 		if err != nil {
@@ -118,7 +121,10 @@ func (t *Telemetry) startTracing(o Options, s *collectorSender, about *resource.
 }
 
 func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
-	options := []sdkmetric.Option{sdkmetric.WithResource(about), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), sdkmetric.WithCardinalityLimit(maxSeries)}
+	options := []sdkmetric.Option{
+		sdkmetric.WithResource(about), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter),
+		sdkmetric.WithCardinalityLimit(maxSeries),
+	}
 	if o.Metrics != "" {
 		s, err := newSender(o, o.Metrics, "/v1/metrics")
 		if err != nil {
@@ -128,7 +134,10 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 		if every == 0 {
 			every = 30 * time.Second
 		}
-		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(patience))))
+		options = append(
+			options,
+			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(patience))),
+		)
 	}
 	if o.Prometheus != "" {
 		t.reader = sdkmetric.NewManualReader()
@@ -148,7 +157,10 @@ func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 		return
 	}
 	t.address = l.Addr().String()
-	t.server = &http.Server{Handler: t.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	t.server = &http.Server{
+		Handler: t.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
+		WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	}
 	go func() { _ = t.server.Serve(l) }()
 	log.Info("metrics can be asked for", "address", "http://"+t.address+"/metrics")
 }

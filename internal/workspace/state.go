@@ -109,7 +109,10 @@ func (s *SessionState) Keys() ([]string, error) {
 // Set sets a key to a value, which must be valid JSON.
 func (s *SessionState) Set(key string, value json.RawMessage) error {
 	if key == "" || len(key) > maxStateKey {
-		return core.Errorf(core.KindInvalidArguments, "state.set", "a key must have between 1 and %d bytes, and this one has %d", maxStateKey, len(key))
+		return core.Errorf(
+			core.KindInvalidArguments, "state.set", "a key must have between 1 and %d bytes, and this one has %d",
+			maxStateKey, len(key),
+		)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err != nil {
@@ -129,7 +132,11 @@ func checkSize(values map[string]json.RawMessage) error {
 	if total <= MaxState {
 		return nil
 	}
-	return core.Errorf(core.KindLimit, "state.set", "the state of a session holds at most %d bytes of keys and JSON, with this value it would be %d", MaxState, total).
+	return core.Errorf(
+		core.KindLimit, "state.set",
+		"the state of a session holds at most %d bytes of keys and JSON, with this value it would be %d", MaxState,
+		total,
+	).
 		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
 }
 

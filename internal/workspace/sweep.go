@@ -78,7 +78,9 @@ func (s *Store) Erase(states *StateStore, session string) (SweepResult, error) {
 	name := folderName(session)
 	unlock, err := s.lockAlone(name)
 	if err != nil {
-		return w.swept, core.Errorf(core.KindPolicy, "workspace.erase", "the session is in use: %w", err).WithHint("try again when its programs have ended")
+		return w.swept, core.Errorf(
+			core.KindPolicy, "workspace.erase", "the session is in use: %w", err,
+		).WithHint("try again when its programs have ended")
 	}
 	defer unlock()
 	_ = os.Remove(s.counterPath(name))

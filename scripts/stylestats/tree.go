@@ -124,5 +124,7 @@ func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 func (t *tree) add(set *token.FileSet, kind declKind, name *ast.Ident, doc *ast.CommentGroup, lines int) {
 	at := set.Position(name.Pos())
 	place := fmt.Sprintf("%s:%d", filepath.ToSlash(at.Filename), at.Line)
-	t.declarations = append(t.declarations, declaration{kind, filepath.ToSlash(filepath.Dir(at.Filename)), place, name.Name, doc.Text(), lines})
+	t.declarations = append(t.declarations, declaration{
+		kind, filepath.ToSlash(filepath.Dir(at.Filename)), place, name.Name, doc.Text(), lines,
+	})
 }

@@ -65,7 +65,10 @@ func New(o Options) (*Endpoint, *core.Error) {
 		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url is not a URL such as https://example.com/v1")
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url: plain http is allowed for this machine only, and %s is another", core.EscapeIllegible(u.Hostname())).
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "model", "model.url: plain http is allowed for this machine only, and %s is another",
+			core.EscapeIllegible(u.Hostname()),
+		).
 			WithHint("use https, or an address such as http://127.0.0.1:11434/v1")
 	}
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
@@ -77,13 +80,17 @@ func New(o Options) (*Endpoint, *core.Error) {
 	}
 	o.URL = strings.TrimRight(o.URL, "/")
 	t := &http.Transport{
-		DialContext: guardedDialer{o.Dial, u.Scheme == "http"}.dialAllowed, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, DisableCompression: true,
+		DialContext: guardedDialer{o.Dial, u.Scheme == "http"}.dialAllowed, TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2: true, DisableCompression: true,
 		MaxIdleConns: 4, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 	}
 	if u.Scheme == "https" {
 		t.Proxy = http.ProxyFromEnvironment
 	}
-	return &Endpoint{o, &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+	return &Endpoint{
+		o,
+		&http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
 }
 
 // Name returns the name of the model.
@@ -216,7 +223,9 @@ func unreachableError(err error) *core.Error {
 // statusError returns the error for a response with an HTTP status other than success.
 func statusError(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return goneError("the endpoint redirects, which is not followed, because the prompt is meant for it alone").WithHint("set model.url to the address itself")
+		return goneError(
+			"the endpoint redirects, which is not followed, because the prompt is meant for it alone",
+		).WithHint("set model.url to the address itself")
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	said := core.EscapeIllegible(clipText(errorOf(text), maxQuotedError))

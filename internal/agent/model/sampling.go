@@ -72,5 +72,8 @@ func parseSampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
 	}
 	most := max(p.MaxTokens, 1) * bytesOfToken
 	full := text.Len() > most
-	return estimateTokens(Reply{Text: clipText(text.String(), most), Model: core.EscapeIllegible(clipText(r.Model, 100)), Cut: full || r.Stop == "maxTokens"}, p), nil
+	return estimateTokens(
+		Reply{Text: clipText(text.String(), most), Model: core.EscapeIllegible(clipText(r.Model, 100)), Cut: full || r.Stop == "maxTokens"},
+		p,
+	), nil
 }

@@ -99,13 +99,17 @@ func ExampleData(name TemplateName) any {
 		}
 		return TaskData{
 			Task: "count the open issues", Language: "TypeScript", Python: name == SkeletonPy, Inputs: `{"repo":"r"}`,
-			Tools:  []ToolData{tool},
-			Skills: []SkillUse{{"find-things", "Finds things.", "import { find } from './skills/find-things';", "find(title: string)"}}, Effects: effects,
+			Tools:   []ToolData{tool},
+			Skills:  []SkillUse{{"find-things", "Finds things.", "import { find } from './skills/find-things';", "find(title: string)"}},
+			Effects: effects,
 		}
 	case Repair:
 		return RepairData{true, "error", "tool_error", "it has failed", "try another way", "> 1 | x", 1, effects, 1}
 	case Skill:
-		return SkillData{"find-things", "Finds things.", "ts", "import { find } from './skills/find-things';", []FunctionData{{"find(title: string)", "Finds."}}, " --arg title=…", []string{"sample.listThings"}}
+		return SkillData{
+			"find-things", "Finds things.", "ts", "import { find } from './skills/find-things';",
+			[]FunctionData{{"find(title: string)", "Finds."}}, " --arg title=…", []string{"sample.listThings"},
+		}
 	case StubTS, StubPy:
 		return StubData{"sample", "listThings", "sample.listThings", ExampleDefinition, true}
 	}

@@ -51,7 +51,10 @@ func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
 	if e.Kind == core.EventCall || e.Kind == core.EventAnswer {
 		c.addField("in", strconv.FormatInt(e.Bytes, 10))
 	}
-	for i, s := range []struct{ label, value string }{{"tool", e.Tool}, {"session", e.Session}, {"execution", e.Execution}, {"hash", e.Hash}, {"facts", string(e.Facts)}, {"body", string(e.Body)}} {
+	for i, s := range []struct{ label, value string }{
+		{"tool", e.Tool}, {"session", e.Session}, {"execution", e.Execution}, {"hash", e.Hash},
+		{"facts", string(e.Facts)}, {"body", string(e.Body)},
+	} {
 		c.addCustom("cs"+strconv.Itoa(i+1), s.label, s.value)
 	}
 	if e.Risk != nil {

@@ -94,7 +94,8 @@ func isSeparator(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= 
 
 // isSkipped reports whether a reader may pass over a character before a formula.
 func isSkipped(r rune) bool {
-	return r == '"' || r == '\'' || r == '`' || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zs, r)
+	return r == '"' || r == '\'' || r == '`' || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) ||
+		unicode.Is(unicode.Zs, r)
 }
 
 // isPlain reports whether a text is what most are: nothing in it needs another look.

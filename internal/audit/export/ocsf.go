@@ -90,15 +90,7 @@ func classOf(e *audit.Entry, f *entryFacts) eventClass {
 		}
 		return entity(updates, "Update")
 	case core.EventToken:
-		switch e.Status {
-		case "created":
-			return entity(creates, "Create")
-		case "revoked":
-			return entity(deletes, "Delete")
-		case "refused":
-			return eventClass{authentication, "Authentication", 1, "Logon"}
-		}
-		return entity(updates, "Update")
+		return tokenClass(e.Status)
 	case core.EventTask:
 		if e.Status == string(core.TaskQueued) {
 			return api(creates, "Create")
@@ -113,6 +105,22 @@ func classOf(e *audit.Entry, f *entryFacts) eventClass {
 		return eventClass{detectionFinding, "Detection Finding", 1, "Create"}
 	}
 	return api(other, string(e.Kind))
+}
+
+// tokenClass returns the class of an entry about an access token.
+func tokenClass(status string) eventClass {
+	entity := func(activity int, does string) eventClass {
+		return eventClass{entityManagement, "Entity Management", activity, does}
+	}
+	switch status {
+	case "created":
+		return entity(creates, "Create")
+	case "revoked":
+		return entity(deletes, "Delete")
+	case "refused":
+		return eventClass{authentication, "Authentication", 1, "Logon"}
+	}
+	return entity(updates, "Update")
 }
 
 // isFinding reports whether something was refused, or is not as it should be.
@@ -237,9 +245,13 @@ func (m ocsfMapper) toEvent(e *audit.Entry) *ocsfEvent {
 	f := factsOf(e)
 	c := classOf(e, &f)
 	out := &ocsfEvent{
-		ActivityID: c.activity, ActivityName: c.does, CategoryUID: c.uid / 1000, ClassUID: c.uid, ClassName: c.name, TypeUID: 100*c.uid + c.activity,
+		ActivityID: c.activity, ActivityName: c.does, CategoryUID: c.uid / 1000, ClassUID: c.uid, ClassName: c.name,
+		TypeUID:    100*c.uid + c.activity,
 		SeverityID: severityID(severityOf(e, &f)), Time: e.At.UnixMilli(), Message: summaryOf(e), StatusCode: e.Status,
-		Metadata: ocsfMetadata{Version: ocsfVersion, Product: m.newProduct(), UID: placeOf(e), Sequence: e.Seq, Log: "retort audit", Code: string(e.Kind), Correlation: cmp.Or(e.Execution, f.Task)},
+		Metadata: ocsfMetadata{
+			Version: ocsfVersion, Product: m.newProduct(), UID: placeOf(e), Sequence: e.Seq, Log: "retort audit",
+			Code: string(e.Kind), Correlation: cmp.Or(e.Execution, f.Task),
+		},
 		Unmapped: ocsfUnmapped{e.Chain, e.Hash, e.Millis, e.Bytes, e.Returned, e.Avoided, e.Facts, e.Body, e.Erased},
 	}
 	if ok, known := hasSucceeded(e); known {

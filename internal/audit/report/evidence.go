@@ -68,14 +68,20 @@ func orNone(s string) string {
 // refusalEvidence returns what rules kept from happening.
 func refusalEvidence(r *Report) Evidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf("Refused calls: %d (%s). Refused programs: %d (%s).", totalCount(a.Refused), orNone(joinCounts(a.Refused)), totalCount(a.Rejected), orNone(joinCounts(a.Rejected))),
+	return Evidence{fmt.Sprintf(
+		"Refused calls: %d (%s). Refused programs: %d (%s).", totalCount(a.Refused), orNone(joinCounts(a.Refused)),
+		totalCount(a.Rejected), orNone(joinCounts(a.Rejected)),
+	),
 		r.queryCommand("--kind refusal")}
 }
 
 // approvalEvidence returns what people were asked.
 func approvalEvidence(r *Report) Evidence {
 	a := r.Activity.Approvals
-	says := fmt.Sprintf("Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked, orNone(joinCounts(a.Outcomes)), orNone(joinCounts(a.By)))
+	says := fmt.Sprintf(
+		"Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked,
+		orNone(joinCounts(a.Outcomes)), orNone(joinCounts(a.By)),
+	)
 	if a.Median != nil {
 		says += fmt.Sprintf(" Median waiting time: %s.", formatSeconds(*a.Median))
 	}
@@ -86,7 +92,9 @@ func approvalEvidence(r *Report) Evidence {
 func changeEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
-		r.totalOf("settings", a.Settings), r.totalOf("definitions", a.Pins), r.totalOf("skills", a.Skills)), r.queryCommand("--kind settings,pin,skill")}
+		r.totalOf("settings", a.Settings), r.totalOf("definitions", a.Pins), r.totalOf("skills", a.Skills)), r.queryCommand(
+		"--kind settings,pin,skill",
+	)}
 }
 
 // totalOf returns how long a list was before it was cut.
@@ -96,20 +104,34 @@ func (r *Report) totalOf(name string, list []Change) int64 {
 
 // anomalyEvidence returns what stood out.
 func anomalyEvidence(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Anomalies noted: %d. Executions of risk %d and more: %d.", r.totalOf("anomalies", r.Activity.Anomalies), HighRisk, r.Activity.HighRisk.Total), r.queryCommand("--kind anomaly")}
+	return Evidence{
+		fmt.Sprintf(
+			"Anomalies noted: %d. Executions of risk %d and more: %d.", r.totalOf("anomalies", r.Activity.Anomalies),
+			HighRisk, r.Activity.HighRisk.Total,
+		),
+		r.queryCommand("--kind anomaly"),
+	}
 }
 
 // failureEvidence returns what went wrong.
 func failureEvidence(r *Report) Evidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf("Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended, totalCount(a.CallErrors)), r.queryCommand("--kind end")}
+	return Evidence{
+		fmt.Sprintf(
+			"Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended,
+			totalCount(a.CallErrors),
+		),
+		r.queryCommand("--kind end"),
+	}
 }
 
 // privacyEvidence returns what became of personal data.
 func privacyEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
-		r.settingValue("piiTokenization"), seenOrNot(a.Seen), orNone(joinCounts(a.Reveals)), orNone(joinCounts(a.Revealed))), r.queryCommand("--kind reveal")}
+		r.settingValue("piiTokenization"), seenOrNot(a.Seen), orNone(joinCounts(a.Reveals)), orNone(
+			joinCounts(a.Revealed),
+		)), r.queryCommand("--kind reveal")}
 }
 
 func seenOrNot(all []Count) string {
@@ -149,15 +171,26 @@ func sixYears(r *Report) Evidence {
 
 // sandboxEvidence returns those around programs.
 func sandboxEvidence(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("sandboxMode is %s, sandboxFallback %s, securityLevel %s.", r.settingValue("sandboxMode"), r.settingValue("sandboxFallback"), r.settingValue("securityLevel")), "retort doctor"}
+	return Evidence{
+		fmt.Sprintf(
+			"sandboxMode is %s, sandboxFallback %s, securityLevel %s.", r.settingValue("sandboxMode"),
+			r.settingValue("sandboxFallback"), r.settingValue("securityLevel"),
+		),
+		"retort doctor",
+	}
 }
 
 // sealedKey returns where the key of what is encrypted lies.
 func sealedKey(r *Report) Evidence {
-	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " + r.settingValue("pii.key") + "."}
+	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
+		r.settingValue("pii.key") +
+		"."}
 }
 
 // loginEvidence returns those at servers, and what became of tokens that let others in.
 func loginEvidence(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))), r.queryCommand("--kind login,token")}
+	return Evidence{
+		fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))),
+		r.queryCommand("--kind login,token"),
+	}
 }

@@ -121,13 +121,16 @@ type Evidence struct {
 func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, error) {
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "%.40q is no standard of a report", o.Standard).WithHint("standards are gdpr, soc2, hipaa and summary")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "audit.report", "%.40q is no standard of a report", o.Standard,
+		).WithHint("standards are gdpr, soc2, hipaa and summary")
 	}
 	if !o.From.Before(o.To) {
 		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from is before --to")
 	}
 	r := &Report{
-		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(), To: o.To.UTC(), Recorded: s.Recorded,
+		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(),
+		To: o.To.UTC(), Recorded: s.Recorded,
 		Remarks: []string{}, Settings: s.Settings, Access: s.Principals, Controls: []Control{},
 	}
 	t := newTally()
@@ -193,7 +196,10 @@ func (r *Report) addRemarks(warnings []string) {
 	say(oldest != nil && oldest.After(r.From), "The record begins later than the period. What was before is not known.")
 	say(r.Retention.Deleted > 0, "Old entries were deleted by rule. If some are of this period, they are not counted.")
 	say(!r.Integrity.OK, "The record does not hold, see Integrity. Numbers of a record that somebody has changed prove nothing.")
-	say(r.Integrity.Entries > 0 && !r.Integrity.Codes, "Codes of entries were not checked, since the key cannot be read here. Whoever can write the record could have made others.")
+	say(
+		r.Integrity.Entries > 0 && !r.Integrity.Codes,
+		"Codes of entries were not checked, since the key cannot be read here. Whoever can write the record could have made others.",
+	)
 	say(a.Gaps > 0, "The record has gaps in this period: something happened that could not be written, or a chain was cut.")
 	say(r.To.After(r.Made), "The period is not over.")
 	for _, w := range warnings[:min(len(warnings), listed)] {

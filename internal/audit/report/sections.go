@@ -20,7 +20,10 @@ type reportSection struct {
 
 // allSections returns the parts of a report, in order.
 func (r *Report) allSections() []reportSection {
-	all := []reportSection{r.totalsSection(), r.callsSection(), r.risksSection(), r.violationsSection(), r.approvalsSection(), r.highRisk(), r.actionsSection(), r.failuresSection(), r.dataSection(), r.accessSection()}
+	all := []reportSection{
+		r.totalsSection(), r.callsSection(), r.risksSection(), r.violationsSection(), r.approvalsSection(), r.highRisk(),
+		r.actionsSection(), r.failuresSection(), r.dataSection(), r.accessSection(),
+	}
 	all = append(all, r.changeSections()...)
 	all = append(all, r.erasuresSection(), r.anomaliesSection(), r.integritySection(), r.retentionSection(), r.settingsSection())
 	return slices.DeleteFunc(all, func(s reportSection) bool { return s.Title == "" })
@@ -52,15 +55,24 @@ func countRows(all []Count) (rows [][]string) {
 func (r *Report) totalsSection() reportSection {
 	a := r.Activity
 	return reportSection{Title: "Totals", Head: []string{"what", "count"}, Query: r.queryCommand(""), Rows: slices.Concat([][]string{
-		{"entries of the record", formatNumber(a.Entries)}, {"first entry of the period", formatOptionalTime(a.First)}, {"last entry of the period", formatOptionalTime(a.Last)},
-		{"starts of an engine", formatNumber(a.Engines)}, {"executions requested", formatNumber(a.Asked)}, {"executions ended", formatNumber(a.Ended)}, {"of these dry runs", formatNumber(a.DryRuns)},
-		{"average duration of an execution", formatAverage(a.Average)}, {"tokens returned to the model", formatNumber(a.Returned)}, {"tokens kept out of its context", formatNumber(a.Avoided)},
+		{"entries of the record", formatNumber(a.Entries)}, {"first entry of the period", formatOptionalTime(a.First)},
+		{"last entry of the period", formatOptionalTime(a.Last)},
+		{"starts of an engine", formatNumber(a.Engines)}, {"executions requested", formatNumber(a.Asked)},
+		{"executions ended", formatNumber(a.Ended)}, {"of these dry runs", formatNumber(a.DryRuns)},
+		{"average duration of an execution", formatAverage(a.Average)},
+		{"tokens returned to the model", formatNumber(a.Returned)},
+		{"tokens kept out of its context", formatNumber(a.Avoided)},
 		{"searches for tools", formatNumber(a.Searches)},
-	}, prefixedRows("ended as ", a.ByStatus), prefixedRows("calls that are ", a.Effects), prefixedRows("files by the model itself: ", a.Files))}
+	}, prefixedRows("ended as ", a.ByStatus), prefixedRows("calls that are ", a.Effects), prefixedRows(
+		"files by the model itself: ", a.Files,
+	))}
 }
 
 func (r *Report) callsSection() reportSection {
-	return reportSection{Title: "Calls by tool", Head: []string{"tool", "calls"}, Rows: countRows(r.Activity.Tools), Query: r.queryCommand("--kind call")}
+	return reportSection{
+		Title: "Calls by tool", Head: []string{"tool", "calls"}, Rows: countRows(r.Activity.Tools),
+		Query: r.queryCommand("--kind call"),
+	}
 }
 
 func prefixedRows(prefix string, all []Count) [][]string {
@@ -72,13 +84,17 @@ func prefixedRows(prefix string, all []Count) [][]string {
 }
 
 func (r *Report) risksSection() reportSection {
-	return reportSection{Title: "Executions by risk", Head: []string{"risk", "executions"}, Rows: countRows(r.Activity.ByRisk), Query: r.queryCommand("--kind end"),
+	return reportSection{Title: "Executions by risk", Head: []string{
+		"risk", "executions",
+	}, Rows: countRows(r.Activity.ByRisk), Query: r.queryCommand("--kind end"),
 		Text: []string{"Low is below 25, medium below 50, high below 80 of 100. What was refused before it could be judged has no risk."}}
 }
 
 func (r *Report) violationsSection() reportSection {
 	a := r.Activity
-	return reportSection{Title: "Violations", Head: []string{"what was refused, and why", "count"}, Query: r.queryCommand("--kind refusal,verdict"),
+	return reportSection{Title: "Violations", Head: []string{
+		"what was refused, and why", "count",
+	}, Query: r.queryCommand("--kind refusal,verdict"),
 		Rows: slices.Concat(prefixedRows("call of ", a.Refused), prefixedRows("program: ", a.Rejected)),
 		Text: []string{"Of an execution, at most 100 refused calls have an entry each."}}
 }
@@ -86,16 +102,29 @@ func (r *Report) violationsSection() reportSection {
 func (r *Report) approvalsSection() reportSection {
 	a := r.Activity.Approvals
 	s := reportSection{Title: "Approvals", Head: []string{"what", "count"}, Query: r.queryCommand("--kind question,decision")}
-	s.Rows = slices.Concat([][]string{{"questions to a person", formatNumber(a.Asked)}, {"not settled in the period", formatNumber(a.Open)}, {"programs approved automatically", formatNumber(a.Automatic)}}, prefixedRows("", a.Outcomes), prefixedRows("answered through ", a.By), prefixedRows("asked because of ", a.Rules))
+	s.Rows = slices.Concat(
+		[][]string{
+			{"questions to a person", formatNumber(a.Asked)}, {"not settled in the period", formatNumber(a.Open)},
+			{"programs approved automatically", formatNumber(a.Automatic)},
+		},
+		prefixedRows("", a.Outcomes), prefixedRows("answered through ", a.By),
+		prefixedRows("asked because of ", a.Rules),
+	)
 	s.Text = append(s.Text, "Covered means that a yes which was given before went as far.")
 	if a.Median != nil {
-		s.Text = append(s.Text, fmt.Sprintf("Median waiting time %s, longest %s, of %d answers.", formatSeconds(*a.Median), formatSeconds(*a.Longest), a.Waits))
+		s.Text = append(
+			s.Text,
+			fmt.Sprintf("Median waiting time %s, longest %s, of %d answers.", formatSeconds(*a.Median), formatSeconds(*a.Longest), a.Waits),
+		)
 	}
 	return s
 }
 
 func (r *Report) highRisk() reportSection {
-	return r.executionsSection(fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk, fmt.Sprintf("--kind end --min-risk %d", HighRisk))
+	return r.executionsSection(
+		fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk,
+		fmt.Sprintf("--kind end --min-risk %d", HighRisk),
+	)
 }
 
 func formatAverage(millis *float64) string {
@@ -107,7 +136,10 @@ func formatAverage(millis *float64) string {
 
 func (r *Report) actionsSection() reportSection {
 	a := r.Activity.Actions
-	s := reportSection{Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"}, Query: r.queryCommand("--kind call")}
+	s := reportSection{
+		Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"},
+		Query: r.queryCommand("--kind call"),
+	}
 	s.Text = []string{"Calls that lose, send, pay, publish or run something, which cannot be taken back. Automatic means that the settings approve them."}
 	for _, x := range a.List {
 		s.Rows = append(s.Rows, []string{formatTime(x.At), x.Execution, cmp.Or(x.Principal, "-"), x.Tool, x.Approval})
@@ -127,7 +159,10 @@ func (r *Report) failuresSection() reportSection {
 }
 
 func (r *Report) executionsSection(title string, x Executions, flags string) reportSection {
-	s := reportSection{Title: title, Head: []string{"time (UTC)", "execution", "principal", "risk", "status", "error"}, Query: r.queryCommand(flags)}
+	s := reportSection{
+		Title: title, Head: []string{"time (UTC)", "execution", "principal", "risk", "status", "error"},
+		Query: r.queryCommand(flags),
+	}
 	for _, e := range x.List {
 		risk := "-"
 		if e.Risk != nil {
@@ -144,7 +179,10 @@ func (r *Report) executionsSection(title string, x Executions, flags string) rep
 func (r *Report) dataSection() reportSection {
 	a := r.Activity
 	s := reportSection{Title: "Personal data", Head: []string{"category", "count"}, Query: r.queryCommand("--kind reveal"),
-		Rows: slices.Concat(prefixedRows("found: ", a.Seen), prefixedRows("shown: ", a.Revealed), prefixedRows("times that values were shown to the ", a.Reveals))}
+		Rows: slices.Concat(
+			prefixedRows("found: ", a.Seen), prefixedRows("shown: ", a.Revealed),
+			prefixedRows("times that values were shown to the ", a.Reveals),
+		)}
 	if len(a.Seen) == 0 {
 		s.Text = []string{"No execution of the period names categories that were found in its values. Either there were none, or hiding was off, or the entries are of a version that did not note them."}
 	}
@@ -152,12 +190,18 @@ func (r *Report) dataSection() reportSection {
 }
 
 func (r *Report) accessSection() reportSection {
-	s := reportSection{Title: "Access", Head: []string{"principal", "may, by the settings in force", "executions in the period"}, Query: r.queryCommand("--kind request")}
+	s := reportSection{
+		Title: "Access", Head: []string{"principal", "may, by the settings in force", "executions in the period"},
+		Query: r.queryCommand("--kind request"),
+	}
 	known := map[string]bool{}
 	for _, p := range r.Access {
 		name := cmp.Or(p.Name, "(not named)")
 		known[name] = true
-		s.Rows = append(s.Rows, []string{cmp.Or(p.Name, "everybody whom the settings do not name"), p.May, formatNumber(countOf(r.Activity.Principals, name))})
+		s.Rows = append(s.Rows, []string{
+			cmp.Or(p.Name, "everybody whom the settings do not name"), p.May,
+			formatNumber(countOf(r.Activity.Principals, name)),
+		})
 	}
 	for _, c := range r.Activity.Principals {
 		if !known[c.Name] && len(s.Rows) < listed {
@@ -170,7 +214,10 @@ func (r *Report) accessSection() reportSection {
 func (r *Report) changeSections() []reportSection {
 	a := r.Activity
 	return []reportSection{
-		r.listSection("Changes of the configuration", "settings", a.Settings, "--kind settings", "Noticed while retort serve runs, else at the next start of an engine. The record has digests of the settings, not the settings."),
+		r.listSection(
+			"Changes of the configuration", "settings", a.Settings, "--kind settings",
+			"Noticed while retort serve runs, else at the next start of an engine. The record has digests of the settings, not the settings.",
+		),
 		r.listSection("Tool definitions changed and trusted", "definitions", a.Pins, "--kind pin", ""),
 		r.listSection("Skills", "skills", a.Skills, "--kind skill", ""),
 	}
@@ -200,9 +247,15 @@ func (r *Report) listSection(title, name string, all []Change, flags, text strin
 
 func (r *Report) integritySection() reportSection {
 	v := r.Integrity
-	s := reportSection{Title: "Integrity", Query: "retort audit verify", Text: []string{integrityEvidence(r).Says}, Head: []string{"chain", "entries", "last", "from (UTC)", "to (UTC)", "bad", "open executions"}}
+	s := reportSection{
+		Title: "Integrity", Query: "retort audit verify", Text: []string{integrityEvidence(r).Says},
+		Head: []string{"chain", "entries", "last", "from (UTC)", "to (UTC)", "bad", "open executions"},
+	}
 	for _, c := range v.Chains {
-		s.Rows = append(s.Rows, []string{c.Chain, formatNumber(c.Entries), formatNumber(c.Last), formatTime(c.From), formatTime(c.To), formatNumber(c.Bad), fmt.Sprint(c.Open)})
+		s.Rows = append(s.Rows, []string{
+			c.Chain, formatNumber(c.Entries), formatNumber(c.Last), formatTime(c.From), formatTime(c.To),
+			formatNumber(c.Bad), fmt.Sprint(c.Open),
+		})
 	}
 	for i, f := range v.Findings {
 		if i == listed {
@@ -220,14 +273,18 @@ func (r *Report) integritySection() reportSection {
 func (r *Report) retentionSection() reportSection {
 	t := r.Retention
 	return reportSection{Title: "Retention", Head: []string{"what", "value"}, Query: r.queryCommand("--kind retention"), Rows: [][]string{
-		{"entries stay in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)}, {"oldest entry", formatOptionalTime(t.Oldest)},
+		{"entries stay in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)},
+		{"oldest entry", formatOptionalTime(t.Oldest)},
 		{"archives", fmt.Sprint(t.Archives)}, {"archives deleted by rule", fmt.Sprint(t.Deleted)},
 		{"entries moved to archives in the period", formatNumber(t.EntriesMoved)}, {"entries deleted in the period", formatNumber(t.EntriesGone)},
 	}}
 }
 
 func (r *Report) settingsSection() reportSection {
-	s := reportSection{Title: "Settings in force", Head: []string{"setting", "value"}, Text: []string{"While this report is made. What they were before is in the changes of the configuration, as digests."}}
+	s := reportSection{
+		Title: "Settings in force", Head: []string{"setting", "value"},
+		Text: []string{"While this report is made. What they were before is in the changes of the configuration, as digests."},
+	}
 	for _, set := range r.Settings {
 		s.Rows = append(s.Rows, []string{set.Name, set.Value})
 	}

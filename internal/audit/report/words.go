@@ -65,7 +65,9 @@ func erasureOf(e *audit.Entry, f *entryFacts) string {
 
 func anomalyOf(e *audit.Entry, f *entryFacts) string {
 	parts := []string{e.Status}
-	for _, p := range []struct{ name, value string }{{"", toolNamed(e)}, {"principal ", e.Principal}, {"severity ", f.Severity}, {"action ", f.Action}} {
+	for _, p := range []struct{ name, value string }{
+		{"", toolNamed(e)}, {"principal ", e.Principal}, {"severity ", f.Severity}, {"action ", f.Action},
+	} {
 		if p.value != "" {
 			parts = append(parts, p.name+p.value)
 		}

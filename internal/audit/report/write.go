@@ -35,7 +35,9 @@ func (r *Report) Write(w io.Writer, f Format) error {
 		p.renderMarkdown()
 		return p.out.Flush()
 	}
-	return core.Errorf(core.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f).WithHint("formats are markdown, html and json")
+	return core.Errorf(
+		core.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f,
+	).WithHint("formats are markdown, html and json")
 }
 
 // writeFormat writes a format, of which every %s is something that a report says, as the language

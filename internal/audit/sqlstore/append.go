@@ -80,7 +80,9 @@ func (s *sqlStore) Head(ctx context.Context) (audit.Head, error) {
 		return audit.Head{}, s.wrapError("store.head", err)
 	}
 	h := audit.Head{Chain: chainName(s.chain)}
-	err := s.w.QueryRowContext(ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
+	err := s.w.QueryRowContext(
+		ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain,
+	).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
 	if err != nil {
 		s.dropWriter()
 	}
@@ -118,7 +120,10 @@ func (s *sqlStore) Append(ctx context.Context, b audit.Batch) error {
 func (s *sqlStore) checkSequence(rows []audit.Row) error {
 	for i, r := range rows {
 		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
-			return core.Errorf(core.KindInternal, "store.append", "entry %d of chain %q is not the next one of %s", r.Seq, r.Chain, chainName(s.chain))
+			return core.Errorf(
+				core.KindInternal, "store.append", "entry %d of chain %q is not the next one of %s", r.Seq, r.Chain,
+				chainName(s.chain),
+			)
 		}
 		if r.Risk < -1 || r.Risk > maxRisk {
 			return core.Errorf(core.KindInternal, "store.append", "entry %d has the risk %d", r.Seq, r.Risk)
@@ -136,7 +141,9 @@ func (s *sqlStore) appendBatch(ctx context.Context, b audit.Batch) error {
 	var all []statementChange
 	if n := len(b.Rows); n > 0 {
 		last := b.Rows[n-1]
-		all = append(all, statementChange{moveHead, []any{last.Seq, last.Hash, s.chain, b.Rows[0].Seq - 1}, core.Errorf(core.KindInternal, "store.append",
+		all = append(all, statementChange{moveHead, []any{
+			last.Seq, last.Hash, s.chain, b.Rows[0].Seq - 1,
+		}, core.Errorf(core.KindInternal, "store.append",
 			"entry %d of chain %s does not follow its head", b.Rows[0].Seq, last.Chain)})
 	}
 	for i := range b.Rows {

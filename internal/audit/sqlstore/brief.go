@@ -34,7 +34,10 @@ func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.Row, 
 	if limit == 0 {
 		limit = 1 << 62
 	}
-	rows, err := s.db.QueryContext(ctx, s.bindParameters("SELECT at, seq, principal, status, micros, returned, avoided FROM "+s.groupTable(&q)+" WHERE 1 = 1"+where+" ORDER BY at DESC, seq DESC LIMIT ?"), append(args, limit)...)
+	rows, err := s.db.QueryContext(ctx, s.bindParameters(
+		"SELECT at, seq, principal, status, micros, returned, avoided FROM "+s.groupTable(&q)+" WHERE 1 = 1"+where+
+			" ORDER BY at DESC, seq DESC LIMIT ?",
+	), append(args, limit)...)
 	if err != nil {
 		return nil, err
 	}

@@ -65,10 +65,14 @@ func (s *sqlStore) checkChain(ctx context.Context, c *sql.Conn, name int64) (say
 	var seq, base int64
 	var hash, last []byte
 	var from, to sql.NullInt64
-	if err := c.QueryRowContext(ctx, s.bindParameters("SELECT seq, hash, base FROM chains WHERE name = ?"), name).Scan(&seq, &hash, &base); err != nil {
+	if err := c.QueryRowContext(
+		ctx, s.bindParameters("SELECT seq, hash, base FROM chains WHERE name = ?"), name,
+	).Scan(&seq, &hash, &base); err != nil {
 		return "", err
 	}
-	if err := c.QueryRowContext(ctx, s.bindParameters("SELECT min(seq), max(seq) FROM entries WHERE chain = ?"), name).Scan(&from, &to); err != nil {
+	if err := c.QueryRowContext(
+		ctx, s.bindParameters("SELECT min(seq), max(seq) FROM entries WHERE chain = ?"), name,
+	).Scan(&from, &to); err != nil {
 		return "", err
 	}
 	if !from.Valid {
@@ -95,7 +99,9 @@ func (s *sqlStore) Standing(ctx context.Context, chain string) (h audit.Head, op
 	}
 	err = s.inSnapshot(ctx, func(c *sql.Conn) error {
 		h.Chain = chain
-		if err := c.QueryRowContext(ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), name).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
+		if err := c.QueryRowContext(
+			ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), name,
+		).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
 			return err
 		}
 		all, err := queryList[[]byte](ctx, c, s.bindParameters("SELECT execution FROM opened WHERE chain = ?"), name)
@@ -179,7 +185,10 @@ func (e *sqliteEngine) checkCounts(ctx context.Context, c *sql.Conn) error {
 }
 
 func (e *sqliteEngine) indexError(what string) error {
-	return core.Errorf(core.KindInternal, "store.check", "the indexes of %s are damaged or were changed (%s), so they are not used", e.path, what).
+	return core.Errorf(
+		core.KindInternal, "store.check", "the indexes of %s are damaged or were changed (%s), so they are not used",
+		e.path, what,
+	).
 		WithHint("retort audit verify says more")
 }
 
@@ -241,6 +250,9 @@ func (e *sqliteEngine) checkSchema(ctx context.Context, db *sql.DB) error {
 }
 
 func (e *sqliteEngine) alteredError(name string) error {
-	return core.Errorf(core.KindInternal, "store.open", "the audit log %s was changed by something else than Retort: its %.80s is not as it was made", e.path, name).
+	return core.Errorf(
+		core.KindInternal, "store.open",
+		"the audit log %s was changed by something else than Retort: its %.80s is not as it was made", e.path, name,
+	).
 		WithHint("nothing is read of it or written to it; move it away to keep it as evidence")
 }

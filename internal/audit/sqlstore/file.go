@@ -59,7 +59,10 @@ func (e *sqliteEngine) makeDatabase(ctx context.Context, path string) error {
 	}
 	_ = f.Close()
 	made := &sqliteEngine{path: path}
-	db, err := sql.Open("sqlite", made.fileURI("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", application)))
+	db, err := sql.Open(
+		"sqlite",
+		made.fileURI("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", application)),
+	)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,10 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 	for _, c := range []struct {
 		column string
 		names  []string
-	}{{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.Statuses}, {"server", one(f.Server)}, {"kind", f.Kinds}, {"principal", one(f.Principal)}} {
+	}{
+		{"session", one(f.Session)}, {"tool", one(f.Tool)}, {"status", f.Statuses}, {"server", one(f.Server)},
+		{"kind", f.Kinds}, {"principal", one(f.Principal)},
+	} {
 		if err := s.addNameCondition(ctx, &q, c.column, c.names); err != nil {
 			return q, err
 		}

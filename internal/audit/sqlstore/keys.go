@@ -33,7 +33,9 @@ func (s *sqlStore) Keys(ctx context.Context, ids []string) (map[string]audit.Key
 }
 
 func (s *sqlStore) readKeys(ctx context.Context, into map[string]audit.Key, list string, args []any) error {
-	rows, err := s.db.QueryContext(ctx, s.bindParameters("SELECT id, session, principal, wrapped FROM keys WHERE live = 1 AND id IN "+list), args...)
+	rows, err := s.db.QueryContext(ctx, s.bindParameters(
+		"SELECT id, session, principal, wrapped FROM keys WHERE live = 1 AND id IN "+list,
+	), args...)
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,10 @@ func (s *sqlStore) KeysOf(ctx context.Context, principal, session string) ([]str
 		}
 		ids = append(ids, id)
 	}
-	all, err := queryList[[]byte](ctx, s.db, s.bindParameters("SELECT id FROM keys WHERE live = 1 AND principal = ? AND session = ? ORDER BY n"), ids[0], ids[1])
+	all, err := queryList[[]byte](
+		ctx, s.db, s.bindParameters("SELECT id FROM keys WHERE live = 1 AND principal = ? AND session = ? ORDER BY n"),
+		ids[0], ids[1],
+	)
 	var names []string
 	for _, id := range all {
 		names = append(names, string(id))

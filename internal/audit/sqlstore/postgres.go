@@ -172,12 +172,20 @@ func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 				return err
 			}
 		case holder != 0:
-			return core.Errorf(core.KindInternal, "store.open", "the chain %s of the record %s was taken by another process after the connection was lost", chainName(e.chain), e.where).
+			return core.Errorf(
+				core.KindInternal, "store.open",
+				"the chain %s of the record %s was taken by another process after the connection was lost", chainName(e.chain),
+				e.where,
+			).
 				WithHint("start this retort again: it goes on with another chain")
 		}
 		select {
 		case <-ctx.Done():
-			return core.Errorf(core.KindInternal, "store.open", "audit log %s: the database server has not yet ended the session of the lost connection: %w", e.where, ctx.Err()).
+			return core.Errorf(
+				core.KindInternal, "store.open",
+				"audit log %s: the database server has not yet ended the session of the lost connection: %w", e.where,
+				ctx.Err(),
+			).
 				WithHint("the next entry tries to reconnect; until that succeeds no program runs, because it could not be recorded")
 		case <-time.After(sessionPollInterval):
 		}
@@ -387,7 +395,11 @@ func (e *postgresEngine) snapshotBegin() string {
 }
 
 func (e *postgresEngine) storedBytes(ctx context.Context, db *sql.DB) (n int64, err error) {
-	err = db.QueryRowContext(ctx, "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'", own).Scan(&n)
+	err = db.QueryRowContext(
+		ctx,
+		"SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'",
+		own,
+	).Scan(&n)
 	return n, err
 }
 

@@ -81,7 +81,10 @@ func (s *sqlStore) resolveNames(ctx context.Context, r *rawRow) (err error) {
 	for _, n := range []struct {
 		id   int64
 		name *string
-	}{{r.kind, &r.Kind}, {r.session, &r.Session}, {r.principal, &r.Principal}, {r.server, &r.Server}, {r.tool, &r.Tool}, {r.status, &r.Status}} {
+	}{
+		{r.kind, &r.Kind}, {r.session, &r.Session}, {r.principal, &r.Principal}, {r.server, &r.Server},
+		{r.tool, &r.Tool}, {r.status, &r.Status},
+	} {
 		if *n.name, err = s.nameOf(ctx, n.id); err != nil {
 			return err
 		}
@@ -162,7 +165,9 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row
 }
 
 // readPage reads the n newest rows that fit and are older than before.
-func (s *sqlStore) readPage(ctx context.Context, q *filterQuery, lead int, before *audit.Place, n int, bare bool) (all []rawRow, err error) {
+func (s *sqlStore) readPage(
+	ctx context.Context, q *filterQuery, lead int, before *audit.Place, n int, bare bool,
+) (all []rawRow, err error) {
 	where, args := q.whereExcept(lead, s.unindexedColumn)
 	if before != nil {
 		older, place := s.beforeCondition(*before)
@@ -243,7 +248,9 @@ func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (l
 	}
 	sample, given, err := s.sampleTable(ctx, s.db)
 	if err == nil {
-		err = s.db.QueryRowContext(ctx, s.bindParameters("SELECT "+strings.Join(fits, ", ")+" FROM "+sample), append(args, given...)...).Scan(into...)
+		err = s.db.QueryRowContext(ctx, s.bindParameters(
+			"SELECT "+strings.Join(fits, ", ")+" FROM "+sample,
+		), append(args, given...)...).Scan(into...)
 	}
 	for i, n := range counts {
 		if n < counts[lead] {
@@ -313,7 +320,10 @@ func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.Grou
 		}
 	}
 	slices.SortFunc(all, func(a, b audit.Group) int {
-		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Status, b.Status))
+		return cmp.Or(
+			cmp.Compare(a.Day, b.Day), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server),
+			cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Status, b.Status),
+		)
 	})
 	return all, nil
 }

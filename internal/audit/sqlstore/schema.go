@@ -66,10 +66,16 @@ func versionOf(ctx context.Context, c querier) (version int, err error) {
 func checkVersion(name string, version, newest int) error {
 	switch {
 	case version > newest:
-		return core.Errorf(core.KindInvalidArguments, "store.open", "%s was written by a newer version of Retort (its schema is %d, this one knows %d)", name, version, newest).
+		return core.Errorf(
+			core.KindInvalidArguments, "store.open",
+			"%s was written by a newer version of Retort (its schema is %d, this one knows %d)", name, version, newest,
+		).
 			WithHint("update this retort; nothing was changed")
 	case version < newest:
-		return core.Errorf(core.KindInvalidArguments, "store.open", "%s was written by an older version of Retort (its schema is %d, this one reads %d)", name, version, newest).
+		return core.Errorf(
+			core.KindInvalidArguments, "store.open",
+			"%s was written by an older version of Retort (its schema is %d, this one reads %d)", name, version, newest,
+		).
 			WithHint("start retort once with this record: that brings it up to date")
 	}
 	return nil

@@ -136,7 +136,10 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 		return err
 	}
 	pid, _ := seal.ReadFile(name, 32)
-	return core.Errorf(core.KindInvalidArguments, "store.open", "another retort (process %s) writes the record %s: %w", strings.TrimSpace(string(pid)), e.path, ErrTaken).
+	return core.Errorf(
+		core.KindInvalidArguments, "store.open", "another retort (process %s) writes the record %s: %w",
+		strings.TrimSpace(string(pid)), e.path, ErrTaken,
+	).
 		WithHint("end that process, or give each its own file; reading, as retort audit does, needs neither")
 }
 
@@ -185,7 +188,10 @@ func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn,
 	err = c.QueryRowContext(ctx, "SELECT name, owner FROM chains").Scan(&chain, &owner)
 	switch {
 	case err == nil && owner != e.owner:
-		err = core.Errorf(core.KindInvalidArguments, "store.open", "the record %s is written with another key than this user's: %w", e.path, ErrTaken)
+		err = core.Errorf(
+			core.KindInvalidArguments, "store.open", "the record %s is written with another key than this user's: %w",
+			e.path, ErrTaken,
+		)
 	case errors.Is(err, sql.ErrNoRows) && e.left:
 		err = core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", e.path, ErrNone)
 	case errors.Is(err, sql.ErrNoRows):
@@ -319,7 +325,10 @@ func (e *sqliteEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string
 	}
 	var busy, log, moved int
 	if err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err == nil && busy != 0 {
-		err = core.Errorf(core.KindInternal, "store.forget", "the keys are deleted, but another process reads %s, so what was in its log is still there", e.path).
+		err = core.Errorf(
+			core.KindInternal, "store.forget",
+			"the keys are deleted, but another process reads %s, so what was in its log is still there", e.path,
+		).
 			WithHint("end what reads the record and forget again")
 	}
 	return n, err
@@ -388,7 +397,9 @@ func (e *sqliteEngine) checkAndOpen(ctx context.Context, db *sql.DB) error {
 	db.SetMaxOpenConns(readers)
 	db.SetMaxIdleConns(readers)
 	var mark int
-	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); sqliteCode(err) == notDatabase || err == nil && mark != application {
+	if err := db.QueryRowContext(
+		ctx, "PRAGMA application_id",
+	).Scan(&mark); sqliteCode(err) == notDatabase || err == nil && mark != application {
 		return e.foreignFileError()
 	}
 	if err := checkSchema(ctx, db, e.path, "sqlite"); err != nil {
@@ -429,7 +440,9 @@ func (e *sqliteEngine) closeEngine() { e.unlock() }
 func (e *sqliteEngine) explainError(op string, err error) error {
 	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.path, err)
 	if cannotOpen(err) {
-		return said.WithHint("it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only")
+		return said.WithHint(
+			"it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only",
+		)
 	}
 	switch sqliteCode(err) {
 	case 13: // SQLITE_FULL
@@ -437,7 +450,9 @@ func (e *sqliteEngine) explainError(op string, err error) error {
 	case 10: // SQLITE_IOERR
 		return said.WithHint("its disk has errors or is full; nothing runs that cannot be recorded")
 	case 11, notDatabase: // SQLITE_CORRUPT
-		return said.WithHint("it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun")
+		return said.WithHint(
+			"it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun",
+		)
 	case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
 		return said.WithHint("another program has it locked: end that one")
 	}

@@ -140,13 +140,19 @@ func (s Section) drawBars(b *strings.Builder) {
 		longest = max(longest, bar.totalLength())
 		names = bar.appendNames(names)
 	}
-	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", totalWidth, (len(s.Bars)+1)*lineHeight, html.EscapeString(s.Title))
+	fmt.Fprintf(
+		b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", totalWidth, (len(s.Bars)+1)*lineHeight,
+		html.EscapeString(s.Title),
+	)
 	for i, bar := range s.Bars {
 		bar.drawBar(b, i*lineHeight, names, barsWidth/max(longest, 1), s.Unit)
 	}
 	for i, name := range names {
 		x, y := nameWidth+i*150, len(s.Bars)*lineHeight
-		fmt.Fprintf(b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n", x, y+5, barColour(i), x+18, y+15, html.EscapeString(name))
+		fmt.Fprintf(
+			b, `<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n", x, y+5,
+			barColour(i), x+18, y+15, html.EscapeString(name),
+		)
 	}
 	b.WriteString("</svg>\n")
 }
@@ -183,7 +189,10 @@ func (bar Bar) drawBar(b *strings.Builder, y int, names []string, scale float64,
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(bar.Name))
 	x := float64(nameWidth)
 	for _, p := range bar.Parts {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="18" fill="%s"><title>%s: %s</title></rect>`, x, y+3, p.Length*scale, barColour(nameIndex(names, p.Name)), html.EscapeString(p.Name), Number(p.Length))
+		fmt.Fprintf(
+			b, `<rect x="%.1f" y="%d" width="%.1f" height="18" fill="%s"><title>%s: %s</title></rect>`, x, y+3,
+			p.Length*scale, barColour(nameIndex(names, p.Name)), html.EscapeString(p.Name), Number(p.Length),
+		)
 		x += p.Length * scale
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, Number(bar.totalLength()), html.EscapeString(unit))

@@ -39,7 +39,9 @@ type keptChild struct {
 func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
-		return nil, fmt.Errorf("the process that keeps watch over the server can't be started: %v", err) //nolint:errorlint // wrapped, it would say that the server's program is missing
+		return nil, fmt.Errorf(
+			"the process that keeps watch over the server can't be started: %v", err,
+		) //nolint:errorlint // wrapped, it would say that the server's program is missing
 	}
 	first, err := k.beginChild(cmd)
 	if err == nil && first.Errno == 0 && first.PID > 0 {

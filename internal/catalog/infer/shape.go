@@ -112,7 +112,8 @@ func Equal(a, b *Shape) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && Equal(a.others, b.others) && Equal(a.items, b.items) &&
+	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && Equal(a.others, b.others) &&
+		Equal(a.items, b.items) &&
 		slices.EqualFunc(a.fields, b.fields, func(f, g shapeField) bool { return f.name == g.name && f.always == g.always && Equal(f.of, g.of) })
 }
 

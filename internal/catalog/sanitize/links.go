@@ -120,7 +120,8 @@ func linkAddress(inside string) string {
 		to += "#" + fragment
 	}
 	scheme, _, named := strings.Cut(to, ":")
-	if named && hasPrefixFold("data:", scheme+":") || hasPrefixFold("javascript:", scheme+":") || hasPrefixFold("vbscript:", scheme+":") || strings.ContainsAny(to, "{}$`[]()<>@%\\") {
+	if named && hasPrefixFold("data:", scheme+":") || hasPrefixFold("javascript:", scheme+":") || hasPrefixFold("vbscript:", scheme+":") ||
+		strings.ContainsAny(to, "{}$`[]()<>@%\\") {
 		return Mark
 	}
 	if to == "" {
@@ -147,7 +148,10 @@ func readLinkDefinition(text string) (instead string, n int) {
 }
 
 // loadingTags lists tags whose content a client may load without asking.
-var loadingTags = []string{"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta", "base"}
+var loadingTags = []string{
+	"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta",
+	"base",
+}
 
 // htmlLink reads an HTML tag with a link, or <https://…>.
 func htmlLink(text string) (instead string, n int) {

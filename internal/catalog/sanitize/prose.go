@@ -169,7 +169,8 @@ func (s *Scanner) findNeeds(text string) (n textNeeds) {
 
 // isDisguised reports whether a character that is not a letter stands between letters.
 func isDisguised(text string, i int) bool {
-	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) && (i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')
+	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) &&
+		(i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -10,11 +10,13 @@ type ruleFamily struct {
 // for.
 var (
 	secretFiles = []string{
-		"@ssh", "id @rsa|ed25519|ecdsa|dsa", "@etc passwd|shadow|sudoers", "@aws credentials", "@cursor mcp", "@mcp json", "@claude ~1 config|json",
+		"@ssh", "id @rsa|ed25519|ecdsa|dsa", "@etc passwd|shadow|sudoers", "@aws credentials", "@cursor mcp",
+		"@mcp json", "@claude ~1 config|json",
 		"git @credentials", "@kube config", "@netrc|npmrc|pypirc|gnupg|keychain|dotenv|wallet", "bash|zsh|shell|browser @history", "@env",
 	}
 	secretValues = []string{
-		"@environment variable*", "@private|api key*", "login|browser @cookie|cookies|password|passwords", "access|auth|session|bearer @token|tokens",
+		"@environment variable*", "@private|api key*", "login|browser @cookie|cookies|password|passwords",
+		"access|auth|session|bearer @token|tokens",
 	}
 )
 

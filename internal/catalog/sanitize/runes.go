@@ -14,7 +14,8 @@ func isInvisible(r rune) bool { return r >= 0xad && core.IsInvisible(r) }
 // isSuspicious reports whether a character that is not ASCII may be part of a finding. Most punctuation and letters are
 // not.
 func isSuspicious(r rune) bool {
-	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || isInvisible(r) || foldLetter(r) != 0 || unicode.Is(unicode.Mn, r)
+	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || isInvisible(r) || foldLetter(r) != 0 ||
+		unicode.Is(unicode.Mn, r)
 }
 
 func changesDirection(r rune) bool {
@@ -59,7 +60,8 @@ func belongsBetween(before, r rune, after string) bool {
 	case r == 0x200d || r == 0x200c:
 		return hasJoiners(before) && (hasJoiners(next) || next == ' ' || after == "")
 	case 0xfe0e <= r && r <= 0xfe0f:
-		return before > 0x200 && !isInvisible(before) && !isInvisible(next) || before > 0x200 && !isInvisible(before) && next == 0x200d || ('0' <= before && before <= '9' || before == '#' || before == '*') && next == 0x20e3
+		return before > 0x200 && !isInvisible(before) && !isInvisible(next) || before > 0x200 && !isInvisible(before) && next == 0x200d ||
+			('0' <= before && before <= '9' || before == '#' || before == '*') && next == 0x20e3
 	case r == 0xad:
 		return unicode.IsLetter(before) && before >= 0x80 && unicode.IsLetter(next)
 	}
@@ -69,7 +71,11 @@ func belongsBetween(before, r rune, after string) bool {
 // hasJoiners reports whether a character's script or kind uses joiners.
 func hasJoiners(r rune) bool {
 	return r == 0xfe0f || 0x1f000 <= r && r <= 0x1faff || 0x2190 <= r && r <= 0x2bff ||
-		unicode.In(r, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Malayalam, unicode.Kannada, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Syriac, unicode.Mongolian, unicode.Oriya)
+		unicode.In(
+			r, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Malayalam,
+			unicode.Kannada, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Syriac,
+			unicode.Mongolian, unicode.Oriya,
+		)
 }
 
 // sequenceLength returns the length of the terminal escape sequence at the start of text.

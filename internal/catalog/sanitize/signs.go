@@ -24,8 +24,11 @@ func endsWithSpeaker(text string) bool {
 // suspiciousTags lists tags that pretend to be instructions wherever they occur. posing lists tags that do so only as a block:
 // with a closing tag, or alone on a line. Both also count as one word in names of arguments.
 var (
-	suspiciousTags = []string{"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden", "secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions"}
-	posingTags     = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
+	suspiciousTags = []string{
+		"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden",
+		"secret", "override", "jailbreak", "im_start", "critical_instruction", "ai_instructions", "agent_instructions",
+	}
+	posingTags = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
 )
 
 // opensSign reports whether a < or [ may begin a sign.
@@ -165,7 +168,10 @@ func bracketSign(text string, i int, lineStart bool) (Rule, int) {
 // before words that address the model.
 var (
 	speakerBadges = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
-	weakBadges    = []string{"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention", "internal", "prompt", "anthropic", "openai"}
+	weakBadges    = []string{
+		"admin", "developer", "important", "critical", "ai", "agent", "llm", "model", "urgent", "security", "attention",
+		"internal", "prompt", "anthropic", "openai",
+	}
 )
 
 // badgeLength returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It

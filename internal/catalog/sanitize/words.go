@@ -95,7 +95,9 @@ func (r *wordReader) readWide(start int) bool {
 	switch f := foldLetter(c); {
 	case f != 0:
 		r.buffer = append(r.buffer, f)
-	case c == '’' || isInvisible(c) || unicode.Is(unicode.Mn, c) && len(r.buffer) > 0 && isLetter(r.buffer[len(r.buffer)-1]): // an accent of its own on a Latin letter
+	case c == '’' || isInvisible(c) || unicode.Is(unicode.Mn, c) && len(r.buffer) > 0 && isLetter(
+		r.buffer[len(r.buffer)-1],
+	): // an accent of its own on a Latin letter
 	case unicode.IsLetter(c) || unicode.IsMark(c):
 		r.buffer = utf8.AppendRune(r.buffer, unicode.ToLower(c))
 	default:

@@ -81,7 +81,9 @@ func (e entry) json() (json.RawMessage, error) {
 	}
 	err := firstError(
 		put("type", e.kind, e.kind != ""), put("command", e.command, e.command != ""), put("args", e.args, len(e.args) > 0),
-		put("env", e.env, len(e.env) > 0), put("envFile", e.envFile, e.envFile != ""), put("cwd", e.cwd, e.cwd != ""), put("url", e.url, e.url != ""),
+		put("env", e.env, len(e.env) > 0), put(
+			"envFile", e.envFile, e.envFile != "",
+		), put("cwd", e.cwd, e.cwd != ""), put("url", e.url, e.url != ""),
 		put("headers", e.headers, len(e.headers) > 0), put("timeout", e.timeout, e.timeout > 0), put("disabled", true, e.disabled),
 		put("allow", e.allow, len(e.allow) > 0), put("deny", e.deny, len(e.deny) > 0),
 	)

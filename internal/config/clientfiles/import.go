@@ -232,7 +232,9 @@ func (e Environment) merge(result *Imported, scope Scope, keepAll bool) error {
 	}
 	if len(before) == 0 {
 		if theirs, err := (jsonFile{}).members(f.src, []string{"servers"}); err != nil || len(theirs) > 0 {
-			return core.Errorf(core.KindInvalidArguments, "clients.merge", "%s has its servers below another key than mcpServers", f.path).WithHint("name another file with --out")
+			return core.Errorf(
+				core.KindInvalidArguments, "clients.merge", "%s has its servers below another key than mcpServers", f.path,
+			).WithHint("name another file with --out")
 		}
 	}
 	m := &merging{before: before, known: map[string]json.RawMessage{}, keepAll: keepAll}

@@ -175,7 +175,9 @@ func (in *installing) moving() ([]Server, error) {
 	if other, err := in.open(in.Out, in.scope); err != nil {
 		return nil, err
 	} else if other.target == in.file.target {
-		return nil, core.Errorf(core.KindInvalidArguments, "clients.install", "%s cannot be both the client's file and ours", in.Out).WithHint("name another file with --out")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "clients.install", "%s cannot be both the client's file and ours", in.Out,
+		).WithHint("name another file with --out")
 	}
 	var moved []Server
 	keep := slices.Clone(in.Keep)
@@ -214,7 +216,10 @@ func (in *installing) plan(moved []Server) (step, []byte, error) {
 	if err != nil {
 		return step{}, nil, err
 	}
-	s := step{Time: time.Now().UTC(), Existed: in.file.exists, Mode: in.file.mode, Before: hash(in.file.src), Entry: ourName, Command: in.Command}
+	s := step{
+		Time: time.Now().UTC(), Existed: in.file.exists, Mode: in.file.mode, Before: hash(in.file.src), Entry: ourName,
+		Command: in.Command,
+	}
 	changes := make([]change, len(in.at))
 	for i, at := range in.at {
 		r := removal{At: at}
@@ -257,7 +262,10 @@ func (in *installing) ours(src []byte, at, out []string, value json.RawMessage) 
 		case in.client.isOurs(m):
 			out = append(out, m.Name)
 		case m.Name == ourName && !slices.Contains(out, m.Name):
-			return nil, nil, core.Errorf(core.KindInvalidArguments, "clients.install", "%s has a server of its own that is called %s, and stays there", in.file.path, ourName).
+			return nil, nil, core.Errorf(
+				core.KindInvalidArguments, "clients.install", "%s has a server of its own that is called %s, and stays there",
+				in.file.path, ourName,
+			).
 				WithHint("give it another name in %s", in.file.path)
 		}
 	}
@@ -398,7 +406,10 @@ func (in *installing) undo(j *journal) (src []byte, exists bool, err error) {
 		}
 	}
 	if len(j.Steps) == 0 && in.here {
-		in.result.Warnings = append(in.result.Warnings, "there is no journal of an install below "+in.Home+": servers that it has moved are still in our file alone")
+		in.result.Warnings = append(
+			in.result.Warnings,
+			"there is no journal of an install below "+in.Home+": servers that it has moved are still in our file alone",
+		)
 		src, err = in.mergeBack(src, step{})
 	}
 	return src, exists, err

@@ -106,7 +106,9 @@ func further() []Client {
 				return map[string]any{"type": "local", "command": append([]string{command}, args...), "enabled": true}
 			},
 			places: []place{
-				{scope: User, files: []string{"{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc", "{config}/opencode/config.json"}, at: []string{"mcp"}},
+				{scope: User, files: []string{
+					"{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc", "{config}/opencode/config.json",
+				}, at: []string{"mcp"}},
 				{scope: Project, files: []string{"{project}/opencode.json", "{project}/opencode.jsonc", "{project}/.opencode/opencode.json", "{project}/.opencode/opencode.jsonc"}, at: []string{"mcp"}},
 			},
 		},

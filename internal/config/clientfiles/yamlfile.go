@@ -329,7 +329,8 @@ func (yamlFile) blocks(in []member, indent, nl string) (string, error) {
 
 func yamlKey(k string) string {
 	plain := func(r rune) bool { return r == '_' || r == '-' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
-	if k != "" && k[0] != '-' && !strings.ContainsFunc(k, func(r rune) bool { return !plain(r) }) && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(k)) {
+	if k != "" && k[0] != '-' && !strings.ContainsFunc(k, func(r rune) bool { return !plain(r) }) &&
+		!slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(k)) {
 		return k
 	}
 	text, err := compact(k)

@@ -13,32 +13,43 @@ import (
 // possible, with filters where a tool has them and twenty calls at once where they do not depend on each other.
 var workloads = []workloadTask{
 	{
-		name: "copy a transcript", task: "Copy the transcript in document abc123 of the drive into the notes of the sales meeting 00Q5f000001abcXYZ in the CRM.",
-		servers: []string{"drive", "crm"}, queries: []string{"read the content of a document", "update a CRM record"}, programs: []string{"1-transcript"}, direct: copyTranscript,
+		name:    "copy a transcript",
+		task:    "Copy the transcript in document abc123 of the drive into the notes of the sales meeting 00Q5f000001abcXYZ in the CRM.",
+		servers: []string{"drive", "crm"}, queries: []string{"read the content of a document", "update a CRM record"},
+		programs: []string{"1-transcript"}, direct: copyTranscript,
 	},
 	{
-		name: "10,000 rows", task: "What is the median amount of an order in each region? The orders are in the sheet Orders of the spreadsheet orders-2026.",
+		name:    "10,000 rows",
+		task:    "What is the median amount of an order in each region? The orders are in the sheet Orders of the spreadsheet orders-2026.",
 		servers: []string{"sheets"}, queries: []string{"read rows of a sheet"}, programs: []string{"2-rows"}, direct: computeMedians,
 	},
 	{
-		name: "1,000 conditional updates", task: "Triage all open leads by score: from 70 on Working, from 15 on Nurturing, else Disqualified. Nobody else's change may be overwritten.",
-		servers: []string{"crm"}, queries: []string{"search CRM records", "update a CRM record"}, programs: []string{"3-leads"}, direct: triageLeads,
+		name:    "1,000 conditional updates",
+		task:    "Triage all open leads by score: from 70 on Working, from 15 on Nurturing, else Disqualified. Nobody else's change may be overwritten.",
+		servers: []string{"crm"}, queries: []string{"search CRM records", "update a CRM record"},
+		programs: []string{"3-leads"}, direct: triageLeads,
 	},
 	{
 		name: "100 files", task: "Which five of the first hundred ingest logs of 2026 below logs/ have the most lines with ERROR?",
-		servers: []string{"files"}, queries: []string{"search files by name", "read several files"}, programs: []string{"4-files"}, direct: errorLines,
+		servers: []string{"files"}, queries: []string{"search files by name", "read several files"},
+		programs: []string{"4-files"}, direct: errorLines,
 	},
 	{
 		name: "polling", task: "Wait until the deployment in the channel deployments is complete and say how many pods are ready.",
 		servers: []string{"chat"}, queries: []string{"messages of a chat channel"}, programs: []string{"5-deployment"}, direct: waitForDeployment,
 	},
 	{
-		name: "four servers joined", task: "For the sales meetings of the week of November 2 with customers that the CRM knows: the open EUR pipeline, unread mails and open issues of each; the five with the largest pipeline.",
-		servers: []string{"calendar", "crm", "mail", "issues"}, queries: []string{"list calendar events", "search CRM records", "search mail messages", "search issues"}, programs: []string{"6-meetings"}, direct: prepareMeetings,
+		name:     "four servers joined",
+		task:     "For the sales meetings of the week of November 2 with customers that the CRM knows: the open EUR pipeline, unread mails and open issues of each; the five with the largest pipeline.",
+		servers:  []string{"calendar", "crm", "mail", "issues"},
+		queries:  []string{"list calendar events", "search CRM records", "search mail messages", "search issues"},
+		programs: []string{"6-meetings"}, direct: prepareMeetings,
 	},
 	{
-		name: "budget reconciliation", task: "Hold the targets in the sheet Targets of orders-2026 against the EUR deals won in 2026: how many regions and quarters fall short, and the three largest gaps.",
-		servers: []string{"sheets", "crm"}, queries: []string{"read rows of a sheet", "search CRM records"}, programs: []string{"7-budget"}, direct: reconcileOrders,
+		name:    "budget reconciliation",
+		task:    "Hold the targets in the sheet Targets of orders-2026 against the EUR deals won in 2026: how many regions and quarters fall short, and the three largest gaps.",
+		servers: []string{"sheets", "crm"}, queries: []string{"read rows of a sheet", "search CRM records"},
+		programs: []string{"7-budget"}, direct: reconcileOrders,
 	},
 	{
 		name: "one trivial call", task: "How many bytes has the file abc123 on the drive?",
@@ -64,7 +75,10 @@ func copyTranscript(a *directAgent) (any, error) {
 	var saved struct {
 		Version int `json:"version"`
 	}
-	return &saved, a.callOne(&saved, "crm__update_record", jsonObject{"objectType": "SalesMeeting", "recordId": "00Q5f000001abcXYZ", "data": jsonObject{"Notes": doc.Content}})
+	return &saved, a.callOne(
+		&saved, "crm__update_record",
+		jsonObject{"objectType": "SalesMeeting", "recordId": "00Q5f000001abcXYZ", "data": jsonObject{"Notes": doc.Content}},
+	)
 }
 
 func computeMedians(a *directAgent) (any, error) {
@@ -74,7 +88,9 @@ func computeMedians(a *directAgent) (any, error) {
 			Amount float64
 		}
 	}
-	if err := a.callOne(&sheet, "sheets__read_rows", jsonObject{"spreadsheetId": "orders-2026", "sheet": "Orders", "limit": 10000}); err != nil {
+	if err := a.callOne(
+		&sheet, "sheets__read_rows", jsonObject{"spreadsheetId": "orders-2026", "sheet": "Orders", "limit": 10000},
+	); err != nil {
 		return nil, err
 	}
 	amounts := map[string][]float64{}
@@ -103,7 +119,13 @@ func triageLeads(a *directAgent) (any, error) {
 			Records []salesLead
 			HasMore bool
 		}
-		err := a.callOne(&page, "crm__search_records", jsonObject{"objectType": "Lead", "filters": []jsonObject{whereClause("Status", "eq", "Open")}, "fields": []string{"Version", "Score"}, "limit": 500, "offset": len(leads)})
+		err := a.callOne(
+			&page, "crm__search_records",
+			jsonObject{
+				"objectType": "Lead", "filters": []jsonObject{whereClause("Status", "eq", "Open")},
+				"fields": []string{"Version", "Score"}, "limit": 500, "offset": len(leads),
+			},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +141,10 @@ func triageLeads(a *directAgent) (any, error) {
 			status = "Nurturing"
 		}
 		changed[status]++
-		updates = append(updates, agentCall{"crm__update_record", jsonObject{"objectType": "Lead", "recordId": l.ID, "data": jsonObject{"Status": status}, "ifVersion": l.Version}})
+		updates = append(updates, agentCall{
+			"crm__update_record",
+			jsonObject{"objectType": "Lead", "recordId": l.ID, "data": jsonObject{"Status": status}, "ifVersion": l.Version},
+		})
 	}
 	_, err := a.callAll(updates...)
 	return changed, err
@@ -180,13 +205,22 @@ func (m upcomingMeeting) externalGuest() string {
 
 func prepareMeetings(a *directAgent) (any, error) {
 	var week struct{ Items []upcomingMeeting }
-	if err := a.callOne(&week, "calendar__list_events", jsonObject{"calendarId": "sales", "timeMin": "2026-11-02T00:00:00Z", "timeMax": "2026-11-09T00:00:00Z", "maxResults": 250}); err != nil {
+	if err := a.callOne(
+		&week, "calendar__list_events",
+		jsonObject{"calendarId": "sales", "timeMin": "2026-11-02T00:00:00Z", "timeMax": "2026-11-09T00:00:00Z", "maxResults": 250},
+	); err != nil {
 		return nil, err
 	}
 	meetings := slices.DeleteFunc(week.Items, func(m upcomingMeeting) bool { return m.externalGuest() == "" })
 	var lookups []agentCall
 	for _, m := range meetings {
-		lookups = append(lookups, agentCall{"crm__search_records", jsonObject{"objectType": "Contact", "filters": []jsonObject{whereClause("Email", "eq", m.externalGuest())}, "fields": []string{"AccountId"}, "limit": 1}})
+		lookups = append(lookups, agentCall{
+			"crm__search_records",
+			jsonObject{
+				"objectType": "Contact", "filters": []jsonObject{whereClause("Email", "eq", m.externalGuest())},
+				"fields": []string{"AccountId"}, "limit": 1,
+			},
+		})
 	}
 	contacts, err := a.callAll(lookups...)
 	if err != nil {
@@ -214,9 +248,13 @@ func detailsOf(m upcomingMeeting, account string) []agentCall {
 	words := strings.Fields(m.Summary)
 	return []agentCall{
 		{"crm__search_records", jsonObject{"objectType": "Deal", "fields": []string{"Amount"}, "filters": []jsonObject{
-			whereClause("AccountId", "eq", account), whereClause("Probability", "in", []int{10, 25, 50, 75}), whereClause("Currency", "eq", "EUR")}}},
+			whereClause("AccountId", "eq", account), whereClause("Probability", "in", []int{10, 25, 50, 75}),
+			whereClause("Currency", "eq", "EUR")}}},
 		{"mail__search_messages", jsonObject{"query": "is:unread from:" + m.externalGuest()}},
-		{"issues__search_issues", jsonObject{"query": "is:open is:issue " + strings.Join(words[min(2, len(words)):min(4, len(words))], " "), "per_page": 1}},
+		{
+			"issues__search_issues",
+			jsonObject{"query": "is:open is:issue " + strings.Join(words[min(2, len(words)):min(4, len(words))], " "), "per_page": 1},
+		},
 	}
 }
 
@@ -261,8 +299,11 @@ type stockGap struct {
 func reconcileOrders(a *directAgent) (any, error) {
 	answers, err := a.callAll(
 		agentCall{"sheets__read_rows", jsonObject{"spreadsheetId": "orders-2026", "sheet": "Targets"}},
-		agentCall{"crm__search_records", jsonObject{"objectType": "Deal", "fields": []string{"Amount", "Region", "CloseDate"}, "limit": 500, "filters": []jsonObject{
-			whereClause("Stage", "eq", "Closed Won"), whereClause("Currency", "eq", "EUR"), whereClause("CloseDate", "gte", "2026-01-01"), whereClause("CloseDate", "lte", "2026-12-31")}}})
+		agentCall{"crm__search_records", jsonObject{"objectType": "Deal", "fields": []string{
+			"Amount", "Region", "CloseDate",
+		}, "limit": 500, "filters": []jsonObject{
+			whereClause("Stage", "eq", "Closed Won"), whereClause("Currency", "eq", "EUR"),
+			whereClause("CloseDate", "gte", "2026-01-01"), whereClause("CloseDate", "lte", "2026-12-31")}}})
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +364,13 @@ func countLeads(a *directAgent) (any, error) {
 	for _, argument := range []string{"object", "objectType"} {
 		var calls []agentCall
 		for _, region := range regions {
-			calls = append(calls, agentCall{"crm__search_records", jsonObject{argument: "Lead", "limit": 1, "filters": []jsonObject{whereClause("Status", "eq", "Open"), whereClause("Region", "eq", region)}}})
+			calls = append(calls, agentCall{
+				"crm__search_records",
+				jsonObject{
+					argument: "Lead", "limit": 1,
+					"filters": []jsonObject{whereClause("Status", "eq", "Open"), whereClause("Region", "eq", region)},
+				},
+			})
 		}
 		answers, err := a.callAll(calls...)
 		if err != nil {

@@ -88,7 +88,9 @@ type benchRun struct {
 func Run(ctx context.Context, o Options) ([]ResultRow, error) {
 	for _, part := range o.Only {
 		if !slices.Contains(PartNames(), part) {
-			return nil, core.Errorf(core.KindInvalidArguments, "bench", "there is no part %q", part).WithHint("parts: %s", strings.Join(PartNames(), ", "))
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "bench", "there is no part %q", part,
+			).WithHint("parts: %s", strings.Join(PartNames(), ", "))
 		}
 	}
 	home, err := os.MkdirTemp("", "retort-bench-")
@@ -133,7 +135,10 @@ func (b *benchRun) timeRuns(name string, n int, target float64, f func() error) 
 
 func (b *benchRun) addRow(name string, values []float64, unit string, target float64) {
 	values = slices.Sorted(slices.Values(values))
-	b.rows = append(b.rows, ResultRow{Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values), Target: target})
+	b.rows = append(b.rows, ResultRow{
+		Name: name, Median: values[len(values)/2], Worst: values[len(values)-1], Unit: unit, Runs: len(values),
+		Target: target,
+	})
 }
 
 func (b *benchRun) measureBinary(context.Context) error {

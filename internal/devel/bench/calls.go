@@ -57,7 +57,10 @@ func (b *benchRun) measureCalls(ctx context.Context) error {
 		{name: "1,000 tool calls of a program, at once, each",
 			make: program("await Promise.all(Array.from({length: 1000}, (_, i) => bench.listIssue({id: String(i)})));")},
 		{name: "the same by the MCP SDK's client, one after the other, each", make: func() error { return viaSDK(ctx, sdk, 1) }},
-		{name: "the same by the MCP SDK's client, at once, each", make: func() error { return viaSDK(ctx, sdk, core.DefaultLimits().Concurrency) }},
+		{
+			name: "the same by the MCP SDK's client, at once, each",
+			make: func() error { return viaSDK(ctx, sdk, core.DefaultLimits().Concurrency) },
+		},
 		{name: "the same by writing and reading lines, each", make: func() error { return viaLines(wire) }},
 	}
 	if err := takeTurns(ways); err != nil {
@@ -69,7 +72,9 @@ func (b *benchRun) measureCalls(ctx context.Context) error {
 	b.addRow("the engine's share of a call, one after the other", subtractRounds(ways[0].took, ways[4].took), "µs", 100)
 	b.addRow("the engine's share of a call, at once", subtractRounds(ways[1].took, ways[4].took), "µs", 100)
 	python := func() error {
-		return outcomeError(e.Execute(ctx, core.ExecutionRequest{Language: core.Python, Code: "for i in range(1000):\n    bench.list_issue(id=str(i))\nresult = 1"}))
+		return outcomeError(
+			e.Execute(ctx, core.ExecutionRequest{Language: core.Python, Code: "for i in range(1000):\n    bench.list_issue(id=str(i))\nresult = 1"}),
+		)
 	}
 	if python() != nil {
 		return nil // there is no Python here
@@ -127,7 +132,11 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 func viaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {
-		if _, err := fmt.Fprintf(wire, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_issue","arguments":{"id":"%[1]d"}}}`+"\n", i); err != nil {
+		if _, err := fmt.Fprintf(
+			wire,
+			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_issue","arguments":{"id":"%[1]d"}}}`+"\n",
+			i,
+		); err != nil {
 			return err
 		}
 		if _, err := in.ReadSlice('\n'); err != nil {

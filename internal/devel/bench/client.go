@@ -92,7 +92,9 @@ func (c *mcpClient) sendRequest(method string, params any) (json.RawMessage, err
 
 // executeProgram runs a program through execute_code and returns an error unless it succeeds.
 func (c *mcpClient) executeProgram(code string, language core.Language) error {
-	result, err := c.sendRequest("tools/call", map[string]any{"name": "execute_code", "arguments": map[string]string{"code": code, "language": string(language)}})
+	result, err := c.sendRequest("tools/call", map[string]any{
+		"name": "execute_code", "arguments": map[string]string{"code": code, "language": string(language)},
+	})
 	if err != nil {
 		return err
 	}

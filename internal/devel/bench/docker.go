@@ -30,7 +30,10 @@ func (b *benchRun) measureDocker(ctx context.Context) error {
 
 func (b *benchRun) measureContainers(ctx context.Context, runner string, nothing, pool float64) error {
 	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)[:1] // Python
-	o := docker.Options{Guest: []string{b.Self, "guest"}, Runtime: runner, Dir: filepath.Join(b.home, "docker"), Interpreters: known, Warm: -1, MaxWarm: -1}
+	o := docker.Options{
+		Guest: []string{b.Self, "guest"}, Runtime: runner, Dir: filepath.Join(b.home, "docker"), Interpreters: known,
+		Warm: -1, MaxWarm: -1,
+	}
 	cold := docker.New(o)
 	defer cold.Close()
 	have := cold.Capabilities()
@@ -49,19 +52,30 @@ func (b *benchRun) measureContainers(ctx context.Context, runner string, nothing
 }
 
 // measureSandboxes measures programs in sandboxes that are started for them, and in sandboxes that wait for them.
-func (b *benchRun) measureSandboxes(ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64) error {
+func (b *benchRun) measureSandboxes(
+	ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64,
+) error {
 	defer func() { b.pause = 0 }()
 	for _, runtime := range runtimes {
 		b.pause = 200 * time.Millisecond // lets the previous one end
-		if err := b.timeRuns(what+", "+runtime+": smallest program, from nothing", 10, nothing, func() error { return runSmallest(ctx, cold, runtime) }); err != nil {
+		if err := b.timeRuns(
+			what+", "+runtime+": smallest program, from nothing", 10, nothing,
+			func() error { return runSmallest(ctx, cold, runtime) },
+		); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		b.pause = 1500 * time.Millisecond // lets the next container become ready
-		if err := b.timeRuns(what+", "+runtime+": smallest program, from the pool", 10, pool, func() error { return runSmallest(ctx, warm, runtime) }); err != nil {
+		if err := b.timeRuns(
+			what+", "+runtime+": smallest program, from the pool", 10, pool,
+			func() error { return runSmallest(ctx, warm, runtime) },
+		); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		for _, way := range []string{inTurn, allAtOnce} {
-			if err := b.timeRuns(what+", "+runtime+": 1,000 tool calls "+way+", all of them", 5, 300, func() error { return makeThousandCalls(ctx, warm, runtime, way) }); err != nil {
+			if err := b.timeRuns(
+				what+", "+runtime+": 1,000 tool calls "+way+", all of them", 5, 300,
+				func() error { return makeThousandCalls(ctx, warm, runtime, way) },
+			); err != nil {
 				return fmt.Errorf("%s: %w", runtime, err)
 			}
 		}
@@ -84,7 +98,10 @@ func (b *benchRun) measureIdleContainers(ctx context.Context, runner string, war
 		}
 	}
 	if containers > 0 {
-		b.rows = append(b.rows, ResultRow{Name: "docker, " + runner + ": memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+		b.rows = append(b.rows, ResultRow{
+			Name: "docker, " + runner + ": memory of a container that waits", Median: megabytes / float64(containers),
+			Unit: "MB", Runs: containers,
+		})
 	}
 	return nil
 }

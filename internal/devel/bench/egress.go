@@ -34,7 +34,9 @@ func (b *benchRun) measureEgress(ctx context.Context) error {
 	}
 	defer site.close()
 	allowed := egress.Rule{Domain: allowedHost}
-	n, err := egress.New(egress.Options{Allow: []egress.Rule{allowed}, Rate: 1 << 30, Per: time.Minute, Roots: site.roots, Resolver: site, Dialer: site})
+	n, err := egress.New(egress.Options{
+		Allow: []egress.Rule{allowed}, Rate: 1 << 30, Per: time.Minute, Roots: site.roots, Resolver: site, Dialer: site,
+	})
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,10 @@ func (b *benchRun) measureEgress(ctx context.Context) error {
 		name  string
 		alone bool
 	}{{"a connection each", true}, {"one connection", false}} {
-		ways := []requestVariant{{"direct", func() error { return requestPage(direct, m.alone) }}, {"through the proxy", func() error { return requestPage(through, m.alone) }}}
+		ways := []requestVariant{
+			{"direct", func() error { return requestPage(direct, m.alone) }},
+			{"through the proxy", func() error { return requestPage(through, m.alone) }},
+		}
 		if !m.alone {
 			ways = append(ways, requestVariant{"fetch", func() error { return fetchPage(ctx, proxy.session, allowedHost) }})
 		}
@@ -86,7 +91,10 @@ func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	}
 	measured := b.rows[len(b.rows)-len(ways):]
 	for j, w := range ways[1:] {
-		b.rows = append(b.rows, ResultRow{Name: name + ": " + w.name + " against direct", Median: measured[j+1].Median / measured[0].Median, Unit: "times"})
+		b.rows = append(b.rows, ResultRow{
+			Name: name + ": " + w.name + " against direct", Median: measured[j+1].Median / measured[0].Median,
+			Unit: "times",
+		})
 	}
 	return nil
 }
@@ -114,7 +122,10 @@ func (b *benchRun) measureRefusals(ctx context.Context, n *egress.Network) error
 			return err
 		}
 	}
-	b.rows = append(b.rows, ResultRow{Name: "egress: refusals of the proxy in a second, a connection each", Median: many / 5 / time.Since(began).Seconds(), Runs: many / 5})
+	b.rows = append(b.rows, ResultRow{
+		Name:   "egress: refusals of the proxy in a second, a connection each",
+		Median: many / 5 / time.Since(began).Seconds(), Runs: many / 5,
+	})
 	return nil
 }
 
@@ -174,8 +185,10 @@ func newSite() (*localSite, error) {
 		return nil, err
 	}
 	own := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: allowedHost}, DNSNames: []string{allowedHost}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: allowedHost}, DNSNames: []string{allowedHost},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, own, own, &key.PublicKey, key)
 	if err != nil {

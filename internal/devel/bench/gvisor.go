@@ -51,7 +51,10 @@ func (b *benchRun) measureIdleMemory(ctx context.Context, warm sandbox.Backend) 
 		}
 	}
 	if containers > 0 {
-		b.rows = append(b.rows, ResultRow{Name: "gvisor: memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB", Runs: containers})
+		b.rows = append(b.rows, ResultRow{
+			Name: "gvisor: memory of a container that waits", Median: megabytes / float64(containers), Unit: "MB",
+			Runs: containers,
+		})
 	}
 	return nil
 }

@@ -43,7 +43,9 @@ func (b *benchRun) measureCommand(ctx context.Context) error {
 		return err
 	}
 	return b.timeRuns("retort run -e 'return 1', spawn to result", 15, 0, func() error {
-		out, err := exec.CommandContext(ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "run"), "run", "--json", "-e", "return 1").Output()
+		out, err := exec.CommandContext(
+			ctx, b.Self, "--config", file, "--home", filepath.Join(b.home, "run"), "run", "--json", "-e", "return 1",
+		).Output()
 		if err == nil && !strings.Contains(string(out), `"result":1`) {
 			err = fmt.Errorf("unexpected output: %s", out)
 		}
@@ -71,7 +73,10 @@ func (b *benchRun) overMCP(ctx context.Context) error {
 		target     float64
 	}{
 		{"execute_code over MCP stdio, warm: return 1", "return 1", core.TypeScript, 100 * time.Millisecond, 5},
-		{"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})", core.TypeScript, 100 * time.Millisecond, 0},
+		{
+			"execute_code over MCP stdio, warm: one tool call", "return await files.listDirectory({path: '/srv/nordlys'})",
+			core.TypeScript, 100 * time.Millisecond, 0,
+		},
 		{"execute_code over MCP stdio, without a pause: return 1", "return 1", core.TypeScript, 0, 0},
 		{"execute_code over MCP stdio, warm: result = 1 in Python", "result = 1", core.Python, 400 * time.Millisecond, 8},
 	} {
@@ -122,7 +127,9 @@ func (b *benchRun) typeCheck(ctx context.Context) error {
 	}
 	processes := process.New(process.Options{Warm: -1})
 	defer processes.Close()
-	g := check.New(check.Options{Start: func() (io.ReadWriteCloser, error) { return processes.StartHelper([]string{b.Self, "compiler"}, 1<<30) }})
+	g := check.New(
+		check.Options{Start: func() (io.ReadWriteCloser, error) { return processes.StartHelper([]string{b.Self, "compiler"}, 1<<30) }},
+	)
 	defer g.Close()
 	var code strings.Builder
 	for i := range 5 {
@@ -133,7 +140,11 @@ func (b *benchRun) typeCheck(ctx context.Context) error {
 	runs := 0
 	return b.timeRuns("type-check of a program with five of 451 tools, warm", 50, 10, func() error {
 		runs++ // a changed program, so that nothing of it is cached
-		_, refusal := g.Check(ctx, core.ExecutionRequest{Language: core.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())}, tools, nil)
+		_, refusal := g.Check(
+			ctx,
+			core.ExecutionRequest{Language: core.TypeScript, Code: fmt.Sprintf("const n = %d;\n%s", runs, code.String())},
+			tools, nil,
+		)
 		if refusal != nil {
 			return refusal
 		}
@@ -157,7 +168,10 @@ func (b *benchRun) measureWrappers(context.Context) error {
 }
 
 func (b *benchRun) measureSearch(context.Context) error {
-	queries := []string{"list open issues of a repository", "cancel payment", "calendar events in a time range", "merge pull request", "publish dashboard for team", "delet webhok"}
+	queries := []string{
+		"list open issues of a repository", "cancel payment", "calendar events in a time range", "merge pull request",
+		"publish dashboard for team", "delet webhok",
+	}
 	for _, size := range []struct {
 		n      int
 		target float64
@@ -169,7 +183,10 @@ func (b *benchRun) measureSearch(context.Context) error {
 		idx := index.New()
 		begin := time.Now()
 		idx.Update(tools)
-		b.rows = append(b.rows, ResultRow{Name: fmt.Sprintf("search index of %d tools built", size.n), Median: time.Since(begin).Seconds() * 1000, Unit: "ms"})
+		b.rows = append(b.rows, ResultRow{
+			Name: fmt.Sprintf("search index of %d tools built", size.n), Median: time.Since(begin).Seconds() * 1000,
+			Unit: "ms",
+		})
 		i := 0
 		err = b.timeRuns(fmt.Sprintf("search over %d tools", size.n), 60, size.target, func() error {
 			i++
@@ -203,7 +220,9 @@ func (b *benchRun) measureMemory(ctx context.Context) error {
 		return err
 	}
 	defer c.close()
-	if _, err := c.sendRequest("tools/call", map[string]any{"name": "search_tools", "arguments": map[string]string{"query": "list issues"}}); err != nil {
+	if _, err := c.sendRequest("tools/call", map[string]any{
+		"name": "search_tools", "arguments": map[string]string{"query": "list issues"},
+	}); err != nil {
 		return err
 	}
 	if err := c.executeProgram("return 1", core.TypeScript); err != nil {

@@ -27,7 +27,10 @@ func (b *benchRun) measureLargeLog(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close()
-	r := &audit.Record{Stores: []audit.Store{rows}, Archives: filepath.Join(dir, "archive"), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: noKeys()}
+	r := &audit.Record{
+		Stores: []audit.Store{rows}, Archives: filepath.Join(dir, "archive"),
+		Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: noKeys(),
+	}
 	for _, q := range []struct {
 		what string
 		audit.Filter
@@ -66,7 +69,10 @@ func (b *benchRun) fillLog(ctx context.Context, name string) error {
 	for x := range logEntryCount / each {
 		at := began.Add(time.Duration(x) * 30 * 24 * time.Hour / (logEntryCount / each))
 		risk := x * 7 % 101
-		about := core.AuditEvent{At: at, Execution: fmt.Sprint("x", x), Session: fmt.Sprint("session ", x%100), Principal: fmt.Sprint("person ", x%20), Client: "bench 1.0"}
+		about := core.AuditEvent{
+			At: at, Execution: fmt.Sprint("x", x), Session: fmt.Sprint("session ", x%100),
+			Principal: fmt.Sprint("person ", x%20), Client: "bench 1.0",
+		}
 		for n := range each {
 			e := about
 			switch n {

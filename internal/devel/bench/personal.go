@@ -23,7 +23,10 @@ const samples = 120 // documents of each type with a value, and half as many wit
 
 var (
 	givenNames = []string{"Maria", "James", "Anna", "Peter", "Sofia", "Thomas", "Laura", "Michael", "Emma", "David", "Julia", "Daniel"}
-	surnames   = []string{"Schneider", "Miller", "Johansson", "Rossi", "Novak", "Dubois", "Garcia", "Smith", "Larsen", "Weber", "Kowalski", "Brown"}
+	surnames   = []string{
+		"Schneider", "Miller", "Johansson", "Rossi", "Novak", "Dubois", "Garcia", "Smith", "Larsen", "Weber", "Kowalski",
+		"Brown",
+	}
 )
 
 func randomDigits(r *rand.Rand, n int) string {
@@ -57,23 +60,39 @@ func cardNumber(r *rand.Rand) string {
 var personalSamples = []detectionSample{
 	{"email", func(r *rand.Rand) string {
 		return strings.ToLower(oneOf(r, givenNames)+"."+oneOf(r, surnames)) + randomDigits(r, 2) + "@example.org"
-	}, []string{`"write to %s today"`, `{"contact":"%s"}`}, func(r *rand.Rand) string { return `"the package @scope/name@` + randomDigits(r, 1) + `.2.3 is out"` }, ""},
+	}, []string{`"write to %s today"`, `{"contact":"%s"}`},
+		func(r *rand.Rand) string { return `"the package @scope/name@` + randomDigits(r, 1) + `.2.3 is out"` }, ""},
 	{"phone", func(r *rand.Rand) string {
 		return fmt.Sprintf("+1 212 %d %s", 200+r.IntN(700), "0"+randomDigits(r, 3))
-	}, []string{`"call %s after noon"`, `{"phone":"%s"}`}, func(r *rand.Rand) string { return `"order 20260517-` + randomDigits(r, 4) + ` of 2026-05-17"` }, ""},
-	{"credit card", cardNumber, []string{`"paid with %s"`, `{"creditCard":"%s"}`, `"card %s was declined"`}, func(r *rand.Rand) string { return `{"id":"` + randomDigits(r, 13) + `x"}` }, ""},
+	}, []string{`"call %s after noon"`, `{"phone":"%s"}`},
+		func(r *rand.Rand) string { return `"order 20260517-` + randomDigits(r, 4) + ` of 2026-05-17"` }, ""},
+	{
+		"credit card", cardNumber, []string{`"paid with %s"`, `{"creditCard":"%s"}`, `"card %s was declined"`},
+		func(r *rand.Rand) string { return `{"id":"` + randomDigits(r, 13) + `x"}` }, "",
+	},
 	{"SSN", func(r *rand.Rand) string {
 		return fmt.Sprintf("%03d-%02d-%04d", 100+r.IntN(500), 1+r.IntN(98), 1+r.IntN(9998))
-	}, []string{`"his SSN is %s"`, `{"ssn":"%s"}`}, func(r *rand.Rand) string { return `"build 000-12-` + randomDigits(r, 4) + ` passed"` }, ""},
+	}, []string{`"his SSN is %s"`, `{"ssn":"%s"}`},
+		func(r *rand.Rand) string { return `"build 000-12-` + randomDigits(r, 4) + ` passed"` }, ""},
 	{"IP address", func(r *rand.Rand) string {
 		return fmt.Sprintf("81.%d.%d.%d", 1+r.IntN(250), 1+r.IntN(250), 1+r.IntN(250))
-	}, []string{`"from %s at noon"`, `{"clientIp":"%s"}`}, func(r *rand.Rand) string { return `"version 1.2.` + randomDigits(r, 2) + ` is out"` }, ""},
-	{"name, by key", fullName, []string{`{"fullName":"%s"}`, `{"customer":{"name":"%s"}}`}, func(r *rand.Rand) string { return `{"name":"list_issues_` + randomDigits(r, 2) + `"}` }, ""},
-	{"name, in prose", fullName, []string{`"Yesterday %s called about the order."`, `"%s will join the meeting."`}, func(r *rand.Rand) string { return `"The Dataset Viewer said ` + randomDigits(r, 2) + `"` }, "names in running text are found by words around them and by lists; some are missed"},
+	}, []string{`"from %s at noon"`, `{"clientIp":"%s"}`},
+		func(r *rand.Rand) string { return `"version 1.2.` + randomDigits(r, 2) + ` is out"` }, ""},
+	{
+		"name, by key", fullName, []string{`{"fullName":"%s"}`, `{"customer":{"name":"%s"}}`},
+		func(r *rand.Rand) string { return `{"name":"list_issues_` + randomDigits(r, 2) + `"}` }, "",
+	},
+	{
+		"name, in prose", fullName, []string{`"Yesterday %s called about the order."`, `"%s will join the meeting."`},
+		func(r *rand.Rand) string { return `"The Dataset Viewer said ` + randomDigits(r, 2) + `"` },
+		"names in running text are found by words around them and by lists; some are missed",
+	},
 	{"company, in prose", func(r *rand.Rand) string {
 		return oneOf(r, surnames) + oneOf(r, []string{" GmbH", " Ltd", " Inc", " and Sons", " Group"})
 	},
-		[]string{`"We met %s in May."`, `"The offer of %s is late."`}, func(r *rand.Rand) string { return `"The Inc of ` + randomDigits(r, 2) + `"` }, "companies without a legal form are missed"},
+		[]string{`"We met %s in May."`, `"The offer of %s is late."`},
+		func(r *rand.Rand) string { return `"The Inc of ` + randomDigits(r, 2) + `"` },
+		"companies without a legal form are missed"},
 }
 
 // personalTargets measures how many documents of each type are handled correctly: the value is hidden from the model,
@@ -90,9 +109,14 @@ func personalTargets() ([]PromisedTarget, error) {
 		total := samples + samples/2
 		accuracy := 100 * float64(total-missed-wrong) / float64(total)
 		met := accuracy >= promised
-		t := PromisedTarget{Name: "personal data: " + s.name, Promised: "> 99 %", Measured: fmt.Sprintf("%.1f %%", accuracy), Met: &met, Command: "retort bench targets", Losses: s.losses}
+		t := PromisedTarget{
+			Name: "personal data: " + s.name, Promised: "> 99 %", Measured: fmt.Sprintf("%.1f %%", accuracy), Met: &met,
+			Command: "retort bench targets", Losses: s.losses,
+		}
 		if missed+wrong > 0 {
-			t.Losses = strings.TrimPrefix(s.losses+fmt.Sprintf("; %d of %d missed, %d of %d wrongly hidden", missed, samples, wrong, samples/2), "; ")
+			t.Losses = strings.TrimPrefix(
+				s.losses+fmt.Sprintf("; %d of %d missed, %d of %d wrongly hidden", missed, samples, wrong, samples/2), "; ",
+			)
 		}
 		all = append(all, t)
 	}

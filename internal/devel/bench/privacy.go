@@ -78,7 +78,9 @@ func makeProse(r *rand.Rand, size int) []byte {
 
 // makeCustomers returns records as a CRM sends them.
 func makeCustomers(r *rand.Rand, size int) []byte {
-	first, last := strings.Fields("Hanne Olivia Priya Camille Denise Matteo Ingrid Tomas"), strings.Fields("Halvorsen Rivera Mehta Girard Okafor Lindqvist Moretti Novak")
+	first, last := strings.Fields("Hanne Olivia Priya Camille Denise Matteo Ingrid Tomas"), strings.Fields(
+		"Halvorsen Rivera Mehta Girard Okafor Lindqvist Moretti Novak",
+	)
 	var b bytes.Buffer
 	b.WriteString(`{"contacts":[`)
 	for i := 0; b.Len() < size; i++ {

@@ -28,7 +28,8 @@ func (b *benchRun) measureAuditLog(ctx context.Context) error {
 func makeEntry(execution string, n int) core.AuditEvent {
 	body, _ := json.Marshal(map[string]string{"arguments": fmt.Sprintf("%0300d", n)})
 	return core.AuditEvent{
-		Kind: core.EventCall, Execution: execution, Session: "default", Client: "bench 1.0", Server: "crm", Tool: "update_record", Effect: "write",
+		Kind: core.EventCall, Execution: execution, Session: "default", Client: "bench 1.0", Server: "crm",
+		Tool: "update_record", Effect: "write",
 		Facts: map[string]any{"call": n, "arguments": "0123456789abcdef01234567", "pin": "0123456789ab"}, Body: body,
 	}
 }
@@ -160,6 +161,8 @@ func (b *benchRun) measureRecordedRuns(ctx context.Context) error {
 	b.addRow("return 1 without a record", took[0], "ms", 0)
 	b.addRow("return 1 with a record", took[1], "ms", 0)
 	n := len(b.rows)
-	b.rows = append(b.rows, ResultRow{Name: "added by the record", Median: b.rows[n-1].Median - b.rows[n-2].Median, Unit: "ms", Runs: runs, Target: 1})
+	b.rows = append(b.rows, ResultRow{
+		Name: "added by the record", Median: b.rows[n-1].Median - b.rows[n-2].Median, Unit: "ms", Runs: runs, Target: 1,
+	})
 	return nil
 }

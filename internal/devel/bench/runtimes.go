@@ -38,16 +38,24 @@ func (b *benchRun) measureRuntimes(ctx context.Context) error {
 		target := startTargets[runtime]
 		b.Progress("starting " + runtime)
 		if command, ok := bareCommands[runtime]; ok {
-			if err := b.timeRuns(runtime+": by itself, without a sandbox or program", 20, 0, func() error { return exec.CommandContext(ctx, command[0], command[1:]...).Run() }); err != nil {
+			if err := b.timeRuns(
+				runtime+": by itself, without a sandbox or program", 20, 0,
+				func() error { return exec.CommandContext(ctx, command[0], command[1:]...).Run() },
+			); err != nil {
 				return fmt.Errorf("%s: %w", runtime, err)
 			}
 		}
 		b.pause = 50 * time.Millisecond // lets the previous one end
-		if err := b.timeRuns(runtime+": smallest program, from nothing", 20, target.cold, func() error { return runSmallest(ctx, cold, runtime) }); err != nil {
+		if err := b.timeRuns(
+			runtime+": smallest program, from nothing", 20, target.cold,
+			func() error { return runSmallest(ctx, cold, runtime) },
+		); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 		b.pause = 300 * time.Millisecond // lets the next child become ready
-		if err := b.timeRuns(runtime+": smallest program, warm", 20, target.warm, func() error { return runSmallest(ctx, warm, runtime) }); err != nil {
+		if err := b.timeRuns(
+			runtime+": smallest program, warm", 20, target.warm, func() error { return runSmallest(ctx, warm, runtime) },
+		); err != nil {
 			return fmt.Errorf("%s: %w", runtime, err)
 		}
 	}

@@ -41,14 +41,32 @@ func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]Promise
 	}
 	all = append(all,
 		rowTarget(rows, "generation of wrappers", "< 50 ms", 50, "wrappers", "of 451 tools at once", "wrappers of"),
-		rowTarget(rows, "start of a sandbox: process", "< 50 ms", 50, "runtimes", "QuickJS, which is built in; Node, Bun and Deno take as long as they take by themselves", "quickjs: smallest program, from nothing"),
+		rowTarget(
+			rows, "start of a sandbox: process", "< 50 ms", 50, "runtimes",
+			"QuickJS, which is built in; Node, Bun and Deno take as long as they take by themselves",
+			"quickjs: smallest program, from nothing",
+		),
 		rowTarget(rows, "start of a sandbox: process, Python", "< 50 ms", 50, "runtimes", "", "python: smallest program, from nothing"),
-		rowTarget(rows, "start of a sandbox: container", "100 to 200 ms", 200, "docker", "needs Docker or Podman; the next ones come from a pool", "docker, runc, quickjs: smallest program, from nothing"),
-		rowTarget(rows, "start of a sandbox: gVisor", "< 500 ms", 500, "gvisor", "needs runsc", "gvisor, quickjs: smallest program, from nothing"),
-		rowTarget(rows, "start of a sandbox: virtual machine", "1 to 2 s", 2000, "vm", "needs QEMU, and retort vm setup once; each program gets a copy", "vm, quickjs: smallest program, from nothing", "vm: "),
+		rowTarget(
+			rows, "start of a sandbox: container", "100 to 200 ms", 200, "docker",
+			"needs Docker or Podman; the next ones come from a pool",
+			"docker, runc, quickjs: smallest program, from nothing",
+		),
+		rowTarget(
+			rows, "start of a sandbox: gVisor", "< 500 ms", 500, "gvisor", "needs runsc",
+			"gvisor, quickjs: smallest program, from nothing",
+		),
+		rowTarget(
+			rows, "start of a sandbox: virtual machine", "1 to 2 s", 2000, "vm",
+			"needs QEMU, and retort vm setup once; each program gets a copy", "vm, quickjs: smallest program, from nothing",
+			"vm: ",
+		),
 		rowTarget(rows, "validation of a program", "< 50 ms", 50, "validation", "of 20 lines", "validation with risk: median program"),
 		rowTarget(rows, "validation of 2,000 lines", "< 50 ms", 50, "validation", "", "validation with risk: 2,000-line program"),
-		rowTarget(rows, "total, from the command to the result", "< 3 s", 3000, "command", "without the time of a model and of servers", "retort run -e"),
+		rowTarget(
+			rows, "total, from the command to the result", "< 3 s", 3000, "command",
+			"without the time of a model and of servers", "retort run -e",
+		),
 	)
 	accuracy, err := personalTargets()
 	return append(all, accuracy...), err
@@ -114,15 +132,29 @@ func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	code := found + looked
 	reduction := percentSaved(definitions, code)
 	met := reduction >= promisedReduction
-	about := fmt.Sprintf("%s: %d servers, %d tools; %d tokens of definitions against %d (%d of Retort's tools, %d of a search and two definitions)", source, servers, e.Toolset().CountTools(), definitions, code, found, looked)
-	before, after := sessionSystem+definitions+sessionConversation+sessionResults, sessionSystem+code+sessionConversation+sessionProgram+sessionSummary
+	about := fmt.Sprintf(
+		"%s: %d servers, %d tools; %d tokens of definitions against %d (%d of Retort's tools, %d of a search and two definitions)",
+		source, servers, e.Toolset().CountTools(), definitions, code, found, looked,
+	)
+	before, after := sessionSystem+definitions+sessionConversation+sessionResults, sessionSystem+code+sessionConversation+sessionProgram+
+		sessionSummary
 	cost := inputDollars(code + sessionProgram + sessionSummary)
 	cheap := cost <= promisedCost
 	return []PromisedTarget{
-		{Name: "reduction of tokens", Promised: fmt.Sprintf("%.1f %%", promisedReduction), Measured: fmt.Sprintf("%.2f %%", reduction), Met: &met, Command: command,
-			Losses: about + fmt.Sprintf(". A whole session, with %d tokens of conversation in both, goes from %d to %d, which is %.1f %% less. A task that needs one call of one tool costs more than a direct call: retort bench tokens", sessionConversation, before, after, percentSaved(before, after))},
-		{Name: "cost of a session", Promised: fmt.Sprintf("$18.00 to $%.2f", promisedCost), Measured: fmt.Sprintf("$%.2f to $%.2f", inputDollars(definitions+sessionResults), cost), Met: &cheap, Command: command,
-			Losses: fmt.Sprintf("tools, programs and results alone, at the $%.0f per million tokens of the promise; with system prompt and conversation it goes from $%.2f to $%.2f", sessionPrice, inputDollars(before), inputDollars(after))},
+		{Name: "reduction of tokens", Promised: fmt.Sprintf(
+			"%.1f %%", promisedReduction,
+		), Measured: fmt.Sprintf("%.2f %%", reduction), Met: &met, Command: command,
+			Losses: about + fmt.Sprintf(
+				". A whole session, with %d tokens of conversation in both, goes from %d to %d, which is %.1f %% less. A task that needs one call of one tool costs more than a direct call: retort bench tokens",
+				sessionConversation, before, after, percentSaved(before, after),
+			)},
+		{Name: "cost of a session", Promised: fmt.Sprintf("$18.00 to $%.2f", promisedCost), Measured: fmt.Sprintf(
+			"$%.2f to $%.2f", inputDollars(definitions+sessionResults), cost,
+		), Met: &cheap, Command: command,
+			Losses: fmt.Sprintf(
+				"tools, programs and results alone, at the $%.0f per million tokens of the promise; with system prompt and conversation it goes from $%.2f to $%.2f",
+				sessionPrice, inputDollars(before), inputDollars(after),
+			)},
 	}, nil
 }
 
@@ -177,7 +209,9 @@ func loadReplayServers(folder string) (servers []retort.Server, err error) {
 			return nil, fmt.Errorf("%s is not a list of tools: %w", file, err)
 		}
 		if len(list.Tools) > 0 {
-			servers = append(servers, retort.Server{Name: strings.TrimSuffix(filepath.Base(file), ".json"), Dial: fakeUpstream{tools: list.Tools}.dialPipe})
+			servers = append(servers, retort.Server{
+				Name: strings.TrimSuffix(filepath.Base(file), ".json"), Dial: fakeUpstream{tools: list.Tools}.dialPipe,
+			})
 		}
 	}
 	if len(servers) == 0 {

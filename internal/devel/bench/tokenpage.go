@@ -43,12 +43,24 @@ func allWorkloads(works []Workload) htmlpage.Section {
 func (w Workload) reportSection(n int) htmlpage.Section {
 	s := htmlpage.Section{
 		Title: fmt.Sprintf("%d. %s", n, w.Name), Text: []string{w.Task}, Unit: "tokens", Notes: w.Verdicts(),
-		Table: htmlpage.Table{Columns: []string{"way", "definitions", "read", "written", "tool calls", "round trips", "wall ms", "context", "input over all turns"}},
+		Table: htmlpage.Table{Columns: []string{
+			"way", "definitions", "read", "written", "tool calls", "round trips", "wall ms", "context",
+			"input over all turns",
+		}},
 	}
 	for _, c := range w.Costs {
-		s.Bars = append(s.Bars, htmlpage.Bar{Name: c.Way, Parts: []htmlpage.Part{{Name: "definitions", Length: float64(c.Definitions)}, {Name: "read", Length: float64(c.Read)}, {Name: "written", Length: float64(c.Written)}}})
+		s.Bars = append(s.Bars, htmlpage.Bar{
+			Name: c.Way,
+			Parts: []htmlpage.Part{
+				{Name: "definitions", Length: float64(c.Definitions)}, {Name: "read", Length: float64(c.Read)},
+				{Name: "written", Length: float64(c.Written)},
+			},
+		})
 		row := []string{c.Way}
-		for _, f := range []float64{float64(c.Definitions), float64(c.Read), float64(c.Written), float64(c.Calls), float64(c.RoundTrips), c.WallMS, float64(c.Peak), float64(c.Input)} {
+		for _, f := range []float64{
+			float64(c.Definitions), float64(c.Read), float64(c.Written), float64(c.Calls), float64(c.RoundTrips), c.WallMS,
+			float64(c.Peak), float64(c.Input),
+		} {
 			row = append(row, htmlpage.Number(f))
 		}
 		s.Table.Rows = append(s.Table.Rows, row)

@@ -26,7 +26,10 @@ func (b *benchRun) measureTokens(context.Context) error {
 				counts = append(counts, float64(tokens.Count(bindings.RenderStub(tools, t, core.TypeScript, detail))))
 			}
 		}
-		b.addRow(map[bindings.StubDetail]string{bindings.Signature: "signature", bindings.Full: "full definition"}[detail]+" of a tool", counts, "tokens", 0)
+		b.addRow(
+			map[bindings.StubDetail]string{bindings.Signature: "signature", bindings.Full: "full definition"}[detail]+" of a tool",
+			counts, "tokens", 0,
+		)
 	}
 	return b.measurePreviews()
 }
@@ -39,7 +42,10 @@ func (discardFiles) Write(string, []byte) error { return nil }
 func (b *benchRun) measurePreviews() error {
 	rows := make([]string, 5000)
 	for i := range rows {
-		rows[i] = fmt.Sprintf(`{"id":%d,"customer":"Customer %d","state":%q,"amount":%d.5,"created":"2026-01-%02dT10:00:00Z","note":null}`, i, i%900, []string{"open", "paid", "late"}[i%3], i%1000, i%28+1)
+		rows[i] = fmt.Sprintf(
+			`{"id":%d,"customer":"Customer %d","state":%q,"amount":%d.5,"created":"2026-01-%02dT10:00:00Z","note":null}`, i,
+			i%900, []string{"open", "paid", "late"}[i%3], i%1000, i%28+1,
+		)
 	}
 	array := "[" + strings.Join(rows, ",") + "]"
 	text, err := json.Marshal(strings.Repeat("a line of a log that is much too long to be read by anybody\n", 20_000))
@@ -49,8 +55,13 @@ func (b *benchRun) measurePreviews() error {
 	for _, r := range []struct{ name, value string }{
 		{"5,000 rows", array}, {"an object around 5,000 rows", `{"total":5000,"next":null,"rows":` + array + `}`}, {"1 MB of text", string(text)},
 	} {
-		o := report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(r.value)}, report.Options{ID: "bench", MaxTokens: report.DefaultMaxTokens, Files: discardFiles{}})
-		b.rows = append(b.rows, ResultRow{Name: "outcome with a preview of " + r.name, Median: float64(report.CountReturned(o)), Unit: "tokens", Target: report.DefaultMaxTokens})
+		o := report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(r.value)}, report.Options{
+			ID: "bench", MaxTokens: report.DefaultMaxTokens, Files: discardFiles{},
+		})
+		b.rows = append(b.rows, ResultRow{
+			Name: "outcome with a preview of " + r.name, Median: float64(report.CountReturned(o)), Unit: "tokens",
+			Target: report.DefaultMaxTokens,
+		})
 	}
 	return nil
 }

@@ -9,10 +9,24 @@ import (
 
 // Words that occur in the names and descriptions of real servers' tools.
 var (
-	verbs  = []string{"list", "get", "search", "create", "update", "delete", "archive", "export", "assign", "merge", "watch", "rename", "copy", "move", "publish", "approve", "cancel", "import", "count", "summarize"}
-	nouns  = []string{"issue", "invoice", "customer", "document", "repository", "pull_request", "message", "channel", "calendar_event", "contact", "deployment", "dashboard", "alert", "ticket", "file", "folder", "record", "workflow", "order", "payment", "report", "comment", "branch", "release", "project", "team", "user", "webhook", "label", "milestone"}
-	tails  = []string{"by owner and state", "across all workspaces", "with pagination", "in a time range", "including archived ones", "for the current user", "as structured data", "with their permissions", "sorted by last change", "matching a query"}
-	fields = []string{"owner", "state", "query", "limit", "cursor", "created_after", "assignee", "labels", "sort_order", "include_archived", "project_id", "title", "body", "priority"}
+	verbs = []string{
+		"list", "get", "search", "create", "update", "delete", "archive", "export", "assign", "merge", "watch", "rename",
+		"copy", "move", "publish", "approve", "cancel", "import", "count", "summarize",
+	}
+	nouns = []string{
+		"issue", "invoice", "customer", "document", "repository", "pull_request", "message", "channel", "calendar_event",
+		"contact", "deployment", "dashboard", "alert", "ticket", "file", "folder", "record", "workflow", "order",
+		"payment", "report", "comment", "branch", "release", "project", "team", "user", "webhook", "label", "milestone",
+	}
+	tails = []string{
+		"by owner and state", "across all workspaces", "with pagination", "in a time range", "including archived ones",
+		"for the current user", "as structured data", "with their permissions", "sorted by last change",
+		"matching a query",
+	}
+	fields = []string{
+		"owner", "state", "query", "limit", "cursor", "created_after", "assignee", "labels", "sort_order",
+		"include_archived", "project_id", "title", "body", "priority",
+	}
 )
 
 // makeDefinitions makes n tool definitions that resemble those of real servers in
@@ -39,8 +53,11 @@ func makeDefinition(r *rand.Rand, i int) json.RawMessage {
 	}
 	properties["id"] = map[string]any{"type": "string", "description": "Identifier of the " + splitWords(noun)}
 	text, err := json.Marshal(map[string]any{
-		"name":        name,
-		"description": fmt.Sprintf("%s a %s %s. Use it to %s the %s of a %s; returns the fields of each.", titleCase(verb), splitWords(noun), pickOne(r, tails), pickOne(r, verbs), pickOne(r, fields), splitWords(noun)),
+		"name": name,
+		"description": fmt.Sprintf(
+			"%s a %s %s. Use it to %s the %s of a %s; returns the fields of each.", titleCase(verb), splitWords(noun),
+			pickOne(r, tails), pickOne(r, verbs), pickOne(r, fields), splitWords(noun),
+		),
 		"inputSchema": map[string]any{"type": "object", "properties": properties, "required": []string{"id"}},
 		"annotations": map[string]any{"readOnlyHint": i%2 == 0},
 	})
@@ -51,7 +68,9 @@ func makeDefinition(r *rand.Rand, i int) json.RawMessage {
 }
 
 func makeProperty(r *rand.Rand, name string) map[string]any {
-	p := map[string]any{"description": fmt.Sprintf("The %s to %s the %s with", splitWords(name), pickOne(r, verbs), splitWords(pickOne(r, nouns)))}
+	p := map[string]any{"description": fmt.Sprintf(
+		"The %s to %s the %s with", splitWords(name), pickOne(r, verbs), splitWords(pickOne(r, nouns)),
+	)}
 	switch r.IntN(5) {
 	case 0:
 		p["type"], p["minimum"], p["maximum"] = "integer", 1, 100

@@ -27,7 +27,9 @@ func (b *benchRun) measureValidation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	processes := process.New(process.Options{Command: []string{b.Self, "guest"}, Interpreters: runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)})
+	processes := process.New(process.Options{
+		Command: []string{b.Self, "guest"}, Interpreters: runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory),
+	})
 	defer processes.Close()
 	g := check.New(check.Options{
 		Start:  func() (io.ReadWriteCloser, error) { return processes.StartHelper([]string{b.Self, "compiler"}, 1<<30) },

@@ -58,8 +58,10 @@ func listExtraCosts(direct, code WorkloadCost) string {
 		what          string
 		before, after int
 	}{
-		{"tokens of definitions", direct.Definitions, code.Definitions}, {"tokens read", direct.Read, code.Read}, {"tokens written", direct.Written, code.Written},
-		{"round trips", direct.RoundTrips, code.RoundTrips}, {"ms", int(direct.WallMS + 0.5), int(code.WallMS + 0.5)}, {"tokens of input over all turns", direct.Input, code.Input},
+		{"tokens of definitions", direct.Definitions, code.Definitions}, {"tokens read", direct.Read, code.Read},
+		{"tokens written", direct.Written, code.Written},
+		{"round trips", direct.RoundTrips, code.RoundTrips}, {"ms", int(direct.WallMS + 0.5), int(code.WallMS + 0.5)},
+		{"tokens of input over all turns", direct.Input, code.Input},
 	} {
 		if d.after > d.before {
 			worse = append(worse, fmt.Sprintf("%d %s for %d", d.after, d.what, d.before))

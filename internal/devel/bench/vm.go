@@ -24,7 +24,10 @@ func (b *benchRun) measureVM(ctx context.Context) error {
 		return nil
 	}
 	known := runtimes.SupportedRuntimes(nil, core.DefaultLimits().Memory)[:1] // Python
-	o := vm.Options{Guest: []string{b.Self, "guest", "restored"}, Kernel: kernel, Dir: filepath.Join(b.home, "machines"), Interpreters: known, Warm: -1, MaxWarm: -1, Progress: b.Progress}
+	o := vm.Options{
+		Guest: []string{b.Self, "guest", "restored"}, Kernel: kernel, Dir: filepath.Join(b.home, "machines"),
+		Interpreters: known, Warm: -1, MaxWarm: -1, Progress: b.Progress,
+	}
 	report, err := vm.SetupMachines(ctx, o)
 	if err != nil {
 		b.Progress(core.AsError(err).Message)
@@ -64,7 +67,9 @@ func (b *benchRun) idleMachine(ctx context.Context, warm sandbox.Backend) error 
 		}
 	}
 	if machines > 0 {
-		b.rows = append(b.rows, ResultRow{Name: "vm: memory of a machine that waits", Median: megabytes / float64(machines), Unit: "MB", Runs: machines})
+		b.rows = append(b.rows, ResultRow{
+			Name: "vm: memory of a machine that waits", Median: megabytes / float64(machines), Unit: "MB", Runs: machines,
+		})
 	}
 	return nil
 }

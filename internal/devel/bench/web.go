@@ -65,7 +65,9 @@ func (b *benchRun) measureHTTP(ctx context.Context) error {
 // startListener starts a Retort that listens over HTTP, with one server.
 func (b *benchRun) startListener(ctx context.Context) (url string, pid int, stop func(), err error) {
 	dir := filepath.Join(b.home, "http")
-	servers, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", "20"}}}})
+	servers, _ := json.Marshal(
+		map[string]any{"mcpServers": map[string]any{"bench": map[string]any{"command": b.Self, "args": []string{"bench", "--upstream", "20"}}}},
+	)
 	for name, text := range map[string]string{"mcp.json": string(servers), "retort.yaml": unlimitedSettings} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", 0, nil, err
@@ -74,7 +76,10 @@ func (b *benchRun) startListener(ctx context.Context) (url string, pid int, stop
 			return "", 0, nil, err
 		}
 	}
-	cmd := exec.CommandContext(ctx, b.Self, "--config", filepath.Join(dir, "mcp.json"), "--config", filepath.Join(dir, "retort.yaml"), "--home", filepath.Join(dir, "home"), "serve", "--http", "127.0.0.1:0")
+	cmd := exec.CommandContext(
+		ctx, b.Self, "--config", filepath.Join(dir, "mcp.json"), "--config", filepath.Join(dir, "retort.yaml"), "--home",
+		filepath.Join(dir, "home"), "serve", "--http", "127.0.0.1:0",
+	)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return "", 0, nil, err
@@ -172,7 +177,10 @@ func (g httpClient) runStateless(ctx context.Context) error {
 }
 
 func (g httpClient) inSession(ctx context.Context) error {
-	id, err := g.sendRequest(ctx, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
+	id, err := g.sendRequest(
+		ctx,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`,
+	)
 	if err == nil {
 		_, err = g.sendRequest(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Mcp-Session-Id", id)
 	}

@@ -124,7 +124,9 @@ func WorkloadNames() []string {
 func MeasureWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(WorkloadNames(), name) {
-			return nil, core.Errorf(core.KindInvalidArguments, "bench.tokens", "there is no task %q", name).WithHint("tasks: %s", strings.Join(WorkloadNames(), "; "))
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "bench.tokens", "there is no task %q", name,
+			).WithHint("tasks: %s", strings.Join(WorkloadNames(), "; "))
 		}
 	}
 	if o.Progress == nil {
@@ -218,8 +220,11 @@ const loadedDefinitions = 5
 
 // searchTool is the only definition in the context at the beginning.
 var searchTool = offeredTool{
-	Name: "tool_search", Description: "Search for tools by what they do. The definitions of the tools found are loaded and can be called from then on.",
-	InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do"}},"required":["query"]}`),
+	Name:        "tool_search",
+	Description: "Search for tools by what they do. The definitions of the tools found are loaded and can be called from then on.",
+	InputSchema: json.RawMessage(
+		`{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do"}},"required":["query"]}`,
+	),
 }
 
 func openFinder(ctx context.Context, self string) (*toolFinder, error) {
@@ -232,11 +237,16 @@ func openFinder(ctx context.Context, self string) (*toolFinder, error) {
 	for _, d := range e.tools {
 		server, tool, _ := strings.Cut(d.Name, "__")
 		s := cmp.Or(servers[server], &core.ToolServer{Name: server, TypeScript: server, Python: server})
-		s.Tools = append(s.Tools, &core.Tool{Server: server, Name: tool, TypeScript: tool, Python: tool, Description: d.Description, InputSchema: d.InputSchema})
+		s.Tools = append(s.Tools, &core.Tool{
+			Server: server, Name: tool, TypeScript: tool, Python: tool, Description: d.Description,
+			InputSchema: d.InputSchema,
+		})
 		servers[server] = s
 	}
 	f := &toolFinder{e.tools, index.New()}
-	f.index.Update(core.NewToolset(slices.SortedFunc(maps.Values(servers), func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })))
+	f.index.Update(
+		core.NewToolset(slices.SortedFunc(maps.Values(servers), func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })),
+	)
 	return f, nil
 }
 

@@ -84,13 +84,21 @@ func (c *calendarServer) fillEvents() {
 	subjects := []string{"Demo for ", "Quarterly review ", "Contract talk ", "Site visit ", "Kick-off ", "Support call "}
 	for i := range eventCount {
 		contact := pickOne(r, c.w.contacts)
-		start := demoToday.AddDate(0, 0, randomBetween(r, -180, 60)).Truncate(24 * time.Hour).Add(time.Duration(randomBetween(r, 16, 34)) * 30 * time.Minute)
+		start := demoToday.AddDate(0, 0, randomBetween(r, -180, 60)).Truncate(24 * time.Hour).Add(
+			time.Duration(randomBetween(r, 16, 34)) * 30 * time.Minute,
+		)
 		for start.Weekday() == time.Saturday || start.Weekday() == time.Sunday {
 			start = start.AddDate(0, 0, 1)
 		}
-		e := &calendarEvent{ID: fmt.Sprintf("evt%05d", 10_000+i), CalendarID: pickOne(r, []string{"primary", "sales", "sales"}), Status: "confirmed",
-			Summary: pickOne(r, subjects) + contact.Company, Location: pickOne(r, []string{"", "Online", contact.City}), Organizer: pickOne(r, c.w.staff[:12]).Email,
-			Attendees: []eventAttendee{{Email: contact.Email, Name: contact.fullName(), Response: pickOne(r, []string{"accepted", "tentative", "needsAction", "declined"})}}}
+		e := &calendarEvent{ID: fmt.Sprintf("evt%05d", 10_000+i), CalendarID: pickOne(r, []string{
+			"primary", "sales", "sales",
+		}), Status: "confirmed",
+			Summary: pickOne(r, subjects) + contact.Company, Location: pickOne(r, []string{"", "Online", contact.City}),
+			Organizer: pickOne(r, c.w.staff[:12]).Email,
+			Attendees: []eventAttendee{{
+				Email: contact.Email, Name: contact.fullName(),
+				Response: pickOne(r, []string{"accepted", "tentative", "needsAction", "declined"}),
+			}}}
 		for range r.IntN(3) {
 			p := pickOne(r, c.w.staff)
 			e.Attendees = append(e.Attendees, eventAttendee{p.Email, p.fullName(), "accepted", r.IntN(4) == 0})
@@ -207,7 +215,8 @@ func (c *calendarServer) freeSlots(in struct {
 		End   string `json:"end"`
 	}
 	slots := []slot{}
-	for at := in.TimeMin.UTC().Truncate(30 * time.Minute); len(slots) < orDefault(in.Limit, 10) && !at.Add(length).After(in.TimeMax); at = at.Add(30 * time.Minute) {
+	for at := in.TimeMin.UTC().Truncate(30 * time.Minute); len(slots) < orDefault(in.Limit, 10) &&
+		!at.Add(length).After(in.TimeMax); at = at.Add(30 * time.Minute) {
 		end := at.Add(length)
 		weekend := at.Weekday() == time.Saturday || at.Weekday() == time.Sunday
 		working := at.Hour() >= 8 && end.Sub(at.Truncate(24*time.Hour)) <= 17*time.Hour
@@ -293,7 +302,10 @@ func (c *calendarServer) createEvent(in eventInput) (toolResult, error) {
 	if list.Role == "reader" {
 		return toolResult{}, fmt.Errorf("403 Permission denied: the calendar '%s' is read-only", list.ID)
 	}
-	e := &calendarEvent{ID: fmt.Sprintf("new%05d", len(c.effects)), CalendarID: list.ID, Status: "confirmed", Organizer: c.w.staff[0].Email, Attendees: []eventAttendee{}}
+	e := &calendarEvent{
+		ID: fmt.Sprintf("new%05d", len(c.effects)), CalendarID: list.ID, Status: "confirmed",
+		Organizer: c.w.staff[0].Email, Attendees: []eventAttendee{},
+	}
 	if err := in.applyTo(e); err != nil {
 		return toolResult{}, err
 	}

@@ -103,7 +103,10 @@ func (c *chatServer) fillChannels() {
 		c.channels = append(c.channels, ch)
 	}
 	deploy := &chatChannel{ID: deployChannel, Name: "deployments", Topic: "Messages of the deployment bot", Members: 17}
-	deploy.messages = []*chatMessage{{User: "B0DEPLOY", TS: formatTimestamp(demoToday), Text: "deployment of aurora-ingest 4.2.0 to production started by " + c.w.staff[5].fullName()}}
+	deploy.messages = []*chatMessage{{
+		User: "B0DEPLOY", TS: formatTimestamp(demoToday),
+		Text: "deployment of aurora-ingest 4.2.0 to production started by " + c.w.staff[5].fullName(),
+	}}
 	c.channels = append(c.channels, deploy)
 }
 
@@ -220,7 +223,9 @@ func (c *chatServer) advanceDeployment(ch *chatChannel) {
 	if c.polls == deployPolls {
 		text = "deployment complete: aurora-ingest 4.2.0 is live in production, 40 of 40 pods ready, error rate 0.02 %"
 	}
-	ch.messages = append(ch.messages, &chatMessage{User: "B0DEPLOY", TS: formatTimestamp(demoToday.Add(time.Duration(c.polls) * 15 * time.Second)), Text: text})
+	ch.messages = append(ch.messages, &chatMessage{
+		User: "B0DEPLOY", TS: formatTimestamp(demoToday.Add(time.Duration(c.polls) * 15 * time.Second)), Text: text,
+	})
 }
 
 func (c *chatServer) readReplies(in struct {

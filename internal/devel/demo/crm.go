@@ -140,7 +140,9 @@ func (c *crmServer) summarizePipeline(in struct {
 	t := c.findObject("Deal")
 	currency := orDefault(in.Currency, "EUR")
 	by := t.columnIndex(map[string]string{"": "Stage", "stage": "Stage", "owner": "OwnerId", "region": "Region"}[in.GroupBy])
-	stage, amount, probability, money := t.columnIndex("Stage"), t.columnIndex("Amount"), t.columnIndex("Probability"), t.columnIndex("Currency")
+	stage, amount, probability, money := t.columnIndex("Stage"), t.columnIndex("Amount"), t.columnIndex(
+		"Probability",
+	), t.columnIndex("Currency")
 	groups := []*group{}
 	for _, row := range t.rows {
 		if s, _ := row[stage].(string); row[money] != currency || strings.HasPrefix(s, "Closed") {
@@ -360,7 +362,10 @@ func (c *crmServer) convertLead(in struct {
 	}
 	var dealID string
 	if in.Deal != nil {
-		dealID = c.insertNew("Deal", map[string]any{"Name": in.Deal.Name, "Amount": in.Deal.Amount, "Stage": "Qualification", "Region": lead[t.columnIndex("Region")]})
+		dealID = c.insertNew("Deal", map[string]any{
+			"Name": in.Deal.Name, "Amount": in.Deal.Amount, "Stage": "Qualification",
+			"Region": lead[t.columnIndex("Region")],
+		})
 	}
 	return structuredResult(struct {
 		LeadID    string `json:"leadId"`

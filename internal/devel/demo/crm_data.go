@@ -42,8 +42,12 @@ func (t *dataTable) addRow(id string, values ...any) {
 func (c *crmServer) randomOwner(r *rand.Rand) string { return c.w.staff[r.IntN(12)].ID }
 
 func (c *crmServer) makeAccounts() *dataTable {
-	t := newObjectTable("Account", tableColumn{name: "Name", kind: textKind}, tableColumn{name: "Domain", kind: textKind}, tableColumn{name: "Industry", kind: textKind, options: industries},
-		tableColumn{name: "Country", kind: textKind}, tableColumn{name: "City", kind: textKind}, tableColumn{name: "Employees", kind: integerKind},
+	t := newObjectTable("Account", tableColumn{name: "Name", kind: textKind}, tableColumn{name: "Domain", kind: textKind}, tableColumn{
+		name: "Industry", kind: textKind, options: industries,
+	},
+		tableColumn{name: "Country", kind: textKind}, tableColumn{name: "City", kind: textKind}, tableColumn{
+			name: "Employees", kind: integerKind,
+		},
 		tableColumn{name: "AnnualRevenue", kind: integerKind}, tableColumn{name: "OwnerId", kind: textKind})
 	r := newSeededRand("accounts")
 	for _, x := range c.w.companies {
@@ -53,22 +57,31 @@ func (c *crmServer) makeAccounts() *dataTable {
 }
 
 func (c *crmServer) contactTable() *dataTable {
-	t := newObjectTable("Contact", tableColumn{name: "FirstName", kind: textKind}, tableColumn{name: "LastName", kind: textKind}, tableColumn{name: "Email", kind: textKind},
+	t := newObjectTable("Contact", tableColumn{
+		name: "FirstName", kind: textKind,
+	}, tableColumn{name: "LastName", kind: textKind}, tableColumn{name: "Email", kind: textKind},
 		tableColumn{name: "Phone", kind: textKind}, tableColumn{name: "Title", kind: textKind}, tableColumn{name: "AccountId", kind: textKind},
 		tableColumn{name: "DoNotCall", kind: booleanKind}, tableColumn{name: "LastContacted", kind: dateKind})
 	r := newSeededRand("contacts")
 	for i, p := range c.w.contacts {
-		t.addRow(p.ID, p.First, p.Last, p.Email, p.Phone, p.Title, c.w.companies[i%companyCount].ID, r.IntN(20) == 0, formatDay(daysAgo(r, r.IntN(400))))
+		t.addRow(
+			p.ID, p.First, p.Last, p.Email, p.Phone, p.Title, c.w.companies[i%companyCount].ID, r.IntN(20) == 0,
+			formatDay(daysAgo(r, r.IntN(400))),
+		)
 	}
 	return t
 }
 
 func (c *crmServer) makeLeads() *dataTable {
-	t := newObjectTable("Lead", tableColumn{name: "FirstName", kind: textKind}, tableColumn{name: "LastName", kind: textKind}, tableColumn{name: "Email", kind: textKind},
+	t := newObjectTable("Lead", tableColumn{
+		name: "FirstName", kind: textKind,
+	}, tableColumn{name: "LastName", kind: textKind}, tableColumn{name: "Email", kind: textKind},
 		tableColumn{name: "Phone", kind: textKind}, tableColumn{name: "Company", kind: textKind}, tableColumn{name: "Title", kind: textKind},
 		tableColumn{name: "Country", kind: textKind}, tableColumn{name: "Region", kind: textKind, options: regions},
 		tableColumn{name: "Source", kind: textKind, options: leadSources}, tableColumn{name: "Status", kind: textKind, options: leadStatuses},
-		tableColumn{name: "Score", kind: integerKind}, tableColumn{name: "LastActivity", kind: dateKind}, tableColumn{name: "OwnerId", kind: textKind},
+		tableColumn{name: "Score", kind: integerKind}, tableColumn{
+			name: "LastActivity", kind: dateKind,
+		}, tableColumn{name: "OwnerId", kind: textKind},
 		tableColumn{name: "Notes", kind: textKind}, tableColumn{name: "CreatedDate", kind: datetimeKind, fixed: true})
 	r := newSeededRand("leads")
 	open := r.Perm(leadCount)[:openLeads]
@@ -81,16 +94,22 @@ func (c *crmServer) makeLeads() *dataTable {
 		land := pickOne(r, countries())
 		p := newPerson(r, land, newCompany(r, companyCount+i))
 		created := daysAgo(r, randomBetween(r, 30, 500))
-		t.addRow(fmt.Sprintf("00Q%06d", 1000+i), p.First, p.Last, p.Email, p.Phone, p.Company, p.Title, p.Country, regionOf(p.Country), pickOne(r, leadSources), status,
+		t.addRow(fmt.Sprintf(
+			"00Q%06d", 1000+i,
+		), p.First, p.Last, p.Email, p.Phone, p.Company, p.Title, p.Country, regionOf(p.Country), pickOne(r, leadSources), status,
 			int64(r.IntN(101)), formatDay(created.AddDate(0, 0, r.IntN(30))), c.randomOwner(r), nil, created.Format(time.RFC3339))
 	}
 	return t
 }
 
 func (c *crmServer) makeDeals() *dataTable {
-	t := newObjectTable("Deal", tableColumn{name: "Name", kind: textKind}, tableColumn{name: "AccountId", kind: textKind}, tableColumn{name: "Stage", kind: textKind, options: dealStages},
+	t := newObjectTable("Deal", tableColumn{name: "Name", kind: textKind}, tableColumn{name: "AccountId", kind: textKind}, tableColumn{
+		name: "Stage", kind: textKind, options: dealStages,
+	},
 		tableColumn{name: "Amount", kind: decimalKind}, tableColumn{name: "Currency", kind: textKind, options: []string{"EUR", "USD", "GBP"}},
-		tableColumn{name: "Probability", kind: integerKind}, tableColumn{name: "CloseDate", kind: dateKind}, tableColumn{name: "Region", kind: textKind, options: regions},
+		tableColumn{name: "Probability", kind: integerKind}, tableColumn{name: "CloseDate", kind: dateKind}, tableColumn{
+			name: "Region", kind: textKind, options: regions,
+		},
 		tableColumn{name: "OwnerId", kind: textKind}, tableColumn{name: "NextStep", kind: textKind})
 	r := newSeededRand("deals")
 	for i := range dealCount {
@@ -100,8 +119,12 @@ func (c *crmServer) makeDeals() *dataTable {
 		if stage >= 4 {
 			closing = demoToday.AddDate(0, 0, -randomBetween(r, 1, 360))
 		}
-		t.addRow(fmt.Sprintf("006%06d", 1000+i), x.Name+", "+pickOne(r, articleCatalogue()).name, x.ID, dealStages[stage], float64(randomBetween(r, 20, 4800))*50,
-			pickOne(r, []string{"EUR", "EUR", "USD", "GBP"}), int64([]int{10, 25, 50, 75, 100, 0}[stage]), formatDay(closing), regionOf(x.Country), c.randomOwner(r),
+		t.addRow(fmt.Sprintf("006%06d", 1000+i), x.Name+", "+pickOne(r, articleCatalogue()).name, x.ID, dealStages[stage], float64(
+			randomBetween(r, 20, 4800),
+		)*50,
+			pickOne(r, []string{"EUR", "EUR", "USD", "GBP"}), int64(
+				[]int{10, 25, 50, 75, 100, 0}[stage],
+			), formatDay(closing), regionOf(x.Country), c.randomOwner(r),
 			pickOne(r, []any{nil, "Send offer", "Call procurement", "Demo on site", "Legal review"}))
 	}
 	return t
@@ -110,7 +133,9 @@ func (c *crmServer) makeDeals() *dataTable {
 func (c *crmServer) makeMeetings() *dataTable {
 	t := newObjectTable("SalesMeeting", tableColumn{name: "Subject", kind: textKind}, tableColumn{name: "AccountId", kind: textKind},
 		tableColumn{name: "Type", kind: textKind, options: meetingTypes},
-		tableColumn{name: "StartsAt", kind: datetimeKind}, tableColumn{name: "OwnerId", kind: textKind}, tableColumn{name: "Notes", kind: textKind})
+		tableColumn{
+			name: "StartsAt", kind: datetimeKind,
+		}, tableColumn{name: "OwnerId", kind: textKind}, tableColumn{name: "Notes", kind: textKind})
 	r := newSeededRand("meetings")
 	for i := range meetingCount {
 		id := fmt.Sprintf("00Q5f%06dmtg", i)

@@ -47,7 +47,8 @@ func (d *databaseServer) fillTables() {
 func (d *databaseServer) makeCustomers() *dataTable {
 	t := &dataTable{name: "customers", cols: []tableColumn{
 		{name: "id", kind: textKind}, {name: "name", kind: textKind}, {name: "domain", kind: textKind}, {name: "industry", kind: textKind},
-		{name: "country", kind: textKind}, {name: "city", kind: textKind}, {name: "employees", kind: integerKind}, {name: "revenue", kind: integerKind},
+		{name: "country", kind: textKind}, {name: "city", kind: textKind}, {name: "employees", kind: integerKind},
+		{name: "revenue", kind: integerKind},
 	}}
 	for _, c := range d.w.companies {
 		t.rows = append(t.rows, []any{c.ID, c.Name, c.Domain, c.Industry, c.Country, c.City, int64(c.Employees), int64(c.Revenue)})
@@ -72,7 +73,10 @@ func (d *databaseServer) makeEmployees() *dataTable {
 	}}
 	r := newSeededRand("employees")
 	for _, p := range d.w.staff {
-		t.rows = append(t.rows, []any{p.ID, p.fullName(), p.Email, p.Phone, p.Title, p.Country, formatDay(demoToday.AddDate(0, 0, -randomBetween(r, 40, 4000))), r.IntN(3) == 0})
+		t.rows = append(t.rows, []any{
+			p.ID, p.fullName(), p.Email, p.Phone, p.Title, p.Country,
+			formatDay(demoToday.AddDate(0, 0, -randomBetween(r, 40, 4000))), r.IntN(3) == 0,
+		})
 	}
 	return t
 }
@@ -87,7 +91,10 @@ func (d *databaseServer) makeEvents(sales *dataTable) *dataTable {
 	at := demoToday.AddDate(-1, 0, 0)
 	for i := range eventRows {
 		at = at.Add(time.Duration(randomBetween(r, 60, 3000)) * time.Second)
-		t.rows = append(t.rows, []any{int64(firstBigID + 2*i), at.Format(time.RFC3339), pickOne(r, sales.rows)[0], pickOne(r, kinds), pickOne(r, d.w.staff).mailName()})
+		t.rows = append(t.rows, []any{
+			int64(firstBigID + 2*i), at.Format(time.RFC3339), pickOne(r, sales.rows)[0], pickOne(r, kinds),
+			pickOne(r, d.w.staff).mailName(),
+		})
 	}
 	return t
 }

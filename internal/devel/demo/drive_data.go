@@ -51,7 +51,10 @@ func (d *driveServer) addFile(f *driveFile) {
 func (d *driveServer) newFile(r *rand.Rand, i int) *driveFile {
 	c := pickOne(r, d.w.companies)
 	id := fmt.Sprintf("doc-%06d", 100_000+i)
-	f := &driveFile{ID: id, MimeType: documentMime, FolderID: fmt.Sprintf("fld-%03d", randomBetween(r, 1, folderCount)), Size: randomBetween(r, 2000, 9000)}
+	f := &driveFile{
+		ID: id, MimeType: documentMime, FolderID: fmt.Sprintf("fld-%03d", randomBetween(r, 1, folderCount)),
+		Size: randomBetween(r, 2000, 9000),
+	}
 	switch dice := r.IntN(100); {
 	case dice < 15:
 		f.Name = c.Name + ", meeting transcript"
@@ -62,7 +65,9 @@ func (d *driveServer) newFile(r *rand.Rand, i int) *driveFile {
 	case dice < 75:
 		f.Name, f.MimeType, f.Size = "Orders of "+c.Name, sheetMime, randomBetween(r, 9000, 90_000)
 	case dice < 90:
-		f.Name, f.MimeType, f.Size = pickOne(r, []string{"Invoice ", "Contract ", "Certificate "})+c.Name+".pdf", pdfMime, randomBetween(r, 40_000, 900_000)
+		f.Name, f.MimeType, f.Size = pickOne(r, []string{
+			"Invoice ", "Contract ", "Certificate ",
+		})+c.Name+".pdf", pdfMime, randomBetween(r, 40_000, 900_000)
 		f.body = func() string { return d.makeEssay(id) }
 	default:
 		f.Name, f.MimeType, f.Size = "Site "+c.City+" "+c.Name+".png", pngMime, randomBetween(r, 200_000, 4_000_000)

@@ -224,7 +224,8 @@ func (f *fileServer) searchFiles(in struct {
 	found := []string{}
 	for _, p := range sortedKeys(f.nodes) {
 		excluded := slices.ContainsFunc(in.Exclude, func(x string) bool { return matches(x, path.Base(p)) })
-		if strings.HasPrefix(p, dir+"/") && !excluded && matches(in.Pattern, path.Base(p)) && (in.Text == "" || !f.nodes[p].dir && containsFold(f.nodes[p].content(), in.Text)) {
+		if strings.HasPrefix(p, dir+"/") && !excluded && matches(in.Pattern, path.Base(p)) &&
+			(in.Text == "" || !f.nodes[p].dir && containsFold(f.nodes[p].content(), in.Text)) {
 			found = append(found, p)
 		}
 	}
@@ -245,7 +246,10 @@ func (f *fileServer) fileInfo(in struct {
 		size = len(n.content())
 	}
 	permissions := map[bool]string{true: "444", false: "644"}[n.readOnly]
-	return textResult("size: %d\nmodified: %s\nisDirectory: %v\nisFile: %v\npermissions: %s", size, n.modified.Format(time.RFC3339), n.dir, !n.dir, permissions)
+	return textResult(
+		"size: %d\nmodified: %s\nisDirectory: %v\nisFile: %v\npermissions: %s", size, n.modified.Format(time.RFC3339),
+		n.dir, !n.dir, permissions,
+	)
 }
 
 func (f *fileServer) allowedDirectories(struct{}) (toolResult, error) {
@@ -315,7 +319,9 @@ func (f *fileServer) editFile(in struct {
 	fmt.Fprintf(&diff, "--- %s\n+++ %s\n", name, name)
 	for _, e := range in.Edits {
 		if strings.Count(content, e.Old) != 1 {
-			return toolResult{}, fmt.Errorf("the text to replace must occur exactly once, but occurs %d times: %q", strings.Count(content, e.Old), e.Old)
+			return toolResult{}, fmt.Errorf(
+				"the text to replace must occur exactly once, but occurs %d times: %q", strings.Count(content, e.Old), e.Old,
+			)
 		}
 		content = strings.Replace(content, e.Old, e.New, 1)
 		fmt.Fprintf(&diff, "-%s\n+%s\n", strings.ReplaceAll(e.Old, "\n", "\n-"), strings.ReplaceAll(e.New, "\n", "\n+"))

@@ -24,8 +24,14 @@ func (f *fileServer) fillFiles() {
 	for _, c := range f.w.companies[:120] {
 		f.putFile("customers/"+strings.TrimSuffix(c.Domain, ".example")+"/notes.md", fixedContent("# "+c.Name+"\n\n"+a.writeParagraph(5)+"\n"))
 	}
-	f.putFile("README.md", fixedContent("# Nordlys file store\n\nLogs, readings, reports and notes on customers.\nNothing in config/ may be changed by hand.\n"))
-	f.putFile("config/ingest.yaml", fixedContent("listen: 0.0.0.0:8443\nworkers: 16\nbatch:\n  rows: 500\n  wait: 250ms\nretention:\n  raw: 400d\n"))
+	f.putFile(
+		"README.md",
+		fixedContent("# Nordlys file store\n\nLogs, readings, reports and notes on customers.\nNothing in config/ may be changed by hand.\n"),
+	)
+	f.putFile(
+		"config/ingest.yaml",
+		fixedContent("listen: 0.0.0.0:8443\nworkers: 16\nbatch:\n  rows: 500\n  wait: 250ms\nretention:\n  raw: 400d\n"),
+	)
 	f.nodes[filesRoot+"/config/ingest.yaml"].readOnly = true
 	for i := range 6 {
 		name := fmt.Sprintf("photos/site-%d.png", i+1)

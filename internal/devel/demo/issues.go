@@ -161,7 +161,8 @@ func (s *issueServer) listKind(in issueList, wanted func(*repoIssue) bool) (tool
 func (in issueList) matches(x *repoIssue) bool {
 	state := orDefault(in.State, "open")
 	missing := slices.ContainsFunc(in.Labels, func(l string) bool { return !slices.Contains(x.Labels, l) })
-	return (state == "all" || state == x.State) && !missing && (in.Assignee == "" || slices.Contains(x.Assignees, in.Assignee)) && !x.Updated.Before(in.Since)
+	return (state == "all" || state == x.State) && !missing && (in.Assignee == "" || slices.Contains(x.Assignees, in.Assignee)) &&
+		!x.Updated.Before(in.Since)
 }
 
 func (in issueList) sortIssues(found []*repoIssue) {
@@ -229,7 +230,10 @@ func issueTerms(query string) ([]func(*issueRepo, *repoIssue) bool, error) {
 		case word == "is:open" || word == "is:closed" || word == "state:open" || word == "state:closed":
 			test = func(_ *issueRepo, x *repoIssue) bool { return x.State == value }
 		default:
-			return nil, fmt.Errorf("422 Validation failed: the query cannot be parsed at '%s'; it knows repo: label: author: assignee: is:open|closed|pr|issue", word)
+			return nil, fmt.Errorf(
+				"422 Validation failed: the query cannot be parsed at '%s'; it knows repo: label: author: assignee: is:open|closed|pr|issue",
+				word,
+			)
 		}
 		tests = append(tests, test)
 	}
@@ -307,7 +311,9 @@ func (s *issueServer) createIssue(in struct {
 	if err := s.knownPeople(in.Assignees); err != nil {
 		return toolResult{}, err
 	}
-	x := &repoIssue{Number: len(r.issues) + 1, Title: in.Title, State: "open", User: s.w.staff[0].mailName(), Labels: append([]string{}, in.Labels...),
+	x := &repoIssue{Number: len(
+		r.issues,
+	) + 1, Title: in.Title, State: "open", User: s.w.staff[0].mailName(), Labels: append([]string{}, in.Labels...),
 		Assignees: append([]string{}, in.Assignees...), Created: s.nextTime(), Body: in.Body}
 	r.issues = append(r.issues, x)
 	r.Open++
@@ -402,7 +408,10 @@ func (s *issueServer) mergePull(in struct {
 	case x.State == "closed":
 		return toolResult{}, fmt.Errorf("405 Method not allowed: pull request #%d is closed", x.Number)
 	case x.Pull.Draft || x.Pull.Conflict:
-		return toolResult{}, fmt.Errorf("409 Conflict: pull request #%d is not mergeable (draft: %v, conflicts: %v)", x.Number, x.Pull.Draft, x.Pull.Conflict)
+		return toolResult{}, fmt.Errorf(
+			"409 Conflict: pull request #%d is not mergeable (draft: %v, conflicts: %v)", x.Number, x.Pull.Draft,
+			x.Pull.Conflict,
+		)
 	}
 	x.Pull.Merged = true
 	s.setState(r, x, "closed", "")

@@ -19,7 +19,10 @@ func (s *issueServer) fillRepos() {
 		{"infrastructure", "Clusters, networks and deployments", "HCL", 320},
 		{"handbook", "How we work", "Markdown", 90},
 	} {
-		r := &issueRepo{Name: x.name, FullName: "nordlys/" + x.name, Description: x.description, Language: x.language, Private: x.name != "handbook"}
+		r := &issueRepo{
+			Name: x.name, FullName: "nordlys/" + x.name, Description: x.description, Language: x.language,
+			Private: x.name != "handbook",
+		}
 		s.repos = append(s.repos, r)
 		s.fillRepo(r, x.issues)
 	}
@@ -42,7 +45,9 @@ func (s *issueServer) fillRepo(r *issueRepo, count int) {
 
 func (s *issueServer) newIssue(r *rand.Rand, a *proseAuthor, number int, created time.Time) *repoIssue {
 	title := strings.TrimSuffix(a.writeSentence(), ".")
-	x := &repoIssue{Number: number, Title: title, State: "open", User: pickOne(r, s.w.staff).mailName(), Labels: []string{}, Assignees: []string{},
+	x := &repoIssue{Number: number, Title: title, State: "open", User: pickOne(
+		r, s.w.staff,
+	).mailName(), Labels: []string{}, Assignees: []string{},
 		Created: created.UTC(), Updated: created.UTC(), Body: a.writeParagraph(randomBetween(r, 2, 5))}
 	x.Labels = append(x.Labels, pickOne(r, []string{"bug", "bug", "enhancement", "documentation", "question"}))
 	if r.IntN(5) == 0 {
@@ -87,10 +92,17 @@ func (s *issueServer) pullDiff(in struct {
 	r := newSeededRand(fmt.Sprint("diff ", repo.FullName, x.Number))
 	var b strings.Builder
 	for i := range x.Pull.Files {
-		path := fmt.Sprintf("internal/%s/%s_%d.go", pickOne(r, []string{"export", "ingest", "alarm", "billing"}), pickOne(r, []string{"writer", "reader", "query", "page"}), i)
+		path := fmt.Sprintf(
+			"internal/%s/%s_%d.go", pickOne(r, []string{"export", "ingest", "alarm", "billing"}),
+			pickOne(r, []string{"writer", "reader", "query", "page"}), i,
+		)
 		line := randomBetween(r, 10, 400)
 		fmt.Fprintf(&b, "diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -%[2]d,4 +%[2]d,5 @@\n", path, line)
-		fmt.Fprintf(&b, " \trows, err := load(ctx, id)\n-\tlimit := %d\n+\tlimit := %d\n+\tdefer rows.Close()\n \tif err != nil {\n", randomBetween(r, 10, 500), randomBetween(r, 500, 5000))
+		fmt.Fprintf(
+			&b,
+			" \trows, err := load(ctx, id)\n-\tlimit := %d\n+\tlimit := %d\n+\tdefer rows.Close()\n \tif err != nil {\n",
+			randomBetween(r, 10, 500), randomBetween(r, 500, 5000),
+		)
 	}
 	return textResult("%s", b.String())
 }

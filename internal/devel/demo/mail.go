@@ -66,7 +66,9 @@ func (m *mailServer) fillMessages() {
 	subjects := []string{"Offer for ", "Invoice ", "Installation at ", "Question about the ", "Renewal ", "Minutes of our call, "}
 	for i := range mailCount {
 		p := pickOne(r, m.w.contacts)
-		msg := &mailMessage{ID: fmt.Sprintf("18f%09x", 70_000+i*37), From: p.fullName() + " <" + p.Email + ">", To: []string{m.me}, Subject: pickOne(r, subjects) + p.Company,
+		msg := &mailMessage{ID: fmt.Sprintf(
+			"18f%09x", 70_000+i*37,
+		), From: p.fullName() + " <" + p.Email + ">", To: []string{m.me}, Subject: pickOne(r, subjects) + p.Company,
 			Date: demoToday.Add(-time.Duration(i) * 47 * time.Minute), Labels: []string{"INBOX"}}
 		msg.ThreadID = "t" + msg.ID
 		if prev := i - randomBetween(r, 1, 40); r.IntN(4) == 0 && prev >= 0 {
@@ -80,11 +82,18 @@ func (m *mailServer) fillMessages() {
 			msg.Labels = append(msg.Labels, "IMPORTANT")
 		}
 		if r.IntN(6) == 0 {
-			msg.Attachment = &mailAttachment{"att" + msg.ID, pickOne(r, []string{"offer", "invoice", "protocol"}) + fmt.Sprintf("-%d.pdf", 2000+i), pdfMime}
+			msg.Attachment = &mailAttachment{
+				"att" + msg.ID, pickOne(r, []string{"offer", "invoice", "protocol"}) + fmt.Sprintf("-%d.pdf", 2000+i), pdfMime,
+			}
 		}
 		msg.body = sync.OnceValue(func() string {
 			r := newSeededRand(msg.ID)
-			return "Dear sales team,\n\n" + a.withRandom(r).writeParagraph(randomBetween(r, 2, 5)) + "\n\nKind regards\n" + p.fullName() + "\n" + p.Title + ", " + p.Company + "\n" + p.Phone
+			return "Dear sales team,\n\n" + a.withRandom(r).writeParagraph(randomBetween(r, 2, 5)) + "\n\nKind regards\n" + p.fullName() + "\n" +
+				p.Title +
+				", " +
+				p.Company +
+				"\n" +
+				p.Phone
 		})
 		m.messages = append(m.messages, msg)
 		m.byID[msg.ID] = msg
@@ -223,7 +232,10 @@ func (m *mailServer) getAttachment(in struct {
 		return toolResult{}, err
 	}
 	if a := msg.Attachment; a != nil && a.ID == in.AttachmentID {
-		return partsResult(resourcePart{"resource", resourceContent{URI: "mail:///" + msg.ID + "/" + a.Filename, MimeType: a.MimeType, Blob: asPDF(a.Filename)}})
+		return partsResult(resourcePart{
+			"resource",
+			resourceContent{URI: "mail:///" + msg.ID + "/" + a.Filename, MimeType: a.MimeType, Blob: asPDF(a.Filename)},
+		})
 	}
 	return toolResult{}, m.missingError("attachment", in.AttachmentID)
 }
@@ -278,7 +290,9 @@ func (m *mailServer) addMessage(in mailInput, label string) (*mailMessage, error
 		return nil, errors.New("550 Mailbox unavailable: the domain bounce.example accepts no mail")
 	}
 	id := fmt.Sprintf("19a%09x", len(m.effects))
-	msg := &mailMessage{ID: id, ThreadID: orDefault(in.ThreadID, "t"+id), Labels: []string{label}, From: "Nordlys Sales <" + m.me + ">", To: in.To, Subject: in.Subject,
+	msg := &mailMessage{ID: id, ThreadID: orDefault(
+		in.ThreadID, "t"+id,
+	), Labels: []string{label}, From: "Nordlys Sales <" + m.me + ">", To: in.To, Subject: in.Subject,
 		Date: m.nextTime(), body: fixedContent(in.Body)}
 	m.messages = append([]*mailMessage{msg}, m.messages...)
 	m.byID[id] = msg
@@ -322,7 +336,10 @@ func (m *mailServer) modifyLabels(in struct {
 	}
 	for _, id := range in.IDs {
 		msg := m.byID[id]
-		labels := slices.DeleteFunc(slices.Clone(msg.Labels), func(l string) bool { return slices.Contains(in.Remove, l) || slices.Contains(in.Add, l) })
+		labels := slices.DeleteFunc(
+			slices.Clone(msg.Labels),
+			func(l string) bool { return slices.Contains(in.Remove, l) || slices.Contains(in.Add, l) },
+		)
 		msg.Labels = append(labels, in.Add...)
 		m.recordEffect("modify_labels", id, "%s", strings.Join(msg.Labels, " "))
 	}

@@ -33,11 +33,18 @@ var (
 		"Corvus", "Blackwood", "Solstice", "Ferrum", "Juniper", "Zephyr", "Castellan", "Monsoon", "Tidewater", "Arctura",
 		"Bellweather", "Granite", "Hollis", "Ironbridge", "Kaleido", "Lumen", "Marlowe", "Northgate", "Orion", "Palisade",
 		"Quarry", "Redwood", "Saffron", "Thornbury", "Umbra", "Verdant", "Wexford", "Yarrow", "Zenith", "Aurelia"}
-	companyFields = []string{"Foods", "Marine", "Energy", "Logistics", "Robotics", "Pharma", "Textiles", "Optics", "Aviation", "Dairy", "Mining", "Water", "Semiconductors"}
-	industries    = []string{"Manufacturing", "Energy", "Healthcare", "Logistics", "Food and beverage", "Aerospace", "Public sector", "Research"}
+	companyFields = []string{
+		"Foods", "Marine", "Energy", "Logistics", "Robotics", "Pharma", "Textiles", "Optics", "Aviation", "Dairy",
+		"Mining", "Water", "Semiconductors",
+	}
+	industries = []string{
+		"Manufacturing", "Energy", "Healthcare", "Logistics", "Food and beverage", "Aerospace", "Public sector",
+		"Research",
+	}
 	contactTitles = []string{"Head of Procurement", "Plant Manager", "Chief Financial Officer", "Quality Engineer", "VP Operations", "Laboratory Director",
 		"IT Manager", "Purchasing Specialist", "Maintenance Lead", "Managing Director"}
 	staffTitles = []string{"Account Executive", "Account Executive", "Sales Development Representative", "Solutions Engineer", "Software Engineer",
-		"Site Reliability Engineer", "Product Manager", "Support Specialist", "Finance Analyst", "Head of Sales", "Customer Success Manager", "Designer"}
+		"Site Reliability Engineer", "Product Manager", "Support Specialist", "Finance Analyst", "Head of Sales",
+		"Customer Success Manager", "Designer"}
 	regions = []string{"EMEA", "North America", "LATAM", "APAC"}
 )

@@ -43,7 +43,8 @@ func makeOrders(w *demoWorld) *dataTable {
 		price := math.Round(item.price*float64(100-r.IntN(13))) / 100 // list price less a discount of up to 12 %
 		age := 720 - i*720/orderCount
 		t.rows = append(t.rows, []any{
-			fmt.Sprintf("ORD-%05d", 10_001+i), formatDay(demoToday.AddDate(0, 0, -age)), buyer.Company, buyer.Email, regionOf(buyer.Country), item.name,
+			fmt.Sprintf("ORD-%05d", 10_001+i), formatDay(demoToday.AddDate(0, 0, -age)), buyer.Company, buyer.Email,
+			regionOf(buyer.Country), item.name,
 			int64(quantity), price, math.Round(price*float64(quantity)*100) / 100, orderStatus(r.IntN(100), age), w.staff[r.IntN(10)].fullName(),
 		})
 	}

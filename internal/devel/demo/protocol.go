@@ -312,7 +312,10 @@ func (s *DemoServer) discover() []byte {
 
 // addResultMeta adds the members that every result of the stateless protocol versions has.
 func (s *DemoServer) addResultMeta(object []byte) []byte {
-	return slices.Concat([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`), encodeJSON(s.implementationInfo()), []byte(`},`), object[1:])
+	return slices.Concat(
+		[]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`),
+		encodeJSON(s.implementationInfo()), []byte(`},`), object[1:],
+	)
 }
 
 func (s *DemoServer) listTools(params json.RawMessage, modern bool) ([]byte, *rpcError) {

@@ -41,14 +41,19 @@ func buildSheets(b *serverBase) map[string]toolFunc {
 }
 
 func (s *sheetServer) fillWorkbooks() {
-	s.books = append(s.books, &sheetWorkbook{ordersSheet, "Orders 2025-2026", 1, []*dataTable{renameTable(makeOrders(s.w), "Orders"), s.makeTargets()}})
+	s.books = append(s.books, &sheetWorkbook{
+		ordersSheet, "Orders 2025-2026", 1, []*dataTable{renameTable(makeOrders(s.w), "Orders"), s.makeTargets()},
+	})
 	r := newSeededRand("sheets")
 	for i := range 30 {
 		t := &dataTable{name: "Readings", cols: []tableColumn{
 			{name: "Sensor", kind: textKind}, {name: "Date", kind: dateKind}, {name: "Mean", kind: decimalKind}, {name: "Alarms", kind: integerKind},
 		}}
 		for j := range 120 {
-			t.rows = append(t.rows, []any{fmt.Sprintf("S-%04d", i*10+j%10), formatDay(demoToday.AddDate(0, 0, -j/10)), float64(randomBetween(r, -2000, 2500)) / 100, int64(r.IntN(4))})
+			t.rows = append(t.rows, []any{
+				fmt.Sprintf("S-%04d", i*10+j%10), formatDay(demoToday.AddDate(0, 0, -j/10)),
+				float64(randomBetween(r, -2000, 2500)) / 100, int64(r.IntN(4)),
+			})
 		}
 		s.books = append(s.books, &sheetWorkbook{fmt.Sprintf("readings-%02d", i+1), "Readings " + s.w.companies[i].Name, 1, []*dataTable{t}})
 	}
@@ -58,7 +63,10 @@ func renameTable(t *dataTable, name string) *dataTable { t.name = name; return t
 
 // makeTargets returns a small sheet of sales targets for the orders.
 func (s *sheetServer) makeTargets() *dataTable {
-	t := &dataTable{name: "Targets", cols: []tableColumn{{name: "Region", kind: textKind}, {name: "Quarter", kind: textKind}, {name: "Target", kind: decimalKind}}}
+	t := &dataTable{
+		name: "Targets",
+		cols: []tableColumn{{name: "Region", kind: textKind}, {name: "Quarter", kind: textKind}, {name: "Target", kind: decimalKind}},
+	}
 	for i, region := range regions {
 		for q := range 4 {
 			t.rows = append(t.rows, []any{region, fmt.Sprintf("2026-Q%d", q+1), float64(900_000 - i*150_000 + q*40_000)})
@@ -179,7 +187,10 @@ func (s *sheetServer) parseRange(id, text string) (cellRange, error) {
 		x.r1 = row
 	}
 	if x.r0 >= x.r1 || x.c0 >= x.c1 || x.c1 > len(t.cols) {
-		return cellRange{}, fmt.Errorf("400 Bad request: range '%s' exceeds the grid of '%s', which has %d rows and %d columns", text, t.name, len(t.rows)+1, len(t.cols))
+		return cellRange{}, fmt.Errorf(
+			"400 Bad request: range '%s' exceeds the grid of '%s', which has %d rows and %d columns", text, t.name,
+			len(t.rows)+1, len(t.cols),
+		)
 	}
 	return x, nil
 }
@@ -333,7 +344,9 @@ func (s *sheetServer) updateRange(in struct {
 		return toolResult{}, err
 	}
 	if x.r0 == 0 || x.r0+len(in.Values) > len(x.tab.rows)+1 {
-		return toolResult{}, fmt.Errorf("400 Bad request: the values must lie in the rows 2 to %d; use append_rows for new ones", len(x.tab.rows)+1)
+		return toolResult{}, fmt.Errorf(
+			"400 Bad request: the values must lie in the rows 2 to %d; use append_rows for new ones", len(x.tab.rows)+1,
+		)
 	}
 	values, err := x.tab.convertCells(in.Values, x.c0)
 	if err != nil {

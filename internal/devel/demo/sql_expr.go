@@ -103,7 +103,8 @@ func negateExpr(inner sqlCondition) sqlCondition {
 // parseOperand parses a column or a literal.
 func (p *sqlParser) parseOperand() (sqlCondition, error) {
 	t := p.tokens[0]
-	if word := strings.ToUpper(t.text); t.kind == nameToken || t.kind == wordToken && !slices.Contains([]string{"NULL", "TRUE", "FALSE"}, word) {
+	if word := strings.ToUpper(t.text); t.kind == nameToken ||
+		t.kind == wordToken && !slices.Contains([]string{"NULL", "TRUE", "FALSE"}, word) {
 		name, err := p.columnName()
 		return func(t *dataTable) (rowEval, error) {
 			i, err := t.sqlColumn(name)
@@ -167,7 +168,10 @@ func (p *sqlParser) rangeOrPattern(left sqlCondition) (sqlCondition, error) {
 		high, err := p.parseOperand()
 		atLeast := combineExprs(func(v []any) any { return compareValues(v[0], v[1], comparisons[">="]) }, left, low)
 		atMost := combineExprs(func(v []any) any { return compareValues(v[0], v[1], comparisons["<="]) }, left, high)
-		return combineExprs(func(v []any) any { return combineLogic([]rowEval{constantEval(v[0]), constantEval(v[1])}, nil, false) }, atLeast, atMost), err
+		return combineExprs(
+			func(v []any) any { return combineLogic([]rowEval{constantEval(v[0]), constantEval(v[1])}, nil, false) },
+			atLeast, atMost,
+		), err
 	case p.takeKeyword("LIKE"):
 		return p.parseLike(left, func(s string) string { return s })
 	case p.takeKeyword("ILIKE"):

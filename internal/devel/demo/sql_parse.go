@@ -148,7 +148,9 @@ func (p *sqlParser) requireToken(ok bool, what string) error {
 	return nil
 }
 
-var reserved = strings.Fields("SELECT DISTINCT FROM WHERE GROUP BY ORDER LIMIT OFFSET AND OR NOT IN LIKE ILIKE BETWEEN IS NULL AS ASC DESC VALUES SET INTO HAVING JOIN ON UNION")
+var reserved = strings.Fields(
+	"SELECT DISTINCT FROM WHERE GROUP BY ORDER LIMIT OFFSET AND OR NOT IN LIKE ILIKE BETWEEN IS NULL AS ASC DESC VALUES SET INTO HAVING JOIN ON UNION",
+)
 
 func (p *sqlParser) parseName(what string) (string, error) {
 	t := p.tokens[0]

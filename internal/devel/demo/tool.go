@@ -206,7 +206,9 @@ func (s *DemoServer) runToolCall(d *toolDefinition, args json.RawMessage) []byte
 	s.base.lock.Lock()
 	defer s.base.lock.Unlock()
 	if s.base.given += len(args); len(s.base.effects) >= maxEffects || s.base.given > maxGiven {
-		return failureResult(fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven)).encode()
+		return failureResult(
+			fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven),
+		).encode()
 	}
 	return t.runTool(args)
 }

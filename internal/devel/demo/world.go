@@ -95,7 +95,10 @@ func makeDomain(stem, second string, i int) string {
 }
 
 func newPerson(r *rand.Rand, land worldCountry, c worldCompany) worldPerson {
-	p := worldPerson{First: pickOne(r, land.first), Last: pickOne(r, land.last), Title: pickOne(r, contactTitles), Country: land.name, City: pickOne(r, land.cities), Company: c.Name}
+	p := worldPerson{
+		First: pickOne(r, land.first), Last: pickOne(r, land.last), Title: pickOne(r, contactTitles), Country: land.name,
+		City: pickOne(r, land.cities), Company: c.Name,
+	}
 	p.Email = foldASCII(strings.ToLower(p.First+"."+p.Last)) + "@" + c.Domain
 	if r.IntN(40) == 0 { // a few people have addresses that are not ASCII
 		p.Email = strings.ToLower(p.First+"."+p.Last) + "@" + c.Domain

@@ -23,7 +23,9 @@ func RunConformance(t *testing.T, module, expected string, args ...string) {
 	modules, node := NPM22(t), Need(t, "node22")
 	reasons := expectedFailures(t, expected)
 	suite := func(t *testing.T, args ...string) string {
-		cmd := exec.CommandContext(Context(t), node, append([]string{"--import", slowTimersModule, filepath.Join(modules, module, "dist", "index.js")}, args...)...)
+		cmd := exec.CommandContext(Context(t), node, append([]string{
+			"--import", slowTimersModule, filepath.Join(modules, module, "dist", "index.js"),
+		}, args...)...)
 		cmd.Dir = t.TempDir()
 		out, _ := cmd.CombinedOutput() // its exit status does not consider the expected failures
 		return string(out)

@@ -46,7 +46,9 @@ func StartDockerd(t testing.TB) *DockerDaemon {
 		_ = syscall.Mount("dockerd", dir, "tmpfs", 0, "mode=0700")
 		settings := map[string]any{}
 		if runsc, err := goInstalled("runsc"); err == nil {
-			settings["runtimes"] = map[string]any{"runsc": map[string]any{"path": runsc, "runtimeArgs": []string{"--platform=systrap", "--network=none"}}}
+			settings["runtimes"] = map[string]any{"runsc": map[string]any{
+				"path": runsc, "runtimeArgs": []string{"--platform=systrap", "--network=none"},
+			}}
 		}
 		text, err := json.Marshal(settings)
 		if err == nil {
@@ -70,8 +72,10 @@ func StartDockerd(t testing.TB) *DockerDaemon {
 func (d *DockerDaemon) start(path, driver string) error {
 	args := []string{
 		"--fork", "sh", "-c", watched, "watched", strconv.Itoa(os.Getpid()), d.dir, path,
-		"--bridge=none", "--iptables=false", "--ip6tables=false", "--data-root=" + filepath.Join(d.dir, "data"), "--exec-root=" + filepath.Join(d.dir, "exec"),
-		"--pidfile=" + filepath.Join(d.dir, "pid"), "--host=" + d.Host(), "--storage-driver=" + driver, "--config-file=" + filepath.Join(d.dir, "daemon.json"),
+		"--bridge=none", "--iptables=false", "--ip6tables=false", "--data-root=" + filepath.Join(d.dir, "data"),
+		"--exec-root=" + filepath.Join(d.dir, "exec"),
+		"--pidfile=" + filepath.Join(d.dir, "pid"), "--host=" + d.Host(), "--storage-driver=" + driver,
+		"--config-file=" + filepath.Join(d.dir, "daemon.json"),
 	}
 	if err := exec.Command("setsid", args...).Run(); err != nil {
 		return err
@@ -126,7 +130,9 @@ func (d *DockerDaemon) End() {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range lines { // what held its containers
 		line, _ := os.ReadFile(file)
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() && strings.Contains(string(line), d.dir+"/") {
+		if pid, err := strconv.Atoi(
+			filepath.Base(filepath.Dir(file)),
+		); err == nil && pid != os.Getpid() && strings.Contains(string(line), d.dir+"/") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

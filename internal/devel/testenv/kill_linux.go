@@ -18,7 +18,9 @@ func KilledAtChange(t *testing.T, variable, value string, folders []string, chan
 	events := os.NewFile(uintptr(fd), "inotify")
 	defer events.Close()
 	for _, folder := range folders {
-		if _, err := syscall.InotifyAddWatch(fd, folder, syscall.IN_CREATE|syscall.IN_MODIFY|syscall.IN_MOVE|syscall.IN_DELETE|syscall.IN_CLOSE_WRITE); err != nil {
+		if _, err := syscall.InotifyAddWatch(
+			fd, folder, syscall.IN_CREATE|syscall.IN_MODIFY|syscall.IN_MOVE|syscall.IN_DELETE|syscall.IN_CLOSE_WRITE,
+		); err != nil {
 			t.Fatalf("%s cannot be watched: %v", folder, err)
 		}
 	}

@@ -56,7 +56,13 @@ func (g *messageGrammar) makeMessage() string {
 	if g.chooseIndex(4) > 0 {
 		members = append(members, `"method":`+g.makeMethod(), `"params":`+g.makeParams())
 	} else {
-		members = append(members, g.pickText(`"result":`, `"error":`, `"result":{"resultType":"complete"},"error":`, `"Result":`, `"error":{"code":-32042,"message":"m","data":{}},"x":`)+g.makeValue(0))
+		members = append(
+			members,
+			g.pickText(
+				`"result":`, `"error":`, `"result":{"resultType":"complete"},"error":`, `"Result":`,
+				`"error":{"code":-32042,"message":"m","data":{}},"x":`,
+			)+g.makeValue(0),
+		)
 	}
 	if g.chooseIndex(8) == 7 {
 		members = append(members, g.pickText(`"id":1`, `"method":"ping"`, `"jsonrpc":"2.0"`, `"":0`, `"ID":7`, `"result":{}`))
@@ -65,7 +71,10 @@ func (g *messageGrammar) makeMessage() string {
 }
 
 func (g *messageGrammar) makeID() string {
-	return g.pickText(`1`, `2`, `3`, `"a"`, `"1"`, `0`, `-1`, `1.0`, `1.5`, `1e3`, `1e999`, `9007199254740993`, `null`, `true`, `{}`, `[1]`, `""`, `"\u0000"`)
+	return g.pickText(
+		`1`, `2`, `3`, `"a"`, `"1"`, `0`, `-1`, `1.0`, `1.5`, `1e3`, `1e999`, `9007199254740993`, `null`, `true`, `{}`,
+		`[1]`, `""`, `"\u0000"`,
+	)
 }
 
 func (g *messageGrammar) makeMethod() string {
@@ -83,9 +92,24 @@ func (g *messageGrammar) makeParams() string {
 		`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`,
 		`{"io.modelcontextprotocol/protocolVersion":"1999-01-01"}`, `{"io.modelcontextprotocol/protocolVersion":7}`, `{"progressToken":1}`, `{"progressToken":{}}`, `{"io.modelcontextprotocol/clientCapabilities":7}`)}
 	for range g.chooseIndex(4) {
-		members = append(members, g.pickText(`"name":"execute_code"`, `"name":"call_tool"`, `"name":"get_execution_stats"`, `"name":7`, `"arguments":{"code":"return 1"}`, `"arguments":`+g.makeValue(0), `"requestId":`+g.makeID(), `"task":`+g.makeValue(0),
-			`"taskId":`+g.makeValue(0), `"requestState":`+g.makeValue(0), `"inputResponses":`+g.makeValue(0), `"protocolVersion":"2025-11-25"`, `"capabilities":`+g.makeValue(0), `"uri":"x:y"`, `"cursor":`+g.makeValue(0), `"level":`+g.makeValue(0),
-			`"progressToken":`+g.makeID(), `"progress":`+g.makeValue(0), `"notifications":`+g.makeValue(0), `"message":"m"`, `"requestedSchema":`+g.makeValue(0), `"mode":"url"`, `"elicitationId":`+g.makeValue(0), `"data":`+g.makeValue(0)))
+		members = append(members, g.pickText(`"name":"execute_code"`, `"name":"call_tool"`, `"name":"get_execution_stats"`, `"name":7`, `"arguments":{"code":"return 1"}`, `"arguments":`+
+			g.makeValue(
+				0,
+			), `"requestId":`+g.makeID(), `"task":`+g.makeValue(0),
+			`"taskId":`+g.makeValue(
+				0,
+			), `"requestState":`+g.makeValue(
+				0,
+			), `"inputResponses":`+g.makeValue(
+				0,
+			), `"protocolVersion":"2025-11-25"`, `"capabilities":`+g.makeValue(
+				0,
+			), `"uri":"x:y"`, `"cursor":`+g.makeValue(0), `"level":`+g.makeValue(0),
+			`"progressToken":`+g.makeID(), `"progress":`+g.makeValue(
+				0,
+			), `"notifications":`+g.makeValue(
+				0,
+			), `"message":"m"`, `"requestedSchema":`+g.makeValue(0), `"mode":"url"`, `"elicitationId":`+g.makeValue(0), `"data":`+g.makeValue(0)))
 	}
 	return "{" + strings.Join(members, ",") + "}"
 }
@@ -95,7 +119,10 @@ func (g *messageGrammar) makeValue(depth int) string {
 	case n == 12 && depth < 4:
 		return "[" + g.makeValue(depth+1) + "," + g.makeValue(depth+1) + "]"
 	case n == 13 && depth < 4:
-		return `{` + g.pickText(`"a":`, `"type":`, `"content":`, `"isError":`, `"structuredContent":`, `"_meta":`, `"properties":`, `"tools":`, `"code":`, `"data":`) + g.makeValue(depth+1) + `}`
+		return `{` + g.pickText(
+			`"a":`, `"type":`, `"content":`, `"isError":`, `"structuredContent":`, `"_meta":`, `"properties":`, `"tools":`,
+			`"code":`, `"data":`,
+		) + g.makeValue(depth+1) + `}`
 	}
 	return g.pickText(`{}`, `[]`, `null`, `true`, `0`, `-1`, `1e400`, `"x"`, `""`, `"\ud800"`, `{"content":[{"type":"text","text":"t"}]}`, `{"code":-32000,"message":"m"}`, `{"code":"x"}`, `{"content":[null,7,{"type":"x"}]}`,
 		strings.Repeat("[", 1500)+strings.Repeat("]", 1500), `"2026-07-28"`)

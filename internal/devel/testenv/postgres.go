@@ -53,7 +53,10 @@ func (p *PostgresServer) start(bin string, attr *syscall.SysProcAttr) error {
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c", "fsync="+fsyncSetting(), "-c", "max_connections=100")
+	server := exec.Command(
+		filepath.Join(bin, "postgres"), "-D", data, "-k", p.dir, "-c", "listen_addresses=", "-c",
+		"fsync="+fsyncSetting(), "-c", "max_connections=100",
+	)
 	server.SysProcAttr, server.Dir = attr, p.dir
 	server.Env = append(os.Environ(), "LC_ALL=C")
 	said, err := server.StderrPipe()
@@ -95,7 +98,10 @@ func fsyncSetting() string {
 
 // URL returns the URL of a database of the server.
 func (p *PostgresServer) URL(database string) string {
-	return (&url.URL{Scheme: "postgres", User: url.User("retort"), Path: "/" + database, RawQuery: url.Values{"host": {p.dir}}.Encode()}).String()
+	return (&url.URL{
+		Scheme: "postgres", User: url.User("retort"), Path: "/" + database,
+		RawQuery: url.Values{"host": {p.dir}}.Encode(),
+	}).String()
 }
 
 // Stop stops the server and deletes its folder.

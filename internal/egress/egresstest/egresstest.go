@@ -76,7 +76,8 @@ func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(err)
 	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	root, err := x509.CreateCertificate(rand.Reader, ca, ca, &key.PublicKey, key)
@@ -84,7 +85,8 @@ func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	parsed, err := x509.ParseCertificate(root)
 	must(err)
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "hosts of a test"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, DNSNames: hosts,
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "hosts of a test"}, NotBefore: ca.NotBefore,
+		NotAfter: ca.NotAfter, DNSNames: hosts,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -109,7 +109,10 @@ var errUnadmittedAnswer = errors.New("the answer was not admitted")
 
 // errUnadmitted returns the error of a call whose answer waited for memory until the call ended.
 func errUnadmitted(n int64, cause error) *core.Error {
-	e := core.Errorf(core.KindLimit, "upstream.receive", "the server has answered with %s, and the call ended before there was memory for that: %w", bytesText(n), cause)
+	e := core.Errorf(
+		core.KindLimit, "upstream.receive",
+		"the server has answered with %s, and the call ended before there was memory for that: %w", bytesText(n), cause,
+	)
 	e.Err = errors.Join(cause, errUnadmittedAnswer)
 	return e.WithHint("ask for less, or for less at once; or raise the setting memory")
 }

@@ -72,7 +72,13 @@ func (l *serverLink) answerServerRequest(req *jsonrpc.Request, x *pendingCall) {
 		x = l.soleCaller()
 	}
 	if x == nil {
-		l.replyToServer(req, nil, errUnanswered(jsonrpc.CodeInvalidRequest, "it can't be told for whom this is asked: no call is under way, or those of several clients are"))
+		l.replyToServer(
+			req, nil,
+			errUnanswered(
+				jsonrpc.CodeInvalidRequest,
+				"it can't be told for whom this is asked: no call is under way, or those of several clients are",
+			),
+		)
 		return
 	}
 	select {
@@ -109,7 +115,9 @@ func codeOf(e *core.Error) int64 {
 }
 
 // answerRequest returns the result of one request of the server, of either era.
-func (c Client) answerRequest(ctx context.Context, l *serverLink, method string, params json.RawMessage, peer *core.ClientPeer) (json.RawMessage, *core.Error) {
+func (c Client) answerRequest(
+	ctx context.Context, l *serverLink, method string, params json.RawMessage, peer *core.ClientPeer,
+) (json.RawMessage, *core.Error) {
 	if method == core.MethodElicit && !isForm(params) {
 		return c.showPage(ctx, l, params, peer)
 	}

@@ -116,7 +116,11 @@ func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, 
 		if e.protocol >= protocolModern {
 			e.probe = c.spec.ConnectTimeout // next time there is no doubt
 		}
-		s := &serverSession{sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client, self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{}, listed: newListed()}
+		s := &serverSession{
+			sdk: cs, link: l, era: e, meta: requestMeta(self, e.protocol, nil, ""), pid: pid, client: c.spec.Client,
+			self: self, level: c.level, joint: c.spec.URL != "", streams: map[string]context.CancelFunc{},
+			listed: newListed(),
+		}
 		s.setLevel(c.level())
 		l.awaitSubscription(ctx)
 		return s, nil, nil

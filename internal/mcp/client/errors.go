@@ -94,7 +94,9 @@ func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
 	case jsonrpc.CodeInvalidParams:
 		e.Kind = core.KindInvalidArguments
 	case codeMissing:
-		return e.WithHint("the server needs something of the client that the client does not offer, or that the settings of the server do not let it have")
+		return e.WithHint(
+			"the server needs something of the client that the client does not offer, or that the settings of the server do not let it have",
+		)
 	}
 	return e
 }

@@ -42,7 +42,10 @@ type lineReader struct {
 
 // newFrames reads lines of r. What it waits for, other than r, ends with ctx.
 func newFrames(ctx context.Context, r io.Reader, limit int64, a memoryAccount, place *spoolDir) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, messageMemory: messageMemory{memoryAccount: a}, spool: place}
+	return &lineReader{
+		in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, messageMemory: messageMemory{memoryAccount: a},
+		spool: place,
+	}
 }
 
 // nextLine returns the next line that is not empty, in memory of its own. The last line needs no newline. A line that

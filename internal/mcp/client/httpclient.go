@@ -59,7 +59,10 @@ func newEndpoint(spec Server) (*httpEndpoint, *core.Error) {
 	if spec.dial != nil {
 		transport.DialContext = spec.dial
 	}
-	return &httpEndpoint{url: u, headers: spec.Headers, auth: spec.Auth, client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}, nil
+	return &httpEndpoint{
+		url: u, headers: spec.Headers, auth: spec.Auth,
+		client: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
+	}, nil
 }
 
 // checkRedirect follows a redirect that keeps method and origin. Any other would
@@ -68,10 +71,16 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case !sameOrigin(req.URL, first.URL):
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server redirects to another origin, %s://%s, which is not followed", req.URL.Scheme, req.URL.Host).
+		return core.Errorf(
+			core.KindUpstreamGone, "upstream.http",
+			"the server redirects to another origin, %s://%s, which is not followed", req.URL.Scheme, req.URL.Host,
+		).
 			WithHint("if that is right, put the new address into the configuration")
 	case req.Method != first.Method:
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server redirects to %s in a way that drops the message", req.URL.Redacted()).
+		return core.Errorf(
+			core.KindUpstreamGone, "upstream.http", "the server redirects to %s in a way that drops the message",
+			req.URL.Redacted(),
+		).
 			WithHint("put the address that it redirects to into the configuration")
 	case len(via) > maxRedirects:
 		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server redirects more than %d times", maxRedirects)
@@ -108,7 +117,8 @@ const maxAuthorizations = 2
 func (e *httpEndpoint) sendAuthorized(ctx context.Context, m httpMessage) (*http.Response, *core.Error) {
 	for try := 0; ; try++ {
 		resp, err := e.sendOnce(ctx, m)
-		if err != nil || e.auth == nil || try == maxAuthorizations || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		if err != nil || e.auth == nil || try == maxAuthorizations ||
+			resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
 		if err := e.authorize(ctx, resp); err != nil {

@@ -78,6 +78,9 @@ func (l *serverLink) isAsked() bool {
 }
 
 func errHung() *core.Error {
-	return core.Errorf(core.KindUpstreamGone, "upstream.ping", "the server hung: it neither answered a call in time nor %d pings, and was ended", maxPings).
+	return core.Errorf(
+		core.KindUpstreamGone, "upstream.ping",
+		"the server hung: it neither answered a call in time nor %d pings, and was ended", maxPings,
+	).
 		WithHint("the next call starts it again; if it hangs again, look at what it waits for")
 }

@@ -32,7 +32,10 @@ type serverAsks struct {
 // provideInput has the client answer what a server requires, and returns the additional members of the next request.
 func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer, need *inputRequired) (json.RawMessage, error) {
 	if len(need.Requests) > maxNeeds {
-		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests), maxNeeds)
+		return nil, core.Errorf(
+			core.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests),
+			maxNeeds,
+		)
 	}
 	core.ClaimOf(ctx).Release() // a person may be waited for
 	given := map[string]json.RawMessage{}
@@ -43,7 +46,10 @@ func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer,
 			return nil, err
 		}
 		if err != nil {
-			e := core.Errorf(core.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s", truncateText(r.Method, 100), err.Message)
+			e := core.Errorf(
+				core.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s",
+				truncateText(r.Method, 100), err.Message,
+			)
 			e.Err = err.Err
 			return nil, e.WithHint("give everything the tool needs in its arguments, or use another tool")
 		}

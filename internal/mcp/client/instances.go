@@ -82,7 +82,8 @@ type pooledInstance struct {
 
 func newInstances(spec Server, main *serverConn, create func(core.Caller) *serverConn) *instancePool {
 	return &instancePool{
-		main: main, make: create, keep: spec.effectiveIsolation(), idle: spec.idleTimeout(false), most: cmp.Or(max(spec.Instances, 0), defaultInstances),
+		main: main, make: create, keep: spec.effectiveIsolation(), idle: spec.idleTimeout(false),
+		most: cmp.Or(max(spec.Instances, 0), defaultInstances),
 		wait: roomPatience, own: map[core.Caller]*pooledInstance{}, room: make(chan struct{}),
 	}
 }

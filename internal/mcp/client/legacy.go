@@ -51,7 +51,9 @@ func startSSE(ctx context.Context, spec Server, a memoryAccount, place *spoolDir
 }
 
 func (s *sseWire) open(a memoryAccount, place *spoolDir) *core.Error {
-	resp, err := s.at.sendAuthorized(s.ctx, httpMessage{method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}}})
+	resp, err := s.at.sendAuthorized(s.ctx, httpMessage{
+		method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}},
+	})
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,10 @@ func (s *sseWire) open(a memoryAccount, place *spoolDir) *core.Error {
 	}
 	if kind := mediaType(resp); kind != "text/event-stream" {
 		_ = resp.Body.Close()
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answers with content of type %q, which is no stream of events", truncateText(kind, 100))
+		return core.Errorf(
+			core.KindUpstreamGone, "upstream.http",
+			"the server answers with content of type %q, which is no stream of events", truncateText(kind, 100),
+		)
 	}
 	s.body, s.in = resp, newEvents(s.ctx, resp.Body, s.limit, a, place)
 	ev, cause := s.in.nextEvent()
@@ -71,7 +76,10 @@ func (s *sseWire) open(a memoryAccount, place *spoolDir) *core.Error {
 	case cause != nil || s.post == nil:
 		err = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's stream does not begin with an address to post to")
 	case !sameOrigin(s.post, s.at.url):
-		err = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server wants messages posted to another origin, %s://%s, which is not done", s.post.Scheme, s.post.Host)
+		err = core.Errorf(
+			core.KindUpstreamGone, "upstream.http",
+			"the server wants messages posted to another origin, %s://%s, which is not done", s.post.Scheme, s.post.Host,
+		)
 	default:
 		return nil
 	}

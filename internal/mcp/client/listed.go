@@ -111,7 +111,10 @@ func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool str
 		return err
 	}
 	s.changes.trigger() // so that the catalog learns it, too
-	return core.Errorf(core.KindToolChanged, "upstream.call", "the server has changed the definition of the tool since it was checked; the call was not sent").
+	return core.Errorf(
+		core.KindToolChanged, "upstream.call",
+		"the server has changed the definition of the tool since it was checked; the call was not sent",
+	).
 		WithHint("read the definition again before you run the rest of the program; its earlier calls were sent")
 }
 

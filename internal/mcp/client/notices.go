@@ -53,7 +53,9 @@ func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage
 
 // reopenStream reads the stream that open returns and opens it again when it ends, until ctx ends, the server refuses it,
 // or attempts keep failing. It returns the reason.
-func (h *streamableWire) reopenStream(ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error)) *core.Error {
+func (h *streamableWire) reopenStream(
+	ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error),
+) *core.Error {
 	last, gone := "", core.Errorf(core.KindUpstreamGone, "upstream.http", "the server keeps no stream for what it has to say by itself")
 	for failures := 0; failures < maxReopens; failures++ {
 		var retry time.Duration

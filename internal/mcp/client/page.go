@@ -67,7 +67,9 @@ func isLoopback(host string) bool {
 // unopenedError returns the error of a call whose page was not opened.
 func (p loginPage) unopenedError(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
-		WithHint("have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again")
+		WithHint(
+			"have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again",
+		)
 	e.Message = "a person has to open a page at " + p.host + " first, and " + why
 	return e
 }
@@ -208,7 +210,9 @@ func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method 
 }
 
 // openPages asks the person to open pages, one after another. The channels in waits are closed when the pages are done.
-func (s *serverSession) openPages(ctx context.Context, x *pendingCall, pages []json.RawMessage) (last loginPage, waits []<-chan struct{}, _ error) {
+func (s *serverSession) openPages(
+	ctx context.Context, x *pendingCall, pages []json.RawMessage,
+) (last loginPage, waits []<-chan struct{}, _ error) {
 	core.ClaimOf(ctx).Release()
 	for _, params := range pages {
 		p, refused := readPage(params)

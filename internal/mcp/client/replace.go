@@ -107,6 +107,10 @@ func (n *instancePool) checkRevision(ctx context.Context) *core.Error {
 	if known := core.RevisionOf(ctx); known == 0 || n.born <= known {
 		return nil
 	}
-	return core.Errorf(core.KindToolChanged, "upstream", "the entry of the server %q was added or changed after the program began; the call was not sent", n.main.spec.Name).
+	return core.Errorf(
+		core.KindToolChanged, "upstream",
+		"the entry of the server %q was added or changed after the program began; the call was not sent",
+		n.main.spec.Name,
+	).
 		WithHint("run the program again")
 }

@@ -86,7 +86,9 @@ func (s *serverConn) aboutResources(tool string) bool {
 }
 
 // callResources makes a call of one of the resource tools. Its result has the form of a tool's.
-func (s *serverSession) callResources(ctx context.Context, x *pendingCall, tool string, args json.RawMessage, limit int64) (json.RawMessage, error) {
+func (s *serverSession) callResources(
+	ctx context.Context, x *pendingCall, tool string, args json.RawMessage, limit int64,
+) (json.RawMessage, error) {
 	if tool == toolList {
 		return s.listResources(ctx, limit)
 	}

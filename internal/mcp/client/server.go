@@ -73,7 +73,10 @@ func newServer(base context.Context, spec Server, o Options, place *spoolDir, le
 	if spec.MaxMessage <= 0 {
 		spec.MaxMessage = defaultMaxMessage
 	}
-	s := &serverConn{spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec), log: slog.New(slog.DiscardHandler), identify: o.Identify}
+	s := &serverConn{
+		spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec),
+		log: slog.New(slog.DiscardHandler), identify: o.Identify,
+	}
 	if o.Log != nil {
 		s.log = o.Log.With("server", spec.Name)
 	}
@@ -86,7 +89,8 @@ func newServer(base context.Context, spec Server, o Options, place *spoolDir, le
 		}
 	})
 	s.connect = &connector{
-		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger, bindings: &headerBindings{}, tasks: &taskTools{}, spool: place,
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger,
+		bindings: &headerBindings{}, tasks: &taskTools{}, spool: place,
 		level: level,
 	}
 	if o.OnNews != nil {
@@ -116,7 +120,9 @@ func (s *serverConn) configError() *core.Error {
 }
 
 // callTool makes one tool call. An answer that is not in memory is large, too.
-func (s *serverConn) callTool(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.SpooledAnswer, err *core.Error) {
+func (s *serverConn) callTool(
+	ctx context.Context, tool string, args json.RawMessage, spools bool,
+) (result json.RawMessage, large *core.SpooledAnswer, err *core.Error) {
 	if len(args) > 0 && (!json.Valid(args) || firstByte(args) != '{') {
 		return nil, nil, core.Errorf(core.KindInvalidArguments, "upstream.call", "the arguments are not a JSON object")
 	}
@@ -132,7 +138,9 @@ func (s *serverConn) callTool(ctx context.Context, tool string, args json.RawMes
 	return s.callOnce(ctx, tool, args, spools)
 }
 
-func (s *serverConn) callOnce(ctx context.Context, tool string, args json.RawMessage, spools bool) (result json.RawMessage, large *core.SpooledAnswer, _ *core.Error) {
+func (s *serverConn) callOnce(
+	ctx context.Context, tool string, args json.RawMessage, spools bool,
+) (result json.RawMessage, large *core.SpooledAnswer, _ *core.Error) {
 	err := s.runOnSession(ctx, "upstream.call", func(ctx context.Context, sess *serverSession, x *pendingCall) (err error) {
 		if err := s.checkPin(ctx, sess, tool); err != nil {
 			return err
@@ -203,7 +211,10 @@ func (s *serverConn) runOnSession(ctx context.Context, op string, f func(context
 }
 
 // useSession runs f once on sess and settles what it means for the server's state.
-func (s *serverConn) useSession(ctx context.Context, op string, sess *serverSession, x *pendingCall, f func(context.Context, *serverSession, *pendingCall) error) *core.Error {
+func (s *serverConn) useSession(
+	ctx context.Context, op string, sess *serverSession, x *pendingCall,
+	f func(context.Context, *serverSession, *pendingCall) error,
+) *core.Error {
 	defer sess.leaveUse()
 	if op == "upstream.call" { // what lists the tools from time to time keeps nothing awake
 		s.noteUse()

@@ -105,14 +105,19 @@ func checkType(raw json.RawMessage) error {
 		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer has a resultType that is no text")
 	}
 	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
-		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here", truncateText(*t, 60))
+		return core.Errorf(
+			core.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here",
+			truncateText(*t, 60),
+		)
 	}
 	return nil
 }
 
 // askServer makes a request for the client of ctx. If the server requires input, the client is asked and the request is
 // made again with the answers.
-func (s *serverSession) askServer(ctx context.Context, x *pendingCall, method string, params func(meta json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+func (s *serverSession) askServer(
+	ctx context.Context, x *pendingCall, method string, params func(meta json.RawMessage) json.RawMessage,
+) (json.RawMessage, error) {
 	x.ctx, x.peer = ctx, core.PeerOf(ctx)
 	meta, done := s.metaOf(x)
 	defer done()
@@ -190,7 +195,9 @@ func (s *serverSession) listPages(ctx context.Context, method, member string, li
 
 func checkPages(seen map[string]bool, next, member string, count int, size, limit int64) error {
 	e := func(format string, args ...any) error {
-		return core.Errorf(core.KindLimit, "upstream.list", format, args...).WithHint("the server lists its %s without end: report it to its maker", member)
+		return core.Errorf(core.KindLimit, "upstream.list", format, args...).WithHint(
+			"the server lists its %s without end: report it to its maker", member,
+		)
 	}
 	switch {
 	case seen[next]:

@@ -205,8 +205,13 @@ func (m *spooledMessage) Close() (err error) {
 //
 // While the spool is full of other messages, take waits until there is room for one that would fit
 // into memory, or until ctx ends. For more it waits as long as there are messages whose place will be free. Of what is not read yet it holds nothing then that others wait for.
-func (s *spoolDir) readMessage(ctx context.Context, a memoryAccount, head []byte, next func() ([]byte, error), limit int64) *spooledMessage {
-	m := &spooledMessage{envelopeReader: envelopeReader{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))}, spool: s}
+func (s *spoolDir) readMessage(
+	ctx context.Context, a memoryAccount, head []byte, next func() ([]byte, error), limit int64,
+) *spooledMessage {
+	m := &spooledMessage{
+		envelopeReader: envelopeReader{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))},
+		spool:          s,
+	}
 	if m.held, m.full = s.room.Take(ctx, a.server, s.Above); m.full == nil {
 		m.kept = min(s.Above, s.Bytes)
 		m.file, m.full = s.createFile()
@@ -270,7 +275,11 @@ func (m *spooledMessage) sizeError(limit int64) *core.Error {
 	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
 		return errTooLong(m.spool.Bytes)
 	case errors.Is(m.full, errSpoolFull):
-		return core.Errorf(core.KindLimit, opReceive, "there is no room on disk for the server's answer: other large answers have used up the shared limit of %s", bytesText(m.spool.Bytes)).
+		return core.Errorf(
+			core.KindLimit, opReceive,
+			"there is no room on disk for the server's answer: other large answers have used up the shared limit of %s",
+			bytesText(m.spool.Bytes),
+		).
 			WithHint("call again when other calls have finished, ask for less, or raise resourceLimits.disk in the settings")
 	case m.full != nil:
 		return core.Errorf(core.KindLimit, opReceive, "the server's answer is too large for memory and could not be kept on disk: %w", m.full).

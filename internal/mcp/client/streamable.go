@@ -301,7 +301,9 @@ func bodyParts(body io.Reader) func() ([]byte, error) {
 
 // takeLarge handles a message that is on disk. again is the message in memory if it is small enough to be handled
 // like any other; held is released afterwards. err says why there is no answer.
-func (h *streamableWire) takeLarge(ctx context.Context, m outgoingMessage, large *spooledMessage) (again []byte, held core.HeldMemory, err *core.Error) {
+func (h *streamableWire) takeLarge(
+	ctx context.Context, m outgoingMessage, large *spooledMessage,
+) (again []byte, held core.HeldMemory, err *core.Error) {
 	if large.full != nil {
 		return nil, nil, large.sizeError(h.limit)
 	}

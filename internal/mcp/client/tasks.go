@@ -309,5 +309,8 @@ func lostTask(err error) error {
 }
 
 func unknownTask(why string) *core.Error {
-	return core.Errorf(core.KindUpstreamGone, "upstream.call", "the server has begun a task and says no more of it, so %w: %s", ErrOutcomeUnknown, why)
+	return core.Errorf(
+		core.KindUpstreamGone, "upstream.call", "the server has begun a task and says no more of it, so %w: %s",
+		ErrOutcomeUnknown, why,
+	)
 }

@@ -208,11 +208,15 @@ func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessa
 
 // Fetch makes a call like Call. If the answer is too large for memory, result is nil and large has the answer, which
 // the caller closes.
-func (p *Pool) Fetch(ctx context.Context, server, tool string, args json.RawMessage) (result json.RawMessage, large *core.SpooledAnswer, err error) {
+func (p *Pool) Fetch(
+	ctx context.Context, server, tool string, args json.RawMessage,
+) (result json.RawMessage, large *core.SpooledAnswer, err error) {
 	return p.fetchResult(ctx, server, tool, args, true)
 }
 
-func (p *Pool) fetchResult(ctx context.Context, server, tool string, args json.RawMessage, spools bool) (json.RawMessage, *core.SpooledAnswer, error) {
+func (p *Pool) fetchResult(
+	ctx context.Context, server, tool string, args json.RawMessage, spools bool,
+) (json.RawMessage, *core.SpooledAnswer, error) {
 	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {
 		return nil, nil, err.AtTool(server, tool)

@@ -189,7 +189,10 @@ const denied = "no"
 // approvalForm returns what a person sees of what waits.
 func approvalForm(a core.Approval) *mcp.ElicitParams {
 	if a.Login != "" {
-		return &mcp.ElicitParams{Mode: "url", URL: a.Login, ElicitationID: a.ID, Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.EscapeIllegible(a.Server))}
+		return &mcp.ElicitParams{
+			Mode: "url", URL: a.Login, ElicitationID: a.ID,
+			Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.EscapeIllegible(a.Server)),
+		}
 	}
 	values, titles := []string{string(core.ScopeOnce)}, []string{"Approve once"}
 	if a.HasScopes() {

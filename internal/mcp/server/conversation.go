@@ -198,7 +198,10 @@ func (c *conversation) clientPeer() *core.ClientPeer {
 		defer c.mu.Unlock()
 		return c.told
 	}
-	p := &core.ClientPeer{ID: c.told.ID, Forms: c.told.Forms, Pages: c.told.Pages, Samples: c.told.Samples, Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.askClient}
+	p := &core.ClientPeer{
+		ID: c.told.ID, Forms: c.told.Forms, Pages: c.told.Pages, Samples: c.told.Samples,
+		Log: func(params json.RawMessage) { now().Log(params) }, Ask: c.askClient,
+	}
 	if c.told.Progress != nil {
 		p.Progress = func(params json.RawMessage) {
 			if tell := now().Progress; tell != nil {

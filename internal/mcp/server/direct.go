@@ -111,7 +111,10 @@ func (d *exposedServers) notifyChange(server, method string, params json.RawMess
 		m.AddPrompt(&mcp.Prompt{Name: odd}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
 		m.RemovePrompts(odd)
 	case "notifications/resources/list_changed":
-		m.AddResource(&mcp.Resource{Name: odd, URI: "retort:" + odd}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil })
+		m.AddResource(
+			&mcp.Resource{Name: odd, URI: "retort:" + odd},
+			func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil },
+		)
 		m.RemoveResources("retort:" + odd)
 	case "notifications/resources/updated":
 		d.notifyUpdated(server, params)
@@ -128,7 +131,10 @@ func (d *exposedServers) syncTools() {
 	for _, n := range now {
 		byName[n.name] = n
 		if was, ok := d.byName[n.name]; !ok || !bytes.Equal(was.definition, n.definition) || was.tool.Server != n.tool.Server {
-			d.server.mcp.AddTool(&mcp.Tool{Name: n.name, InputSchema: json.RawMessage(`{"type":"object"}`)}, d.server.serveTool(d.callHandler(n.name)))
+			d.server.mcp.AddTool(
+				&mcp.Tool{Name: n.name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+				d.server.serveTool(d.callHandler(n.name)),
+			)
 		}
 	}
 	for name := range d.byName {

@@ -15,7 +15,10 @@ func (s *Server) containPanics(next mcp.MethodHandler) mcp.MethodHandler {
 		defer func() {
 			if fault := recover(); fault != nil {
 				s.log.Error("handling a request panicked", "method", method, "panic", fault, "stack", string(debug.Stack()))
-				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Retort failed while it handled " + method + "; its log has the reason"}
+				result, err = nil, &jsonrpc.Error{
+					Code:    jsonrpc.CodeInternalError,
+					Message: "Retort failed while it handled " + method + "; its log has the reason",
+				}
 			}
 		}()
 		return next(ctx, method, req)

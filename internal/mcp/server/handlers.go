@@ -186,7 +186,14 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (any, e
 		return nil, err
 	}
 	model, version := modelOf(req)
-	return s.answerOutcome(req, s.engine.Call(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req), Model: model, ModelVersion: version}, a.Name, a.Arguments), 0), nil
+	return s.answerOutcome(
+		req,
+		s.engine.Call(
+			withApprovalChannel(ctx, req),
+			core.ExecutionRequest{Client: clientName(req), Model: model, ModelVersion: version}, a.Name, a.Arguments,
+		),
+		0,
+	), nil
 }
 
 func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) (any, error) {

@@ -34,10 +34,18 @@ func (s *Server) HTTP() *HTTP {
 	events := mcp.NewMemoryEventStore(nil)
 	events.SetMaxBytes(maxEvents)
 	return &HTTP{
-		server:    s,
-		Stateless: s.checkMirrored(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
-		Sessions:  liftTasks(mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{EventStore: events, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1})),
-		Events:    mcp.NewSSEHandler(served, &mcp.SSEOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
+		server: s,
+		Stateless: s.checkMirrored(
+			mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{
+				Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+			}),
+		),
+		Sessions: liftTasks(
+			mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{
+				EventStore: events, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+			}),
+		),
+		Events: mcp.NewSSEHandler(served, &mcp.SSEOptions{DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
 	}
 }
 

@@ -358,7 +358,10 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	text, err := jsonrpc.EncodeMessage(r)
 	if err != nil { // the client waits for an answer
-		text, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be encoded: " + err.Error()}})
+		text, err = jsonrpc.EncodeMessage(&jsonrpc.Response{
+			ID:    r.ID,
+			Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be encoded: " + err.Error()},
+		})
 	}
 	if err != nil {
 		return err

@@ -55,7 +55,8 @@ func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []
 		}
 		header.Set(nameHeader, plain)
 	}
-	if method != "tools/call" || s.direct == nil || json.Unmarshal(message["params"], &params) != nil || json.Unmarshal(params["name"], &tool) != nil {
+	if method != "tools/call" || s.direct == nil || json.Unmarshal(message["params"], &params) != nil ||
+		json.Unmarshal(params["name"], &tool) != nil {
 		return id, nil
 	}
 	s.direct.awaitTool(ctx, tool)
@@ -71,7 +72,9 @@ func writeMismatch(w http.ResponseWriter, id json.RawMessage, why error) {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}
-	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: why.Error()}})
+	text, _ := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": id, "error": &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: why.Error()},
+	})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(text)

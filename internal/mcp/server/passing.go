@@ -120,7 +120,10 @@ func (d *exposedServers) readResource(ctx context.Context, req mcp.Request, uri 
 	if !ok {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	return d.passRequest(ctx, req, core.PassthroughRequest{Server: server, Method: "resources/read", Tool: Resources.Tool}, map[string]any{"uri": own})
+	return d.passRequest(
+		ctx, req, core.PassthroughRequest{Server: server, Method: "resources/read", Tool: Resources.Tool},
+		map[string]any{"uri": own},
+	)
 }
 
 // findResource finds the server that has a resource: by the name of the server in the URI, by its
@@ -229,7 +232,9 @@ func (k Kind) referenceType() string {
 }
 
 // passRequest makes a request to a server.
-func (d *exposedServers) passRequest(ctx context.Context, req mcp.Request, what core.PassthroughRequest, params map[string]any) (mcp.Result, error) {
+func (d *exposedServers) passRequest(
+	ctx context.Context, req mcp.Request, what core.PassthroughRequest, params map[string]any,
+) (mcp.Result, error) {
 	arguments, err := marshalPlain(params)
 	if err != nil {
 		return nil, err
@@ -250,7 +255,9 @@ func (d *exposedServers) passRequest(ctx context.Context, req mcp.Request, what 
 }
 
 // passOnce returns the outcome of a request to a server, or the questions that wait for the person at the client.
-func (d *exposedServers) passOnce(ctx context.Context, req mcp.Request, what core.PassthroughRequest) (o core.Outcome, asked mcp.Result, err error) {
+func (d *exposedServers) passOnce(
+	ctx context.Context, req mcp.Request, what core.PassthroughRequest,
+) (o core.Outcome, asked mcp.Result, err error) {
 	var answer any
 	if state, again := roundOf(ctx); again && state.Execution != "" {
 		answer, err = d.server.resumeAnswered(ctx, req)
@@ -297,7 +304,9 @@ func missingCapability(req mcp.Request, o core.Outcome) error {
 func requestError(o core.Outcome) error {
 	e := o.Error
 	if e == nil && o.Status == core.StatusPendingApproval {
-		e = core.Errorf(core.KindPolicy, "mcpserver", "it waits for a person, whom this client can't ask").WithHint("resume_execution with the execution_id %s gives what it answers", o.ExecutionID)
+		e = core.Errorf(
+			core.KindPolicy, "mcpserver", "it waits for a person, whom this client can't ask",
+		).WithHint("resume_execution with the execution_id %s gives what it answers", o.ExecutionID)
 	}
 	if e == nil {
 		e = core.Errorf(core.KindInternal, "mcpserver", "it ended as %s", o.Status)

@@ -72,17 +72,25 @@ func (r *RequestStates) takeState(state, principal, call string, now time.Time) 
 	case !ok:
 		return s, errNoRound()
 	case s.Principal != principal || s.Call != call:
-		return s, core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState is for another call; nothing ran").WithHint("repeat the call that was answered with it, with the same arguments")
+		return s, core.Errorf(
+			core.KindInvalidArguments, "mcpserver", "the requestState is for another call; nothing ran",
+		).WithHint("repeat the call that was answered with it, with the same arguments")
 	case !now.Before(s.Expires):
-		return s, core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState has run out; nothing ran").WithHint("call resume_execution with the execution_id %s", s.Execution)
+		return s, core.Errorf(
+			core.KindInvalidArguments, "mcpserver", "the requestState has run out; nothing ran",
+		).WithHint("call resume_execution with the execution_id %s", s.Execution)
 	case !r.spend(s, now):
-		return s, core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState was used before; nothing ran").WithHint("call resume_execution with the execution_id %s", s.Execution)
+		return s, core.Errorf(
+			core.KindInvalidArguments, "mcpserver", "the requestState was used before; nothing ran",
+		).WithHint("call resume_execution with the execution_id %s", s.Execution)
 	}
 	return s, nil
 }
 
 func errNoRound() *core.Error {
-	return core.Errorf(core.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran").WithHint("call the tool without requestState")
+	return core.Errorf(
+		core.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran",
+	).WithHint("call the tool without requestState")
 }
 
 // roundKey represents the key of the state that a client has brought, in a context.

@@ -46,7 +46,10 @@ func taskAskedFor(req *mcp.CallToolRequest) (core.AgentTask, error) {
 	if err := checkTaskObject(a.Task != "" && a.Description != "", a.Tools != nil && a.RequiredTools != nil, a.Status); err != nil {
 		return core.AgentTask{}, err
 	}
-	task := core.AgentTask{ID: a.ID, Description: cmp.Or(a.Task, a.Description), Code: a.Code, Language: a.Language, RequiredTools: slices.Concat(a.Tools, a.RequiredTools), Inputs: a.Inputs, Client: clientName(req)}
+	task := core.AgentTask{
+		ID: a.ID, Description: cmp.Or(a.Task, a.Description), Code: a.Code, Language: a.Language,
+		RequiredTools: slices.Concat(a.Tools, a.RequiredTools), Inputs: a.Inputs, Client: clientName(req),
+	}
 	if task.Code == "" {
 		if err := checkRequired("task", task.Description); err != nil {
 			return core.AgentTask{}, err

@@ -152,7 +152,10 @@ func withTasksOffered(result mcp.Result) mcp.Result {
 			return result
 		}
 		none := map[string]any{}
-		capabilities = orMember(capabilities, "tasks", map[string]any{"list": none, "cancel": none, "requests": map[string]any{"tools": map[string]any{"call": none}}})
+		capabilities = orMember(
+			capabilities, "tasks",
+			map[string]any{"list": none, "cancel": none, "requests": map[string]any{"tools": map[string]any{"call": none}}},
+		)
 		return &exactResult{raw: withMember(text, "capabilities", json.RawMessage(capabilities))}
 	}
 	return result
@@ -220,7 +223,9 @@ func (k *clientTasks) jobOfCall(ctx context.Context, req *mcp.CallToolRequest) (
 		if len(arguments) == 0 {
 			arguments = json.RawMessage("{}")
 		}
-		return core.PassJob(core.ExecutionRequest{Client: clientName(req)}, core.PassthroughRequest{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments})
+		return core.PassJob(core.ExecutionRequest{Client: clientName(req)}, core.PassthroughRequest{
+			Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments,
+		})
 	}, true
 }
 
@@ -292,7 +297,9 @@ func jsonObject(name string, value any) json.RawMessage {
 func withOwnConversation(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
 	talk := &conversation{req: req, told: &core.ClientPeer{}, questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
 	was := core.PeerOf(ctx)
-	return core.WithPeer(ctx, &core.ClientPeer{ID: was.ID, Forms: was.Forms, Pages: was.Pages, Samples: was.Samples, Log: was.Log, Ask: talk.askClient}), talk
+	return core.WithPeer(ctx, &core.ClientPeer{
+		ID: was.ID, Forms: was.Forms, Pages: was.Pages, Samples: was.Samples, Log: was.Log, Ask: talk.askClient,
+	}), talk
 }
 
 // rememberConversation keeps the conversation of a task until the task ends.

@@ -145,7 +145,10 @@ func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 		for told := -1; !t.Status.HasEnded() && ctx.Err() == nil; {
 			if p := t.Progress; p != nil && p.Done > told {
 				told = p.Done
-				params := &mcp.ProgressNotificationParams{Meta: map[string]any{relatedTask: map[string]any{"taskId": t.ID}}, ProgressToken: token, Progress: float64(p.Done), Total: float64(p.Total), Message: p.Message}
+				params := &mcp.ProgressNotificationParams{
+					Meta: map[string]any{relatedTask: map[string]any{"taskId": t.ID}}, ProgressToken: token,
+					Progress: float64(p.Done), Total: float64(p.Total), Message: p.Message,
+				}
 				if req.Session.NotifyProgress(ctx, params) != nil {
 					return
 				}
@@ -223,9 +226,14 @@ func (k *clientTasks) handleModern(ctx context.Context, method string, req mcp.R
 }
 
 func lacksTasks() error {
-	data, err := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}}})
+	data, err := json.Marshal(
+		map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}}},
+	)
 	if err != nil {
 		return err
 	}
-	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client has not declared the extension " + tasksExtension, Data: data}
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Message: "the client has not declared the extension " + tasksExtension, Data: data,
+	}
 }

@@ -68,7 +68,8 @@ type tableEntry struct {
 func New(timeout time.Duration, rules RuleStore) *Table {
 	return &Table{
 		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
-		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{}, windows: map[sessionKey]*questionWindow{},
+		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{},
+		windows: map[sessionKey]*questionWindow{},
 	}
 }
 
@@ -168,7 +169,10 @@ func (t *Table) recordEvent(q core.Question, kind core.EventKind, status string,
 	if t.recorder == nil {
 		return nil
 	}
-	e := core.AuditEvent{Kind: kind, Execution: q.Execution, Session: q.Session, Principal: q.Principal, Client: q.Client, Server: q.Server, Tool: q.Tool, Effect: q.Effect, Status: status, Facts: facts}
+	e := core.AuditEvent{
+		Kind: kind, Execution: q.Execution, Session: q.Session, Principal: q.Principal, Client: q.Client,
+		Server: q.Server, Tool: q.Tool, Effect: q.Effect, Status: status, Facts: facts,
+	}
 	if q.Level != "" {
 		e.Risk = &q.Risk
 	}
@@ -202,8 +206,11 @@ func ruleOf(q core.Question) Rule {
 func (t *Table) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	now := time.Now()
 	e := &tableEntry{
-		Approval: core.Approval{ID: strings.ToLower(rand.Text()[:10]), Digest: q.ApprovalDigest(), Created: now, Expires: now.Add(t.timeout), Question: q},
-		decided:  make(chan struct{}),
+		Approval: core.Approval{
+			ID: strings.ToLower(rand.Text()[:10]), Digest: q.ApprovalDigest(), Created: now, Expires: now.Add(t.timeout),
+			Question: q,
+		},
+		decided: make(chan struct{}),
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -376,7 +383,9 @@ func (t *Table) Decide(id, digest string, a core.ApprovalAnswer) *core.Error {
 	case e.settled:
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s was answered already", id)
 	case digest != e.Digest:
-		return core.Errorf(core.KindInvalidArguments, "approval", "the answer is for something else than what waits as %s", id).WithHint("look at it again: retort approvals show %s", id)
+		return core.Errorf(
+			core.KindInvalidArguments, "approval", "the answer is for something else than what waits as %s", id,
+		).WithHint("look at it again: retort approvals show %s", id)
 	case !time.Now().Before(e.Expires):
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s has run out", id)
 	}

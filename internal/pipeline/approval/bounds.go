@@ -57,7 +57,9 @@ func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *co
 		h = &questionHistory{denied: map[string]bool{}}
 		t.histories[q.Execution] = h
 	}
-	owner, w := t.windowOf(sessionKey{principal: q.Principal, all: true}, now), t.windowOf(sessionKey{principal: q.Principal, name: q.Session}, now)
+	owner, w := t.windowOf(sessionKey{principal: q.Principal, all: true}, now), t.windowOf(
+		sessionKey{principal: q.Principal, name: q.Session}, now,
+	)
 	switch {
 	case h.denied[digest]:
 		return unaskedError(q, "a person has said no to exactly this before")
@@ -66,9 +68,17 @@ func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *co
 	case h.asked >= t.bounds.Questions:
 		return unaskedError(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:
-		return unaskedError(q, "a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)", w.asked)
+		return unaskedError(
+			q,
+			"a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)",
+			w.asked,
+		)
 	case owner.asked >= ownerShare*t.bounds.Questions:
-		return unaskedError(q, "a person was asked %d times within an hour about sessions of the same user, and is not asked more often (twenty times approval.questions)", owner.asked)
+		return unaskedError(
+			q,
+			"a person was asked %d times within an hour about sessions of the same user, and is not asked more often (twenty times approval.questions)",
+			owner.asked,
+		)
 	}
 	h.asked++
 	w.asked++

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 )
 
-var errNoDesk = errors.New("retort approvals needs Linux, which identifies the process at the other end of a socket; answer in the client or in the terminal of retort run")
+var errNoDesk = errors.New(
+	"retort approvals needs Linux, which identifies the process at the other end of a socket; answer in the client or in the terminal of retort run",
+)
 
 func canTell() error { return errNoDesk }
 

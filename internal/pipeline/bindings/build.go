@@ -119,7 +119,8 @@ func argumentType(n *typeNode, schema *jsonValue) *typeNode {
 		free := freeObject()
 		free.doc, free.note = n.doc, n.note
 		return free
-	case n.isAnyObject() && n.note == "" && schema.get("properties") != nil && schema.get("additionalProperties") == nil && schema.get("patternProperties") == nil:
+	case n.isAnyObject() && n.note == "" && schema.get("properties") != nil && schema.get("additionalProperties") == nil &&
+		schema.get("patternProperties") == nil:
 		return &typeNode{shape: shapeObject, index: &typeNode{shape: shapeNever}, doc: n.doc}
 	}
 	return n

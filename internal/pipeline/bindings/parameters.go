@@ -89,7 +89,8 @@ func (p ToolParameter) CanTake(literal json.RawMessage) bool {
 
 // exampleValues maps each kind of Python literal to an example value.
 var exampleValues = map[string]*jsonValue{
-	"str": {kind: jsonString}, "int": {kind: jsonNumber, text: "1"}, "float": {kind: jsonNumber, text: "1.5"}, "bool": {kind: jsonBool, text: "true"},
+	"str": {kind: jsonString}, "int": {kind: jsonNumber, text: "1"}, "float": {kind: jsonNumber, text: "1.5"},
+	"bool": {kind: jsonBool, text: "true"},
 	"list": {kind: jsonArray}, "dict": {kind: jsonObject},
 }
 
@@ -145,7 +146,8 @@ func fitsKind(n *typeNode, v *jsonValue, depth int) bool {
 	case shapeBoolean:
 		return v.kind == jsonBool
 	case shapeInteger:
-		return v.kind == jsonNumber && !bytes.ContainsAny([]byte(v.text), ".") || v.kind == jsonNumber && bytes.HasSuffix([]byte(v.text), []byte(".0"))
+		return v.kind == jsonNumber && !bytes.ContainsAny([]byte(v.text), ".") ||
+			v.kind == jsonNumber && bytes.HasSuffix([]byte(v.text), []byte(".0"))
 	case shapeNumber:
 		return v.kind == jsonNumber
 	case shapeString:

@@ -63,7 +63,9 @@ func sealedName(typ string) string {
 
 // hasSealed reports whether a tool's answers contain sealed values.
 func (t *toolTypes) hasSealed() bool {
-	return t.output != nil && slices.ContainsFunc(append(slices.Clone(t.names), t.output), func(n *namedType) bool { return n.node.hasSealed() })
+	return t.output != nil && slices.ContainsFunc(
+		append(slices.Clone(t.names), t.output), func(n *namedType) bool { return n.node.hasSealed() },
+	)
 }
 
 func (n *typeNode) hasSealed() bool {

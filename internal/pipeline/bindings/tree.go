@@ -36,7 +36,10 @@ func AmbientDeclarations() string {
 	var b strings.Builder
 	b.WriteString(globalsText + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modulesText)
 	for _, m := range nodeModule.FindAllStringSubmatch(modulesText, -1) {
-		b.WriteString("\ndeclare module " + quoteString(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] + "\";\n}\n")
+		b.WriteString(
+			"\ndeclare module " + quoteString(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] +
+				"\";\n}\n",
+		)
 	}
 	return b.String()
 }

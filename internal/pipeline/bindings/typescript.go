@@ -361,7 +361,10 @@ func propertyKey(f objectField) string {
 }
 
 // inheritedMembers lists the members that objects inherit from Object.
-var inheritedMembers = map[string]bool{"constructor": true, "toString": true, "toLocaleString": true, "valueOf": true, "hasOwnProperty": true, "isPrototypeOf": true, "propertyIsEnumerable": true}
+var inheritedMembers = map[string]bool{
+	"constructor": true, "toString": true, "toLocaleString": true, "valueOf": true, "hasOwnProperty": true,
+	"isPrototypeOf": true, "propertyIsEnumerable": true,
+}
 
 // indexType returns the type of an index signature. TypeScript requires that it includes the types of all declared
 // properties.

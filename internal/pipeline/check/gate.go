@@ -69,7 +69,9 @@ func (g *ProgramChecker) Warm() { g.typescript.Warm() }
 func (g *ProgramChecker) Close() error { return g.typescript.Close() }
 
 // Check checks the program of req against the tools it may see and the skills it may import. A nil skills has none.
-func (g *ProgramChecker) Check(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (Verdict, *core.Error) {
+func (g *ProgramChecker) Check(
+	ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary,
+) (Verdict, *core.Error) {
 	switch req.Language {
 	case core.TypeScript, core.JavaScript:
 		return g.checkTypeScript(ctx, req, tools, skills)
@@ -84,12 +86,18 @@ func notBuilt(what string) *core.Error {
 	return core.Errorf(core.KindPolicy, "gate", "%s is not built in this version of Retort", what)
 }
 
-func (g *ProgramChecker) checkTypeScript(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (Verdict, *core.Error) {
+func (g *ProgramChecker) checkTypeScript(
+	ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary,
+) (Verdict, *core.Error) {
 	name := req.Name
 	if name == "" {
 		name = "program.ts"
 	}
-	checked, refusal := g.typescript.Check(ctx, typescript.ProgramSource{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills}, tools)
+	checked, refusal := g.typescript.Check(
+		ctx,
+		typescript.ProgramSource{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills},
+		tools,
+	)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}
@@ -108,7 +116,9 @@ func (g *ProgramChecker) checkTypeScript(ctx context.Context, req core.Execution
 	return v, nil
 }
 
-func (g *ProgramChecker) checkPython(ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary) (Verdict, *core.Error) {
+func (g *ProgramChecker) checkPython(
+	ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary,
+) (Verdict, *core.Error) {
 	if g.python == nil {
 		return Verdict{}, notBuilt("running Python programs").WithHint("write the program in TypeScript")
 	}

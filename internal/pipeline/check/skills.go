@@ -23,7 +23,9 @@ const maxSkillCode = 256 << 10
 
 // ExamineSkill checks a skill that has not been saved, in the same way as a program that imports it. The skill replaces
 // the one of the same name in others.
-func (g *ProgramChecker) ExamineSkill(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.SkillLibrary) (SkillCheck, *core.Error) {
+func (g *ProgramChecker) ExamineSkill(
+	ctx context.Context, skill core.Skill, tools *core.Toolset, others source.SkillLibrary,
+) (SkillCheck, *core.Error) {
 	if len(skill.Code) > maxSkillCode {
 		return SkillCheck{}, core.Errorf(core.KindLimit, "gate.skills", "the skill has %d bytes, %d are allowed", len(skill.Code), maxSkillCode).
 			WithHint("put data into a workspace file")
@@ -42,7 +44,9 @@ func (g *ProgramChecker) ExamineSkill(ctx context.Context, skill core.Skill, too
 	return e, refusal
 }
 
-func (g *ProgramChecker) examineScript(ctx context.Context, skill core.Skill, library source.SkillLibrary, tools *core.Toolset) (SkillCheck, *core.Error) {
+func (g *ProgramChecker) examineScript(
+	ctx context.Context, skill core.Skill, library source.SkillLibrary, tools *core.Toolset,
+) (SkillCheck, *core.Error) {
 	s, refusal := g.typescript.ExamineSkill(ctx, skill, g.level, library, tools)
 	if refusal != nil {
 		return SkillCheck{}, refusal
@@ -50,7 +54,9 @@ func (g *ProgramChecker) examineScript(ctx context.Context, skill core.Skill, li
 	return SkillCheck{Functions: s.Functions, Tools: s.Tools, Unknown: s.Unknown, Uses: s.Uses, Warnings: s.Warnings}, nil
 }
 
-func (g *ProgramChecker) examineSnake(ctx context.Context, skill core.Skill, library source.SkillLibrary, tools *core.Toolset) (SkillCheck, *core.Error) {
+func (g *ProgramChecker) examineSnake(
+	ctx context.Context, skill core.Skill, library source.SkillLibrary, tools *core.Toolset,
+) (SkillCheck, *core.Error) {
 	if g.python == nil {
 		return SkillCheck{}, notBuilt("running Python programs").WithHint("write the skill in TypeScript")
 	}

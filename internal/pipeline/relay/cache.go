@@ -101,7 +101,9 @@ func (x Execution) cacheKey(t *core.Tool, arguments json.RawMessage) (string, bo
 }
 
 // cachedAnswer returns a cached answer, the answer of an equal call in progress, or a new one.
-func (k *AnswerCache) cachedAnswer(ctx context.Context, next sandbox.Host, c core.ToolCall, key string) (result core.CallResult, cached bool, err error) {
+func (k *AnswerCache) cachedAnswer(
+	ctx context.Context, next sandbox.Host, c core.ToolCall, key string,
+) (result core.CallResult, cached bool, err error) {
 	for {
 		if value, ok := k.answers.Get(c.Server, key); ok {
 			return core.CallResult{Value: value}, true, nil
@@ -119,7 +121,9 @@ func (k *AnswerCache) cachedAnswer(ctx context.Context, next sandbox.Host, c cor
 		k.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return core.CallResult{}, false, core.Errorf(core.KindCancelled, "relay.cache", "cancelled: %w", context.Cause(ctx)).AtTool(c.Server, c.Tool)
+			return core.CallResult{}, false, core.Errorf(
+				core.KindCancelled, "relay.cache", "cancelled: %w", context.Cause(ctx),
+			).AtTool(c.Server, c.Tool)
 		case <-other.done:
 		}
 		if other.err == nil {
@@ -132,7 +136,9 @@ func (k *AnswerCache) cachedAnswer(ctx context.Context, next sandbox.Host, c cor
 // errGone reports a call that ended without any answer.
 var errGone = errors.New("the call ended")
 
-func (k *AnswerCache) callAndStore(ctx context.Context, next sandbox.Host, c core.ToolCall, key string, own *pendingCall, wrote int) (core.CallResult, error) {
+func (k *AnswerCache) callAndStore(
+	ctx context.Context, next sandbox.Host, c core.ToolCall, key string, own *pendingCall, wrote int,
+) (core.CallResult, error) {
 	own.err = errGone
 	defer func() {
 		k.mu.Lock()

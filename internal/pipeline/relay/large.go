@@ -275,9 +275,15 @@ func (l *largeAnswer) addNotes(tool string) {
 		return
 	}
 	for _, f := range l.made {
-		text := fmt.Sprintf("the answer of %s.%s (%d bytes) is too large to be a value: it is in ./workspace/%s, and the value says so", l.server, tool, l.spooled.Bytes, f.Path)
+		text := fmt.Sprintf(
+			"the answer of %s.%s (%d bytes) is too large to be a value: it is in ./workspace/%s, and the value says so",
+			l.server, tool, l.spooled.Bytes, f.Path,
+		)
 		if f.Rows != nil {
-			text += fmt.Sprintf(", a row to a line: for await (const line of (await fs.open('%s')).readLines()) { const row = JSON.parse(line) }, with import fs from 'node:fs/promises'; in Python: for line in open('%s')", f.Path, f.Path)
+			text += fmt.Sprintf(
+				", a row to a line: for await (const line of (await fs.open('%s')).readLines()) { const row = JSON.parse(line) }, with import fs from 'node:fs/promises'; in Python: for line in open('%s')",
+				f.Path, f.Path,
+			)
 		}
 		l.x.Note(text)
 	}

@@ -64,7 +64,10 @@ func (w *lineBatches) lineEnd() int {
 func (w *lineBatches) flushBytes(n int) error {
 	if n == 0 && len(w.buf) > maxValueSize {
 		if w.out.hide != nil {
-			return core.Errorf(core.KindLimit, "relay.large", "the answer has a line of more than %d MB, in which personal data cannot be hidden", maxValueSize>>20).
+			return core.Errorf(
+				core.KindLimit, "relay.large",
+				"the answer has a line of more than %d MB, in which personal data cannot be hidden", maxValueSize>>20,
+			).
 				WithHint("ask for less, or for another format")
 		}
 		n = wholeLength(w.buf)

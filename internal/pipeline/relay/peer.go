@@ -11,7 +11,10 @@ import (
 // hidden. Time spent waiting for a person is not charged.
 func (x Execution) withPeer(ctx context.Context, c core.ToolCall) context.Context {
 	peer := core.PeerOf(ctx)
-	screened := &core.ClientPeer{ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples, Progress: x.hideNotices(c, peer.Progress), Log: x.hideNotices(c, peer.Log)}
+	screened := &core.ClientPeer{
+		ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples,
+		Progress: x.hideNotices(c, peer.Progress), Log: x.hideNotices(c, peer.Log),
+	}
 	if peer.Ask != nil {
 		screened.Ask = func(inside context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 			resume := core.PauseClock(inside)
@@ -44,7 +47,9 @@ func (x Execution) hideDocument(c core.ToolCall, document json.RawMessage) (json
 
 // askClient passes a server's question to the client. Tokens in the answer are replaced by values if the values came from
 // that server.
-func (x Execution) askClient(ctx context.Context, c core.ToolCall, peer *core.ClientPeer, a core.ServerRequest) (_ json.RawMessage, refused *core.Error) {
+func (x Execution) askClient(
+	ctx context.Context, c core.ToolCall, peer *core.ClientPeer, a core.ServerRequest,
+) (_ json.RawMessage, refused *core.Error) {
 	shown, err := x.hideDocument(c, a.Params) // a page's whole address is for the person alone
 	if err != nil {
 		return nil, unhiddenError("the question was held back", err)

@@ -162,7 +162,9 @@ func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
 func wellFormed(next sandbox.Host) sandbox.Host {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if !utf8.Valid(c.Arguments) {
-			return core.CallResult{}, core.Errorf(core.KindInvalidArguments, "relay.arguments", "the arguments are not valid UTF-8").AtTool(c.Server, c.Tool)
+			return core.CallResult{}, core.Errorf(
+				core.KindInvalidArguments, "relay.arguments", "the arguments are not valid UTF-8",
+			).AtTool(c.Server, c.Tool)
 		}
 		return next.Call(ctx, c)
 	})
@@ -293,7 +295,9 @@ func (x Execution) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, conte
 
 // sendCall records and sends a call. Approval may have taken a while, so it first checks that the principal is still
 // permitted to make the call.
-func sendCall(ctx context.Context, x Execution, next sandbox.Host, t *core.Tool, c core.ToolCall, d policy.Decision) (core.CallResult, error) {
+func sendCall(
+	ctx context.Context, x Execution, next sandbox.Host, t *core.Tool, c core.ToolCall, d policy.Decision,
+) (core.CallResult, error) {
 	if refused := x.Permit.CheckValid(); refused != nil {
 		return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 	}

@@ -53,7 +53,10 @@ func (v previewMaker) previewArray(value []byte, where string, limit int) string
 	if t.more > 0 {
 		lines = append(lines, fmt.Sprintf("… %d more keys", t.more))
 	}
-	return fmt.Sprintf("%s\nfirst: %s\nlast: %s", tokens.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10), v.previewRow(first, limit/5), v.previewRow(last, limit/6))
+	return fmt.Sprintf(
+		"%s\nfirst: %s\nlast: %s", tokens.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10),
+		v.previewRow(first, limit/5), v.previewRow(last, limit/6),
+	)
 }
 
 func pluralKinds(kinds []string) []string {
@@ -104,7 +107,10 @@ func summarizeTable(t *arrayTable) string {
 	for _, c := range t.columns {
 		names = append(names, c.name)
 	}
-	return strings.TrimSuffix(fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(pluralKinds(byCount(t.kinds)), " and "), strings.Join(names, ", ")), " {}")
+	return strings.TrimSuffix(
+		fmt.Sprintf("array of %d %s {%s}", t.rows, strings.Join(pluralKinds(byCount(t.kinds)), " and "), strings.Join(names, ", ")),
+		" {}",
+	)
 }
 
 // previewEnds returns the beginning and the end of text in about limit tokens.

@@ -199,14 +199,20 @@ func (m *outcomeMaker) spillToFile(what, name string, data []byte, preview, how 
 	n, _ := tokens.Fits(preview, m.left)
 	m.left = max(0, m.left-n)
 	if err := m.Files.Write(name, data); err != nil {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the %s (%d bytes) is too large to return and could not be saved: %s", what, len(data), core.AsError(err).Message))
+		o.Warnings = append(
+			o.Warnings,
+			fmt.Sprintf("the %s (%d bytes) is too large to return and could not be saved: %s", what, len(data), core.AsError(err).Message),
+		)
 		if preview != "" {
 			o.Artifacts = append(o.Artifacts, core.WorkspaceArtifact{Bytes: int64(len(data)), Preview: preview})
 		}
 		return
 	}
 	o.Artifacts = append(o.Artifacts, core.WorkspaceArtifact{Path: name, Bytes: int64(len(data)), Preview: preview})
-	warning := fmt.Sprintf("the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s", what, len(data), m.MaxTokens, name)
+	warning := fmt.Sprintf(
+		"the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s", what, len(data),
+		m.MaxTokens, name,
+	)
 	if how != "" {
 		warning += "; compute on it in the next program: " + how
 	}

@@ -51,7 +51,9 @@ type plannedVector struct {
 func newSemantic(e TextEmbedder, dir string) (*semanticSearch, error) {
 	kept, err := openVectors(dir, e.Model())
 	if err != nil {
-		return nil, core.Errorf(core.KindInternal, "discover.open", "cannot store embeddings: %w", err).WithHint("make %s writable, or leave out search.embeddings", dir)
+		return nil, core.Errorf(
+			core.KindInternal, "discover.open", "cannot store embeddings: %w", err,
+		).WithHint("make %s writable, or leave out search.embeddings", dir)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &semanticSearch{
@@ -242,7 +244,9 @@ func clipText(text string, limit int) string {
 }
 
 // searchMeaning ranks tools by meaning, best first. If that fails, it returns a warning.
-func (s *semanticSearch) searchMeaning(ctx context.Context, tools *core.Toolset, f index.SearchFilter, query string) ([]*core.Tool, []string) {
+func (s *semanticSearch) searchMeaning(
+	ctx context.Context, tools *core.Toolset, f index.SearchFilter, query string,
+) ([]*core.Tool, []string) {
 	plan, have := s.plannedVectors(), 0
 	for _, p := range plan {
 		if s.kept.get(p.key) != nil {

@@ -412,7 +412,9 @@ func evalText(m *evalMachine, what string, a evalNode) (string, error) {
 }
 
 func textTest(name string, a, b evalNode) evalNode {
-	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains}[name]
+	test := map[string]func(s, part string) bool{
+		"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains,
+	}[name]
 	return func(m *evalMachine) (any, error) {
 		s, err := evalText(m, name, a)
 		if err != nil {

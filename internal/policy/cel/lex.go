@@ -139,7 +139,10 @@ func scanText(s string, at int) (exprToken, int, error) {
 		case s[i] == '\\' && !raw:
 			r, n, ok := readEscape(s[i+1:])
 			if !ok {
-				return exprToken{}, 0, &Error{At: i, Message: "this escape means nothing", Hint: `write \\ for a backslash, or r"..." for a text without escapes`}
+				return exprToken{}, 0, &Error{
+					At: i, Message: "this escape means nothing",
+					Hint: `write \\ for a backslash, or r"..." for a text without escapes`,
+				}
 			}
 			b.WriteRune(r)
 			i += 1 + n

@@ -94,7 +94,9 @@ func (p *exprParser) parseExpression() (exprPart, error) {
 }
 
 // parseBinary reads operands of the next tighter level with these signs between.
-func (p *exprParser) parseBinary(tighter func() (exprPart, error), noBool bool, join func(sign string, a, b evalNode) evalNode, signs ...string) (exprPart, error) {
+func (p *exprParser) parseBinary(
+	tighter func() (exprPart, error), noBool bool, join func(sign string, a, b evalNode) evalNode, signs ...string,
+) (exprPart, error) {
 	left, err := tighter()
 	for err == nil {
 		t, ok := p.acceptToken(signs...)
@@ -195,7 +197,10 @@ func (p *exprParser) parseIndex(e exprPart) (exprPart, error) {
 
 var (
 	keywords = []string{"in", "true", "false", "null"}
-	reserved = []string{"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
+	reserved = []string{
+		"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+		"namespace", "return", "var", "void", "while",
+	}
 )
 
 func (p *exprParser) parsePrimary() (exprPart, error) {

@@ -207,7 +207,8 @@ func (w *argumentWalk) judgeText(key, value string, nested int) {
 	switch {
 	case value == "true" || value == "yes" || value == "1":
 		w.judgeFlag(key)
-	case (last == "method" || last == "verb") && isMethod(value), knownMethod(value) && (slices.Contains(words, "method") || slices.Contains(words, "http")):
+	case (last == "method" || last == "verb") && isMethod(value),
+		knownMethod(value) && (slices.Contains(words, "method") || slices.Contains(words, "http")):
 		w.judgeMethod(key, value)
 	case (commands[last] || last == "line" && slices.Contains(words, "command")) && !w.judge.choices[key]:
 		w.raiseEffect(key, core.EffectDestructive, "a command")
@@ -324,7 +325,10 @@ func (w *argumentWalk) judgeQuery(key, last, value string) {
 // judgeScript judges calls in a database's shell, and paths of its interface: db.users.drop(),
 // /users/_delete_by_query.
 func (w *argumentWalk) judgeScript(key, value string) {
-	for _, path := range []string{"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink", "_rollover", "_execute"} {
+	for _, path := range []string{
+		"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink",
+		"_rollover", "_execute",
+	} {
 		if strings.Contains(value, path) {
 			w.raiseEffect(key, core.EffectDestructive, path)
 		}
@@ -357,7 +361,9 @@ var (
 	// sure has the last words of arguments that are queries.
 	sure = wordSet("sql cypher statement statements stmt ddl dml tsql plsql sparql cql")
 	// carriers has the last words of arguments that may be queries.
-	carriers = wordSet("sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch")
+	carriers = wordSet(
+		"sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch",
+	)
 	// commands has the last words of arguments that are run.
 	commands = wordSet("command commands cmd shell bash powershell commandline cmdline curl")
 	// programs has the last words of arguments that are run by tools that do more than read.
@@ -367,13 +373,18 @@ var (
 	// hard has options of commands that lose something.
 	hard = wordSet("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
 	// questions has the words that questions begin with.
-	questions = wordSet("what which who whose when where why how is are was were do does did has have can could give tell show top total number average all select with")
+	questions = wordSet(
+		"what which who whose when where why how is are was were do does did has have can could give tell show top total number average all select with",
+	)
 	// actions has the last words of arguments that name what to do.
-	actions = wordSet("action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure")
+	actions = wordSet(
+		"action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure",
+	)
 	// irreversible has words of options that say that something cannot be undone.
 	irreversible = wordSet("permanent permanently irreversible hard")
 
 	httpMethods = classesByWord(map[wordClass]string{
-		reads: "get head options trace connect propfind report search", writes: "put patch mkcol proppatch lock unlock copy", destroys: "post delete purge move",
+		reads:  "get head options trace connect propfind report search",
+		writes: "put patch mkcol proppatch lock unlock copy", destroys: "post delete purge move",
 	})
 )

@@ -13,9 +13,12 @@ const maxDescription = 16 << 10
 
 // finalPhrases say that something cannot be undone.
 var finalPhrases = []string{
-	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone", "can not be undone", "cannot be reversed", "cannot be recovered",
-	"no undo", "not reversible", "permanently delet", "permanently remov", "permanently eras", "permanently destroy", "permanent deletion", "destructive operation", "destructive action",
-	"is destructive", "causes data loss", "lead to data loss", "will be lost", "without warning", "be overwritten", "is overwritten", "are overwritten",
+	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone",
+	"can not be undone", "cannot be reversed", "cannot be recovered",
+	"no undo", "not reversible", "permanently delet", "permanently remov", "permanently eras", "permanently destroy",
+	"permanent deletion", "destructive operation", "destructive action",
+	"is destructive", "causes data loss", "lead to data loss", "will be lost", "without warning", "be overwritten",
+	"is overwritten", "are overwritten",
 	"will be gone", "is gone afterwards", "are gone afterwards", "is gone for good", "are gone for good", "for good", "beyond recovery",
 	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing",
 }
@@ -23,11 +26,15 @@ var finalPhrases = []string{
 // wholePhrases say that something is replaced as a whole. They count unless the description says
 // that something stays.
 var wholePhrases = []string{
-	"replaces the entire", "replaces the whole", "replaces everything", "full replacement", "fully replace", "completely replace", "entirely replace",
+	"replaces the entire", "replaces the whole", "replaces everything", "full replacement", "fully replace",
+	"completely replace", "entirely replace",
 }
 
 // keeps say of something that changes that it keeps what it is not given.
-var keeps = []string{"stays as it is", "stay as they are", "unchanged", "are kept", "is kept", "preserve", "left as is", "left alone", "not a full"}
+var keeps = []string{
+	"stays as it is", "stay as they are", "unchanged", "are kept", "is kept", "preserve", "left as is", "left alone",
+	"not a full",
+}
 
 // omissions say of something that replaces that it loses what it is not given.
 var omissions = []string{"omitted", "not provided", "not specified", "not included", "left out", "missing"}
@@ -213,7 +220,8 @@ func runsQuery(words []string) bool {
 		return false
 	}
 	for _, w := range words[1:min(8, len(words))] {
-		if lookupWord(w).verb == "query" || w == "select" || w == "cypher" || w == "sql" || w == "search" || w == "statement" || w == "statements" {
+		if lookupWord(w).verb == "query" || w == "select" || w == "cypher" || w == "sql" || w == "search" || w == "statement" ||
+			w == "statements" {
 			return true
 		}
 	}
@@ -240,7 +248,8 @@ func furtherVerbs(words []string, first bool) []string {
 		switch {
 		case i == 0 && third, i > 0 && third && (joining[words[i-1]] || strings.HasSuffix(words[i-1], "ly")),
 			i > 0 && third && loses[w.verb] && hasDeterminer(words, i),
-			first && i > 0 && w.bare && (connective[words[i-1]] || words[i-1] == "will" || strings.HasSuffix(words[i-1], "ly") && i > 1 && connective[words[i-2]]):
+			first && i > 0 && w.bare &&
+				(connective[words[i-1]] || words[i-1] == "will" || strings.HasSuffix(words[i-1], "ly") && i > 1 && connective[words[i-2]]):
 			found = append(found, w.verb)
 		}
 	}
@@ -277,7 +286,9 @@ func isNegated(words []string) bool {
 }
 
 var (
-	filler     = wordSet("this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or")
+	filler = wordSet(
+		"this tool it use used to allows allow you can will lets a an the for api endpoint function method that which please performs perform provides provide enables ability tries attempts and or",
+	)
 	determiner = wordSet("a an the any your all this these those one some money each every multiple new specific given its it")
 	joining    = wordSet("and or then also it that which will tool automatically")
 	// clause has words that end the object of a verb.

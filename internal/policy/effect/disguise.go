@@ -152,14 +152,19 @@ var oddLetters = &unicode.RangeTable{
 		{Lo: 0x0250, Hi: 0x02AF, Stride: 1}, {Lo: 0x1D00, Hi: 0x1DBF, Stride: 1}, {Lo: 0x2071, Hi: 0x209C, Stride: 1},
 		{Lo: 0x2102, Hi: 0x2149, Stride: 1}, {Lo: 0x249C, Hi: 0x24E9, Stride: 1}, {Lo: 0xA4D0, Hi: 0xA4F7, Stride: 1},
 	},
-	R32: []unicode.Range32{{Lo: 0x10400, Hi: 0x1044F, Stride: 1}, {Lo: 0x1D400, Hi: 0x1D7FF, Stride: 1}, {Lo: 0x1F130, Hi: 0x1F189, Stride: 1}},
+	R32: []unicode.Range32{
+		{Lo: 0x10400, Hi: 0x1044F, Stride: 1}, {Lo: 0x1D400, Hi: 0x1D7FF, Stride: 1},
+		{Lo: 0x1F130, Hi: 0x1F189, Stride: 1},
+	},
 }
 
 // phrases are words that together say something that cannot be undone and do not one by one.
 var phrases = [][]string{
 	{"get", "rid"}, {"throw", "away"}, {"tear", "down"}, {"take", "down"}, {"bring", "down"}, {"knock", "down"}, {"burn", "down"},
-	{"blow", "away"}, {"phase", "out"}, {"write", "off"}, {"cash", "out"}, {"pay", "out"}, {"kick", "out"}, {"lock", "out"}, {"sign", "over"}, {"hand", "over"},
-	{"give", "away"}, {"let", "go"}, {"lay", "off"}, {"factory", "reset"}, {"go", "live"}, {"fail", "over"}, {"cut", "over"}, {"wind", "down"}, {"close", "down"},
+	{"blow", "away"}, {"phase", "out"}, {"write", "off"}, {"cash", "out"}, {"pay", "out"}, {"kick", "out"},
+	{"lock", "out"}, {"sign", "over"}, {"hand", "over"},
+	{"give", "away"}, {"let", "go"}, {"lay", "off"}, {"factory", "reset"}, {"go", "live"}, {"fail", "over"},
+	{"cut", "over"}, {"wind", "down"}, {"close", "down"},
 	{"filter", "branch"}, {"power", "off"}, {"power", "cycle"}, {"roll", "back"},
 }
 

@@ -52,7 +52,8 @@ var lexicon = classesByWord(map[wordClass]string{
 		eliminar elimina borrar borra destruir destruye revocar revoca enviar envía envia pagar paga comprar compra vender
 		excluir exclui apagar apaga eliminare cancellare cancella distruggere inviare invia acquistare
 		usunąć usuwa verwijderen verwijdert verzenden
-		удалить удаляет удали стереть стирает очистить уничтожить отозвать отправить отправляет оплатить оплачивает купить продать ` + ideographic,
+		удалить удаляет удали стереть стирает очистить уничтожить отозвать отправить отправляет оплатить оплачивает купить продать ` +
+		ideographic,
 })
 
 // englishFinal has the English verbs of something that cannot be undone.
@@ -121,13 +122,17 @@ var (
 	// renewing has verbs that take away the old credential.
 	renewing = wordSet("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
 	// stores has nouns for what is lost when an older copy takes its place: restore_database.
-	stores = wordSet("database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment")
+	stores = wordSet(
+		"database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment",
+	)
 	// accounts has nouns for people and what they log in with: disable_user.
 	accounts = wordSet("user account member employee person people login identity")
 	// submissions has nouns for what cannot be taken back once it is handed in: submit_application.
 	submissions = wordSet("application claim tax return form offer proposal resume ballot vote transaction filing bid order job declaration")
 	// bookings has nouns for what costs something once it is booked: reserve_table.
-	bookings = wordSet("flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train house apartment villa property")
+	bookings = wordSet(
+		"flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train house apartment villa property",
+	)
 	// renewals has nouns for what costs something once it is renewed: renew_domain.
 	renewals = wordSet("domain license licence subscription membership contract plan lease policy")
 	// doors has nouns for what lets people or goods through: unlock_door.
@@ -151,7 +156,9 @@ var (
 	// listing has words that say at the end of a name that it reads: payment_history.
 	listing = wordSet("status history info list details stats logs")
 	// making has verbs that make what follows them.
-	making = wordSet("create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform")
+	making = wordSet(
+		"create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform",
+	)
 
 	// identifiers is what "resolve" reads; anything else it changes.
 	identifiers = wordSet(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
@@ -173,7 +180,10 @@ var (
 
 	// gluedVerbs are looked for in words that are not known.
 	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish",
-		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission", "deprovision", "liquidate", "discard"}
+		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission",
+		"deprovision", "liquidate", "discard"}
 	// inflected has what is left of other forms and relatives of these verbs, and of common words that begin with one.
-	inflected = wordSet("able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als")
+	inflected = wordSet(
+		"able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als",
+	)
 )

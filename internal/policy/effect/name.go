@@ -95,7 +95,8 @@ func withObject(w knownWord, before, rest []string) knownWord {
 		object, objects = singularOf(before[len(before)-1]), before[len(before)-1:]
 	}
 	switch {
-	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" && (records[next] || media[object]), w.verb == "sign" && particles[next],
+	case w.verb == "resolve" && !identifiers[next], w.verb == "convert" &&
+		(records[next] || media[object]), w.verb == "sign" && particles[next],
 		w.verb == "respond" && hasAny(rest, invitations), w.verb == "check" && (next == "in" || next == "out"):
 		w.class = mayWrite
 	case w.verb == "track" && shipments[object]:

@@ -32,7 +32,10 @@ var (
 		unnest table offset fetch top if rollup cube sets materialized recursive explain analyze columns struct map list primary key unique check references
 		foreign constraint match return unwind optional call yield qualify window into default begin while elseif`)
 	// purePrefixes begin names of functions that only compute.
-	purePrefixes = []string{"json_", "jsonb_", "array_", "regexp_", "string_", "date_", "time_", "timestamp_", "st_", "approx_", "bit_", "percentile_", "is_", "safe_", "parse_", "format_"}
+	purePrefixes = []string{
+		"json_", "jsonb_", "array_", "regexp_", "string_", "date_", "time_", "timestamp_", "st_", "approx_", "bit_",
+		"percentile_", "is_", "safe_", "parse_", "format_",
+	}
 	// pureFunctions only compute.
 	pureFunctions = wordSet(`count sum avg min max total group_concat string_agg array_agg listagg coalesce nullif ifnull nvl nvl2 isnull iif greatest least
 		abs ceil ceiling floor round sign sqrt power pow exp ln log log2 log10 mod div trunc truncate random rand pi degrees radians sin cos tan asin acos atan atan2

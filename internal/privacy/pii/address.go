@@ -8,10 +8,16 @@ import "strings"
 // streetBefore are words of a street with a name and a number before them;
 // streetAfter have a name and a number behind them; french have a number before.
 var (
-	streetBefore = []string{"Street", "St", "Avenue", "Ave", "Road", "Rd", "Lane", "Ln", "Drive", "Dr", "Boulevard", "Blvd", "Court", "Ct", "Terrace", "Square", "Parkway", "Pkwy", "Highway", "Crescent", "Close"}
+	streetBefore = []string{
+		"Street", "St", "Avenue", "Ave", "Road", "Rd", "Lane", "Ln", "Drive", "Dr", "Boulevard", "Blvd", "Court", "Ct",
+		"Terrace", "Square", "Parkway", "Pkwy", "Highway", "Crescent", "Close",
+	}
 	streetAfter  = []string{"Calle", "Avenida", "Avda", "Paseo", "Plaza", "Via", "Viale", "Piazza", "Corso", "Rua", "Travessa", "ulica", "ul"}
 	streetFrench = []string{"rue", "avenue", "boulevard", "chemin", "allée", "impasse", "quai", "place"}
-	streetEnds   = []string{"straße", "strasse", "gasse", "allee", "platz", "weg", "damm", "ufer", "straat", "laan", "gracht", "plein", "gata", "gatan", "gate", "veien", "vägen", "vej", "katu"}
+	streetEnds   = []string{
+		"straße", "strasse", "gasse", "allee", "platz", "weg", "damm", "ufer", "straat", "laan", "gracht", "plein",
+		"gata", "gatan", "gate", "veien", "vägen", "vej", "katu",
+	}
 )
 
 // findStreet looks for a street around a word that may be of one.
@@ -22,7 +28,8 @@ func (sc *textScan) findStreet(w textWord) int {
 	case isOneOf(s, streetBefore...):
 		return sc.numberedStreet(w)
 	case isOneOf(s, streetFrench...):
-		if p, ok := sc.wordBefore(2); ok && p.sort&isLetter == 0 && p.end-p.start <= 4 && (w.start == p.end+1 || w.start == p.end+2 && text[p.end] == ',') {
+		if p, ok := sc.wordBefore(2); ok && p.sort&isLetter == 0 && p.end-p.start <= 4 &&
+			(w.start == p.end+1 || w.start == p.end+2 && text[p.end] == ',') {
 			if end := streetName(text, w.end, 5); end > 0 {
 				return sc.addFinding(p.start, end, Address)
 			}

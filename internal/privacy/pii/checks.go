@@ -85,7 +85,10 @@ func isMod1110(d []byte) bool {
 }
 
 var (
-	verhoeffD = [10]string{"0123456789", "1234067895", "2340178956", "3401289567", "4012395678", "5987604321", "6598710432", "7659821043", "8765932104", "9876543210"}
+	verhoeffD = [10]string{
+		"0123456789", "1234067895", "2340178956", "3401289567", "4012395678", "5987604321", "6598710432", "7659821043",
+		"8765932104", "9876543210",
+	}
 	verhoeffP = [8]string{"0123456789", "1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258"}
 )
 
@@ -99,7 +102,9 @@ func isVerhoeff(d []byte) bool {
 
 // isDate reports whether a day of a month exists in some year.
 func isDate(month, day int) bool {
-	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) && (day < 30 || month != 2)
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
+		(day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) &&
+		(day < 30 || month != 2)
 }
 
 func isYear(y int) bool { return y >= 1900 && y <= 2035 }
@@ -129,16 +134,25 @@ var issuers = []struct {
 	{622126, 622925, 6, "\x10\x11\x12\x13"},          // Discover, UnionPay
 	{62, 62, 2, "\x0e\x0f\x10\x11\x12\x13"},          // UnionPay
 	{1800, 1800, 4, "\x0f"}, {2131, 2131, 4, "\x0f"}, // JCB
-	{3528, 3589, 4, "\x10\x11\x12\x13"},                                                                                                                           // JCB
-	{2200, 2204, 4, "\x10\x11\x12\x13"},                                                                                                                           // Mir
-	{50, 50, 2, "\x10\x13"},                                                                                                                                       // Maestro, RuPay, Elo
-	{56, 58, 2, "\x10\x12\x13"},                                                                                                                                   // Maestro
-	{5018, 5018, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, {5020, 5020, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, {5038, 5038, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, // Maestro
-	{6304, 6304, 4, "\x10\x12\x13"}, // Maestro
-	{6759, 6763, 4, "\x10\x12\x13"}, // Maestro
-	{60, 60, 2, "\x10"},             // RuPay
-	{81, 82, 2, "\x10"},             // RuPay
-	{9792, 9792, 4, "\x10"},         // Troy
+	{
+		3528, 3589, 4, "\x10\x11\x12\x13",
+	}, // JCB
+	{
+		2200, 2204, 4, "\x10\x11\x12\x13",
+	}, // Mir
+	{
+		50, 50, 2, "\x10\x13",
+	}, // Maestro, RuPay, Elo
+	{
+		56, 58, 2, "\x10\x12\x13",
+	}, // Maestro
+	{5018, 5018, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, {5020, 5020, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"},
+	{5038, 5038, 4, "\x0c\x0d\x0e\x0f\x10\x11\x12\x13"}, // Maestro
+	{6304, 6304, 4, "\x10\x12\x13"},                     // Maestro
+	{6759, 6763, 4, "\x10\x12\x13"},                     // Maestro
+	{60, 60, 2, "\x10"},                                 // RuPay
+	{81, 82, 2, "\x10"},                                 // RuPay
+	{9792, 9792, 4, "\x10"},                             // Troy
 }
 
 // isCard reports whether digits are a payment card's number.

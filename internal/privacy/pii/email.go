@@ -62,7 +62,8 @@ func localPart(text []byte, i, low int) int {
 		}
 		start--
 	}
-	for start < i && (class[text[start]]&isAlnum == 0 && text[start] != '_' && text[start] != '+' || text[start] >= 0x80 && text[start] < 0xC0) {
+	for start < i &&
+		(class[text[start]]&isAlnum == 0 && text[start] != '_' && text[start] != '+' || text[start] >= 0x80 && text[start] < 0xC0) {
 		start++
 	}
 	if b := byteAt(text, i-1); b == '.' {

@@ -11,13 +11,21 @@ func americanRules() []idRule {
 			return (d[0] == '1' || d[0] == '2') && isLuhn(append([]byte("80840"), d...))
 		}},
 		{"us-mbi", NationalID, "dAxdAxdAAdd !dAxd-Axd-AAdd", "mbi insurance medicare", isMBI},
-		{"ca-sin", NationalID, "ddd_ddd_ddd ddd-ddd-ddd ddddddddd", "sin national tax insurance", func(d []byte) bool { return d[0] != '8' && !isUniform(d) && isLuhn(d) }},
+		{
+			"ca-sin", NationalID, "ddd_ddd_ddd ddd-ddd-ddd ddddddddd", "sin national tax insurance",
+			func(d []byte) bool { return d[0] != '8' && !isUniform(d) && isLuhn(d) },
+		},
 		{"br-cpf", NationalID, "!ddd.ddd.ddd-dd ddddddddddd ddd_ddd_ddd-dd", "cpf tax national", isCPF},
 		{"br-cnpj", NationalID, "!dd.ddd.ddd/dddd-dd dddddddddddddd !xx.xxx.xxx/xxxx-dd xxxxxxxxxxxxdd", "cnpj tax", isCNPJ},
 		{"ar-cuit", NationalID, "dd-dddddddd-d ddddddddddd", "cuit tax national", func(d []byte) bool {
-			return (11-weightedSum(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11)%11 == lastDigit(d) && bytes.Contains([]byte("20 23 24 25 26 27 30 33 34"), d[:2])
+			return (11-weightedSum(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11)%11 == lastDigit(d) &&
+				bytes.Contains([]byte("20 23 24 25 26 27 30 33 34"), d[:2])
 		}},
-		{"bo-ci", NationalID, "dddddddd-AA-xx dddddddd-AA-x dddddddd-AA ddddddd-AA-xx ddddddd-AA-x ddddddd-AA ddddddddAA ddddddddAAx dddddddAAxx dddddddAAx dddddddAA", "cedula national", ciBolivia},
+		{
+			"bo-ci", NationalID,
+			"dddddddd-AA-xx dddddddd-AA-x dddddddd-AA ddddddd-AA-xx ddddddd-AA-x ddddddd-AA ddddddddAA ddddddddAAx dddddddAAxx dddddddAAx dddddddAA",
+			"cedula national", ciBolivia,
+		},
 		{"ar-dni", NationalID, "dd.ddd.ddd dddddddd", "dni national", hasDifferentDigits},
 		{"cl-rut", NationalID, "!dd.ddd.ddd-x !d.ddd.ddd-x dddddddd-x ddddddd-x ddddddddx dddddddx", "rut tax national", isRUT},
 		{"mx-curp", NationalID, "!AAAAddddddAAAAAAxd", "curp national", isCURP},
@@ -57,7 +65,8 @@ func americanRules() []idRule {
 // isSSN knows what is not given to anybody, and some that advertisements had.
 func isSSN(d []byte) bool {
 	area, group, serial := parseNumber(d[:3]), parseNumber(d[3:5]), parseNumber(d[5:])
-	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !isUniform(d) && !isOneOf(string(d), "078051120", "219099999", "457555462", "189092294")
+	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !isUniform(d) &&
+		!isOneOf(string(d), "078051120", "219099999", "457555462", "189092294")
 }
 
 func isITIN(d []byte) bool {

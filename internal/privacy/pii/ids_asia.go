@@ -5,7 +5,10 @@ import "bytes"
 // asianRules: numbers of people of Asia, Africa and Oceania.
 func asianRules() []idRule {
 	return []idRule{
-		{"in-aadhaar", NationalID, "!dddd_dddd_dddd dddd-dddd-dddd dddddddddddd", "aadhaar national", func(d []byte) bool { return d[0] >= '2' && isVerhoeff(d) && !isUniform(d) }},
+		{
+			"in-aadhaar", NationalID, "!dddd_dddd_dddd dddd-dddd-dddd dddddddddddd", "aadhaar national",
+			func(d []byte) bool { return d[0] >= '2' && isVerhoeff(d) && !isUniform(d) },
+		},
 		{"in-pan", NationalID, "AAAAAddddA", "pan tax", func(id []byte) bool { return bytes.IndexByte([]byte("ABCFGHJLPT"), id[3]) >= 0 }},
 		{"in-epic", NationalID, "AAAddddddd", "epic", func(id []byte) bool { return isLuhn(id[3:]) }},
 		{"in-vid", NationalID, "dddddddddddddddd dddd_dddd_dddd_dddd", "vid", func(d []byte) bool { return d[0] >= '2' && isVerhoeff(d) }},
@@ -15,15 +18,24 @@ func asianRules() []idRule {
 		{"tw-id", NationalID, "!Addddddddd AAdddddddd", "twid national", idTaiwan},
 		{"jp-mynumber", NationalID, "dddddddddddd dddd_dddd_dddd dddd-dddd-dddd", "mynumber national", myNumber},
 		{"kr-rrn", NationalID, "!dddddd-ddddddd ddddddddddddd", "rrn national", isRRN},
-		{"kr-rrn-named", NationalID, "dddddd-ddddddd ddddddddddddd", "rrn", func(d []byte) bool { return isYYMMDD(d) && d[6] >= '1' && d[6] <= '8' }}, // since 2020 without a checksum
+		{
+			"kr-rrn-named", NationalID, "dddddd-ddddddd ddddddddddddd", "rrn",
+			func(d []byte) bool { return isYYMMDD(d) && d[6] >= '1' && d[6] <= '8' },
+		}, // since 2020 without a checksum
 		{"lk-nic", NationalID, "dddddddddA dddddddddddd", "nic national", nicLanka},
 		{"sg-nric", NationalID, "!AdddddddA", "nric national", isNRIC},
 		{"my-nric", NationalID, "dddddd-dd-dddd dddddddddddd", "mykad national", isYYMMDD},
 		{"th-id", NationalID, "!d-dddd-ddddd-dd-d ddddddddddddd d_dddd_ddddd_dd_d d-dd-d-ddd-ddddd-d", "thaiid national tax", func(d []byte) bool {
 			return d[0] != '0' && (11-weightedSum(d, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11)%10 == lastDigit(d)
 		}},
-		{"id-nik", NationalID, "dddddddddddddddd", "nik national", func(d []byte) bool { return isDate(parseNumber(d[8:10]), max(1, parseNumber(d[6:8])%40)) }},
-		{"id-npwp", NationalID, "ddddddddddddddd !dd.ddd.ddd.d-ddd.ddd", "npwp tax", func(d []byte) bool { return isLuhn(d[:9]) && !isUniform(d) }},
+		{
+			"id-nik", NationalID, "dddddddddddddddd", "nik national",
+			func(d []byte) bool { return isDate(parseNumber(d[8:10]), max(1, parseNumber(d[6:8])%40)) },
+		},
+		{
+			"id-npwp", NationalID, "ddddddddddddddd !dd.ddd.ddd.d-ddd.ddd", "npwp tax",
+			func(d []byte) bool { return isLuhn(d[:9]) && !isUniform(d) },
+		},
 		{"ph-sss", NationalID, "dd-ddddddd-d", "insurance national", nil},
 		{"ph-tin", NationalID, "ddd-ddd-ddd-ddd ddd-ddd-ddd dddddddddddd", "phtin", hasDifferentDigits},
 		{"pk-cnic", NationalID, "!ddddd-ddddddd-d ddddddddddddd", "cnic national", func(d []byte) bool { return d[0] >= '1' && d[0] <= '7' && lastDigit(d) > 0 }},
@@ -53,9 +65,17 @@ func asianRules() []idRule {
 // paperRules have no checksum that holds everywhere: a word must stand before them.
 func paperRules() []idRule {
 	return []idRule{
-		{"passport", Passport, "ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd AdddAdddd xxxxxxxxx", "passport", fourDigits},
+		{
+			"passport", Passport,
+			"ddddddddd Addddddd Adddddddd AAddddddd AAdddddd AAddddddA dddddddd ddAAddddd AAAdddddd AdAddddd AdddAdddd xxxxxxxxx",
+			"passport", fourDigits,
+		},
 		{"passport-checked", Passport, "xxxxxxxxxd xxxxxxxxxdA", "passport", func(id []byte) bool { return fourDigits(id) && travelDigit(id) }},
-		{"licence", Licence, "Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd AdAdddAddA AAdddddddA dd-dd-dddddd-dd xxxxxxxxxxx", "licence", fourDigits},
+		{
+			"licence", Licence,
+			"Addddddd Addddddddd dddddddd ddddddddd ddddddd Adddddddddddd AAAAAddddddAxxxx Addd-dddd-dddd Addd-dddd-dddd-dd xddxxdddddd AAddddddd AAdddddd AA-dd-dddddddddd dddddddddddd AdAddddd AdAdddAddA AAdddddddA dd-dd-dddddd-dd xxxxxxxxxxx",
+			"licence", fourDigits,
+		},
 		{"gb-licence", Licence, "!Axxxxddddddxxxxx", "licence", drivingBritain},
 	}
 }
@@ -98,7 +118,8 @@ func idTaiwan(id []byte) bool {
 		w := bytes.IndexByte([]byte("ABCD"), id[1])
 		return w >= 0 && (v/10+v%10*9+8*w+weightedSum(id[2:], 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
 	}
-	return (id[1] == '1' || id[1] == '2' || id[1] == '8' || id[1] == '9') && (v/10+v%10*9+weightedSum(id[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
+	return (id[1] == '1' || id[1] == '2' || id[1] == '8' || id[1] == '9') &&
+		(v/10+v%10*9+weightedSum(id[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
 }
 
 func myNumber(d []byte) bool {

@@ -2,9 +2,11 @@ package pii
 
 import "bytes"
 
-// europeanRules: numbers of people. Sources are the descriptions of the authorities;
-// where a number is not public, those of the OECD's pages on tax numbers.
-func europeanRules() []idRule {
+// europeanRules returns the rules for numbers of people in Europe. Sources are the descriptions of the authorities or,
+// where a number is not public, the OECD's pages on tax numbers.
+func europeanRules() []idRule { return append(westEuropeanRules(), eastEuropeanRules()...) }
+
+func westEuropeanRules() []idRule {
 	return []idRule{
 		{"gb-nhs", NationalID, "ddd_ddd_dddd ddd-ddd-dddd dddddddddd", "nhs national", isNHS},
 		{"gb-nino", NationalID, "!AAddddddA !AA_dd_dd_dd_A AA-dd-dd-dd-A !AA_dddddd_A", "nino national tax", isNINO},
@@ -12,7 +14,11 @@ func europeanRules() []idRule {
 		{"gb-utr", NationalID, "dddddddddd ddddd_ddddd", "utr tax", isUTR},
 		{"ie-pps", NationalID, "dddddddA dddddddAA", "pps national tax", isPPS},
 		{"de-tax", NationalID, "ddddddddddd dd_ddd_ddd_ddd", "steuerid tax", steuerID},
-		{"de-steuernummer", NationalID, "dd/ddd/ddddd ddd/ddd/ddddd ddd/dddd/dddd ddddd/ddddd dd_ddd_ddddd ddd_ddd_ddddd ddd/ddd/dddd_d dddddddddd ddddddddddd", "steuernummer", hasDifferentDigits},
+		{
+			"de-steuernummer", NationalID,
+			"dd/ddd/ddddd ddd/ddd/ddddd ddd/dddd/dddd ddddd/ddddd dd_ddd_ddddd ddd_ddd_ddddd ddd/ddd/dddd_d dddddddddd ddddddddddd",
+			"steuernummer", hasDifferentDigits,
+		},
 		{"de-id", NationalID, "xxxxxxxxx xxxxxxxxxd xxxxxxxxxdA", "ausweis", idGermany},
 		{"de-insurance", NationalID, "!ddddddddAddd !dd_dddddd_A_ddd", "insurance national", rentenNumber},
 		{"de-kvnr", NationalID, "Addddddddd", "kvnr insurance", isKVNR},
@@ -57,14 +63,25 @@ func europeanRules() []idRule {
 		{"hu-tax", NationalID, "dddddddddd", "adoazonosito tax national", func(d []byte) bool {
 			return d[0] == '8' && weightedSum(d, 1, 2, 3, 4, 5, 6, 7, 8, 9)%11 == lastDigit(d)
 		}},
-		{"hu-taj", NationalID, "ddddddddd ddd_ddd_ddd ddd-ddd-ddd", "taj insurance national", func(d []byte) bool { return weightedSum(d, 3, 7, 3, 7, 3, 7, 3, 7)%10 == lastDigit(d) }},
+	}
+}
+
+func eastEuropeanRules() []idRule {
+	return []idRule{
+		{
+			"hu-taj", NationalID, "ddddddddd ddd_ddd_ddd ddd-ddd-ddd", "taj insurance national",
+			func(d []byte) bool { return weightedSum(d, 3, 7, 3, 7, 3, 7, 3, 7)%10 == lastDigit(d) },
+		},
 		{"baltic", NationalID, "ddddddddddd", "isikukood national", isIsikukood},
 		{"lv-pk", NationalID, "dddddd-ddddd", "isikukood national", func(d []byte) bool { return d[0] == '3' && d[1] == '2' || isDDMMYY(d) }},
 		{"lv-pk-compact", NationalID, "ddddddddddd", "isikukood", func(d []byte) bool {
 			return d[0] == '3' && d[1] == '2' || isDDMMYY(d) && (1+weightedSum(d, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9))%11%10 == lastDigit(d)
 		}},
 		{"gr-amka", NationalID, "ddddddddddd", "amka national insurance", func(d []byte) bool { return isDDMMYY(d) && isLuhn(d) }},
-		{"gr-afm", NationalID, "ddddddddd", "afm tax", func(d []byte) bool { return weightedSum(d, 256, 128, 64, 32, 16, 8, 4, 2)%11%10 == lastDigit(d) }},
+		{
+			"gr-afm", NationalID, "ddddddddd", "afm tax",
+			func(d []byte) bool { return weightedSum(d, 256, 128, 64, 32, 16, 8, 4, 2)%11%10 == lastDigit(d) },
+		},
 		{"gr-afm-short", NationalID, "dddddddd", "afm", func(d []byte) bool {
 			return weightedSum(d, 128, 64, 32, 16, 8, 4, 2)%11%10 == lastDigit(d) && !isUniform(d)
 		}},
@@ -75,7 +92,7 @@ func europeanRules() []idRule {
 	}
 }
 
-// balkanRules: and of Turkey, Russia and Ukraine.
+// balkanRules returns the rules for the Balkans, Turkey, Russia and Ukraine.
 func balkanRules() []idRule {
 	return []idRule{
 		{"hr-oib", NationalID, "ddddddddddd", "oib tax national", isMod1110},
@@ -222,7 +239,8 @@ func isEAN13(d []byte) bool {
 }
 
 func isSVNR(d []byte) bool {
-	return d[0] != '0' && weightedSum(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6)%11 == int(d[3]-'0') && isDate(max(1, parseNumber(d[6:8])%12), parseNumber(d[4:6]))
+	return d[0] != '0' && weightedSum(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6)%11 == int(d[3]-'0') &&
+		isDate(max(1, parseNumber(d[6:8])%12), parseNumber(d[4:6]))
 }
 
 func isHETU(id []byte) bool {
@@ -258,10 +276,13 @@ func isPersonnummer(d []byte) bool {
 // isFodselsnummer has four possible first digits of checksum since more numbers were needed.
 func isFodselsnummer(d []byte) bool {
 	day, month := parseNumber(d[:2]), parseNumber(d[2:4])
-	if y, n := parseNumber(d[4:6]), parseNumber(d[6:9]); n >= 500 && n < 900 && y >= 40 && y < 54 || n >= 750 && n < 900 && y >= 54 { // of no century
+	if y, n := parseNumber(d[4:6]), parseNumber(
+		d[6:9],
+	); n >= 500 && n < 900 && y >= 40 && y < 54 || n >= 750 && n < 900 && y >= 54 { // of no century
 		return false
 	}
-	return isDate(month%40, day%40) && (weightedSum(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1))%11 <= 3 && weightedSum(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
+	return isDate(month%40, day%40) && (weightedSum(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1))%11 <= 3 &&
+		weightedSum(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
 }
 
 func isKennitala(d []byte) bool {
@@ -269,7 +290,8 @@ func isKennitala(d []byte) bool {
 }
 
 func rodneCislo(d []byte) bool {
-	return isDate(parseNumber(d[2:4])%50%20, parseNumber(d[4:6])) && (parseNumber(d)%11 == 0 || parseNumber(d[:9])%11 == 10 && lastDigit(d) == 0)
+	return isDate(parseNumber(d[2:4])%50%20, parseNumber(d[4:6])) &&
+		(parseNumber(d)%11 == 0 || parseNumber(d[:9])%11 == 10 && lastDigit(d) == 0)
 }
 
 func isCNP(d []byte) bool {
@@ -298,7 +320,8 @@ func isTCKN(d []byte) bool {
 }
 
 func isINN(d []byte) bool {
-	return weightedSum(d, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == int(d[10]-'0') && weightedSum(d, 3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == lastDigit(d)
+	return weightedSum(d, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == int(d[10]-'0') &&
+		weightedSum(d, 3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == lastDigit(d)
 }
 
 func isSNILS(d []byte) bool {

@@ -146,7 +146,9 @@ func nextContainer(text []byte, i int) int {
 func skipSpace(text []byte, i int) int { return spanEnd(text, i, isSpace) }
 
 func (d *jsonDoc) addNode(s nodeSort, start, end int, path, object int32, escaped bool) {
-	d.nodes = append(growList(d.nodes, start, len(d.view.text)), docNode{start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped})
+	d.nodes = append(growList(d.nodes, start, len(d.view.text)), docNode{
+		start: int32(start), end: int32(end), path: path, object: object, sort: s, escaped: escaped,
+	})
 }
 
 // docCursor describes where the next value stands.
@@ -389,7 +391,10 @@ func (d *jsonDoc) keyID(name []byte) int32 {
 		decoded = string(plainView(name).unquote().text)
 	}
 	m := keyMeaning{valueMeaning: d.s.meaningOf(decoded)}
-	if len(key) > 5 && (bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 || bytes.IndexByte(name, '%') >= 0 || bytes.IndexByte(name, '[') >= 0 || manyDigits(name)) {
+	if len(key) > 5 &&
+		(bytes.IndexByte(name, '@') >= 0 || bytes.IndexByte(name, '\\') >= 0 || bytes.IndexByte(name, '%') >= 0 ||
+			bytes.IndexByte(name, '[') >= 0 ||
+			manyDigits(name)) {
 		m.scan = true
 	}
 	d.means = append(d.means, m)

@@ -138,7 +138,10 @@ func (s *Scanner) meaningOf(key string) (m valueMeaning) {
 		m = s.nameOf(words[:at])
 	case m.opaque && at > 0 && at == len(words)-1 && m.typ == "":
 		m.words |= s.vouchedBy(words[:at]) // ssn_value, tax_id
-	case m.typ == Secret && at > 0 && isOneOf(words[at-1], "page", "next", "sync", "continuation", "csrf", "xsrf", "has", "is", "reset", "requires", "public", "cancel"):
+	case m.typ == Secret && at > 0 && isOneOf(
+		words[at-1], "page", "next", "sync", "continuation", "csrf", "xsrf", "has", "is", "reset", "requires", "public",
+		"cancel",
+	):
 		m = valueMeaning{opaque: true}
 	case m.typ != "" && at > 0 && isOneOf(words[at-1], "is", "has", "num", "no", "count"):
 		m = valueMeaning{}

@@ -56,7 +56,8 @@ func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 			if b != ' ' && b != '-' && b != '_' && b != '\'' && b != '.' {
 				return 0
 			}
-		} else if b != words[j] && !(b-'A' < 26 && b|0x20 == words[j]) && !(b >= 0x80 && b < 0x9F && byteAt(text, i-1) == 0xC3 && b|0x20 == words[j]) {
+		} else if b != words[j] && !(b-'A' < 26 && b|0x20 == words[j]) &&
+			!(b >= 0x80 && b < 0x9F && byteAt(text, i-1) == 0xC3 && b|0x20 == words[j]) {
 			return 0
 		}
 		i++

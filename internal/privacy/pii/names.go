@@ -29,7 +29,8 @@ const (
 
 // companyForms are the legal forms that stand behind a company's name, exactly so.
 var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "Limited", "plc", "Plc", "PLC", "Corp", "Corporation", "Co", "GmbH", "AG", "KG", "KGaA", "OHG", "UG", "mbH", "eG", "SE",
-	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA", "AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "Nyrt", "doo",
+	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA",
+	"AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "Nyrt", "doo",
 	"S.A", "S.L", "S.A.S", "S.p.A", "S.r.l", "B.V", "N.V", "K.K", "G.K", "L.L.C", "S.A.R.L", "sp. z o.o", "Sp. z o.o", "a.s", "s.r.o", "d.o.o"}
 
 // roleLexicon knows words by their roles. Only some begin a name.
@@ -336,7 +337,10 @@ func (sc *textScan) takeGivenName(w textWord) int {
 // afterSaint reports whether a word of places stands before a name: San Francisco.
 func (sc *textScan) afterSaint(i int) bool {
 	p, ok := sc.wordBefore(2)
-	return ok && p.end == i-1 && isOneOf(string(sc.text[p.start:p.end]), "San", "Santa", "Santo", "São", "Saint", "St", "Los", "Las", "El", "Port", "New", "Mount", "Lake", "Fort", "Cape")
+	return ok && p.end == i-1 && isOneOf(
+		string(sc.text[p.start:p.end]), "San", "Santa", "Santo", "São", "Saint", "St", "Los", "Las", "El", "Port", "New",
+		"Mount", "Lake", "Fort", "Cape",
+	)
 }
 
 // companyFollows reports whether a legal form stands behind a name.
@@ -349,7 +353,10 @@ func (sc *textScan) companyFollows(i int) bool {
 // placeFollows reports whether a street or the like bears the name.
 func (sc *textScan) placeFollows(i int) bool {
 	j := blanksEnd(sc.text, i, 1)
-	return isOneOf(string(sc.text[j:spanEnd(sc.text, j, isLetter)]), "Street", "Avenue", "Road", "Square", "Lane", "Drive", "Airport", "University", "Hospital", "School", "Park", "Bridge", "Tower", "Institute", "Foundation")
+	return isOneOf(
+		string(sc.text[j:spanEnd(sc.text, j, isLetter)]), "Street", "Avenue", "Road", "Square", "Lane", "Drive",
+		"Airport", "University", "Hospital", "School", "Park", "Bridge", "Tower", "Institute", "Foundation",
+	)
 }
 
 // isInProse reports whether plain words stand at both sides, or at one and the end of the sentence at the other.
@@ -370,7 +377,8 @@ func (sc *textScan) takeSubject(verb textWord) int {
 	for back := 2; back <= 4; back++ {
 		p, ok := sc.wordBefore(back)
 		if !ok || p.start < sc.done || p.end+1 != end || sc.text[p.end] != ' ' || nameWord(sc.text, p.start) != p.end || p.sort&isLower == 0 ||
-			sc.roleOf(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0 || sc.voc.mayBegin(wordHash(sc.text, p.start, p.end)) {
+			sc.roleOf(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff|roleParticle) != 0 ||
+			sc.voc.mayBegin(wordHash(sc.text, p.start, p.end)) {
 			break
 		}
 		if b := byteAt(sc.text, p.start-1); b != ' ' && b != '\n' && b != 0 && b != '(' && b != '"' {
@@ -398,7 +406,8 @@ func (sc *textScan) afterCapital(i int) bool {
 // takeSurname takes a family name with the word before it.
 func (sc *textScan) takeSurname(w textWord) int {
 	p, ok := sc.wordBefore(2)
-	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end || nameWord(sc.text, w.start) == 0 {
+	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end ||
+		nameWord(sc.text, w.start) == 0 {
 		return 0
 	}
 	if sc.roleOf(p.start, p.end)&(roleStop|roleTitle|roleGreeting|roleCompany) != 0 || p.sort&isLower == 0 {
@@ -430,7 +439,8 @@ func (sc *textScan) takeCompany(w textWord, end int) int {
 	}
 	for back := 2; back <= 6; back++ {
 		p, ok := sc.wordBefore(back)
-		if !ok || p.start < sc.done || !isJoined(sc.text[p.end:start]) || p.end+2 == start && sc.text[p.end] == '.' && p.end-p.start > 1 || !isCapitalised(sc.text, p.start) && p.sort&isDigit == 0 {
+		if !ok || p.start < sc.done || !isJoined(sc.text[p.end:start]) || p.end+2 == start && sc.text[p.end] == '.' && p.end-p.start > 1 ||
+			!isCapitalised(sc.text, p.start) && p.sort&isDigit == 0 {
 			break
 		}
 		if r := sc.roleOf(p.start, p.end); r&(roleStop|roleGreeting) != 0 {

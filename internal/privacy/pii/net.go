@@ -34,7 +34,9 @@ func hex(b []byte) bool {
 // findMAC looks at the first : or - of six pairs.
 func (sc *textScan) findMAC(i int) int {
 	text, start := sc.text, i-2
-	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 || isAlnumByte(byteAt(text, start-1)) || byteAt(text, start-1) == text[i] {
+	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 ||
+		isAlnumByte(byteAt(text, start-1)) ||
+		byteAt(text, start-1) == text[i] {
 		return 0
 	}
 	zero, ones := text[start] == '0' && text[start+1] == '0', text[start]|text[start+1] == 'F' || text[start]|text[start+1] == 'f'
@@ -151,7 +153,10 @@ func (sc *textScan) findIPv4(start int) int {
 		return 0
 	case byteAt(text, end) == '.' && isAlnumByte(byteAt(text, end+1)), byteAt(text, end) == '-' && isAlnumByte(byteAt(text, end+1)):
 		return 0
-	case b == '.' || b == '_' || isAlnumByte(b) || b == '-' && isAlnumByte(byteAt(text, start-2)) || b == '/' && isAlnumByte(byteAt(text, start-2)) || b == '^' || b == '~':
+	case b == '.' || b == '_' || isAlnumByte(b) || b == '-' && isAlnumByte(byteAt(text, start-2)) ||
+		b == '/' && isAlnumByte(byteAt(text, start-2)) ||
+		b == '^' ||
+		b == '~':
 		return 0
 	case sc.opaque || sc.contextBefore(start)&sc.voc.version != 0:
 		return 0
@@ -206,8 +211,12 @@ func isPlaceholder(v []byte) bool {
 		return true
 	}
 	lower := bytes.ToLower(v)
-	for _, w := range []string{"pass", "password", "passwd", "secret", "token", "xxx", "example", "changeme", "your", "null", "none", "nil", "true", "false", "undefined", "redacted", "required", "string", "hidden", "placeholder"} {
-		if string(lower) == w || (w == "xxx" || w == "example" || w == "your" || w == "redacted" || w == "placeholder") && bytes.Contains(lower, []byte(w)) {
+	for _, w := range []string{
+		"pass", "password", "passwd", "secret", "token", "xxx", "example", "changeme", "your", "null", "none", "nil",
+		"true", "false", "undefined", "redacted", "required", "string", "hidden", "placeholder",
+	} {
+		if string(lower) == w ||
+			(w == "xxx" || w == "example" || w == "your" || w == "redacted" || w == "placeholder") && bytes.Contains(lower, []byte(w)) {
 			return true
 		}
 	}

@@ -198,7 +198,8 @@ func manyFollow(text []byte, i int, next byte, n int) bool {
 
 // hasMoreGroups reports whether more groups of digits stand around a spelling with blanks.
 func hasMoreGroups(text []byte, start, n int) bool {
-	return byteAt(text, start+n) == ' ' && isDigitByte(byteAt(text, start+n+1)) || byteAt(text, start-1) == ' ' && isDigitByte(byteAt(text, start-2))
+	return byteAt(text, start+n) == ' ' && isDigitByte(byteAt(text, start+n+1)) ||
+		byteAt(text, start-1) == ' ' && isDigitByte(byteAt(text, start-2))
 }
 
 // dateGroups returns the number of runs at the head that are a date, 0 if they are none.
@@ -275,7 +276,9 @@ func (sc *textScan) realCard(g *digitGroups) int {
 // quotes.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
-	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' || b == '=' || byteAt(text, end) == ' ' && isDigitByte(byteAt(text, end+1))
+	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' ||
+		b == '=' ||
+		byteAt(text, end) == ' ' && isDigitByte(byteAt(text, end+1))
 }
 
 // isUniform reports whether the first k runs are joined by one separator.
@@ -299,12 +302,15 @@ func (sc *textScan) findInMixed(w textWord) int {
 	if w.sort&isHigh != 0 {
 		return 0
 	}
-	if n >= 4 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isUpper != 0 && isDigitByte(sc.text[w.start+2]) && isDigitByte(sc.text[w.start+3]) {
+	if n >= 4 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isUpper != 0 && isDigitByte(sc.text[w.start+2]) &&
+		isDigitByte(sc.text[w.start+3]) {
 		if end := sc.findIBAN(w.start); end > 0 {
 			return end
 		}
 	}
-	if n >= 15 && n <= 34 && w.sort&isUpper == 0 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isLower != 0 && isDigitByte(sc.text[w.start+2]) && isDigitByte(sc.text[w.start+3]) {
+	if n >= 15 && n <= 34 && w.sort&isUpper == 0 && class[sc.text[w.start]]&class[sc.text[w.start+1]]&isLower != 0 &&
+		isDigitByte(sc.text[w.start+2]) &&
+		isDigitByte(sc.text[w.start+3]) {
 		if end := sc.findIBAN(w.start); end > 0 {
 			return end
 		}

@@ -100,7 +100,8 @@ func (sc *textScan) findAtBracket(i int) int {
 // findPhone looks for a phone number in runs of digits. With international set a +
 // stands before them.
 func (sc *textScan) findPhone(g *digitGroups, international bool) int {
-	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 || !international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {
+	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 ||
+		!international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {
 		return 0
 	}
 	k := 0
@@ -138,7 +139,8 @@ func (sc *textScan) withoutPlus(g *digitGroups) int {
 // takeDialled takes the first k runs for a number, if nothing that would belong to it follows.
 func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 	end := g.end[k-1]
-	if b := byteAt(sc.text, end); isAlnumByte(b) && b != 'x' || b == '_' || (b == ':' || b == '.' || b == ',' && g.n == 1) && isDigitByte(byteAt(sc.text, end+1)) {
+	if b := byteAt(sc.text, end); isAlnumByte(b) && b != 'x' || b == '_' ||
+		(b == ':' || b == '.' || b == ',' && g.n == 1) && isDigitByte(byteAt(sc.text, end+1)) {
 		return 0
 	}
 	return sc.addFinding(g.start, extensionEnd(sc.text, end), Phone)
@@ -147,7 +149,8 @@ func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 // canBegin reports whether a number may begin at i.
 func canBegin(text []byte, i int) bool {
 	b := byteAt(text, i-1)
-	return !isAlnumByte(b) && b != '_' && b != '.' && b != '$' && b != '#' && !((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
+	return !isAlnumByte(b) && b != '_' && b != '.' && b != '$' && b != '#' &&
+		!((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
 }
 
 // behindPhone reports whether only a stroke stands between a place and a phone number.
@@ -304,7 +307,8 @@ func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched b
 		return false
 	}
 	if p.code == "1" {
-		return len(rest) == 10 && rest[0] >= '2' && rest[3] >= '1' && !isUniform(rest) || len(rest) == 7 && vouched && k == 2 && g.hasLengths(3, 4)
+		return len(rest) == 10 && rest[0] >= '2' && rest[3] >= '1' && !isUniform(rest) ||
+			len(rest) == 7 && vouched && k == 2 && g.hasLengths(3, 4)
 	}
 	if p.region == "AR" && g.mobileArgentina(k) {
 		return true

@@ -256,7 +256,8 @@ func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	switch string(appendFolded(room[:0], name)) {
 	case "password", "passwd", "passphrase", "passcode", "pwd":
 		return v.password
-	case "token", "secret", "credential", "credentials", "apikey", "apitoken", "accesskey", "accesstoken", "authtoken", "secretkey", "privatekey", "signingkey", "accountkey":
+	case "token", "secret", "credential", "credentials", "apikey", "apitoken", "accesskey", "accesstoken",
+		"authtoken", "secretkey", "privatekey", "signingkey", "accountkey":
 		return v.secret
 	}
 	return 0
@@ -357,9 +358,12 @@ func secretValue(v []byte, password bool) bool {
 	case isPlaceholder(v) || isUUID(v) || isExpression(v):
 		return false
 	case password:
-		return len(v) >= 4 && len(v) <= 128 && distinct >= 3 && (digits > 0 && letters+other > 0 || other > 0 && letters > 0 && len(v) >= 6 && bytes.IndexByte(v, '/') < 0 || digits >= 6)
+		return len(v) >= 4 && len(v) <= 128 && distinct >= 3 &&
+			(digits > 0 && letters+other > 0 || other > 0 && letters > 0 && len(v) >= 6 && bytes.IndexByte(v, '/') < 0 || digits >= 6)
 	}
-	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && shannonEntropy(v) >= 3.3 && bytes.Count(v, []byte("/")) < 3 && !bytes.HasPrefix(v, []byte("http"))
+	return len(v) >= 16 && distinct >= 8 && digits > 0 && letters > 0 && (digits > 1 || upper > 0) && shannonEntropy(v) >= 3.3 &&
+		bytes.Count(v, []byte("/")) < 3 &&
+		!bytes.HasPrefix(v, []byte("http"))
 }
 
 // isExpression reports whether a value is an expression: opts.password, 0x02.

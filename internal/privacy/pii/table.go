@@ -139,7 +139,8 @@ func readSeparatedTable(text []byte, i, line, next int) (textGrid, bool) {
 	}
 	for _, comma := range []byte(",;\t|") {
 		n := bytes.Count(head, []byte{comma})
-		if n == 0 || n > 200 || len(head) > 40*(n+1) || second <= next || bytes.Count(text[next:second], []byte{comma}) < n || comma == ',' && n == 1 && bytes.Contains(head, []byte(", ")) {
+		if n == 0 || n > 200 || len(head) > 40*(n+1) || second <= next || bytes.Count(text[next:second], []byte{comma}) < n ||
+			comma == ',' && n == 1 && bytes.Contains(head, []byte(", ")) {
 			continue
 		}
 		t := textGrid{i, line, next, next, comma}

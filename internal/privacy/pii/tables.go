@@ -14,7 +14,10 @@ type sharedTables struct {
 }
 
 var allTables = sync.OnceValue(func() *sharedTables {
-	t := &sharedTables{words: vouchers(), people: people(), secrets: secretTable(), ids: idForms(), phones: parsePlans(phoneList), keys: keyDictionary()}
+	t := &sharedTables{
+		words: vouchers(), people: people(), secrets: secretTable(), ids: idForms(), phones: parsePlans(phoneList),
+		keys: keyDictionary(),
+	}
 	for i := range t.starts {
 		t.starts[i] = t.words.first[i] | t.people.starts[i]
 	}

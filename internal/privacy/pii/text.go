@@ -180,7 +180,8 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 
 // findListed looks a word up in the lists.
 func (sc *textScan) findListed(w textWord, h uint64) int {
-	if byteAt(sc.text, w.end) == ' ' && isDigitByte(byteAt(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque && isCapitalised(sc.text, w.start) {
+	if byteAt(sc.text, w.end) == ' ' && isDigitByte(byteAt(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque &&
+		isCapitalised(sc.text, w.start) {
 		if end := sc.endsInStreet(w); end > 0 {
 			return end
 		}

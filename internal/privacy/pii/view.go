@@ -187,8 +187,11 @@ func indexFrom(text []byte, i int, b byte) int {
 var entities = []struct {
 	name string
 	r    rune
-}{{"amp;", '&'}, {"lt;", '<'}, {"gt;", '>'}, {"quot;", '"'}, {"apos;", '\''}, {"nbsp;", ' '}, {"commat;", '@'}, {"period;", '.'}, {"plus;", '+'}, {"lpar;", '('}, {"rpar;", ')'}, {"hyphen;", '-'},
-	{"auml;", 'ä'}, {"ouml;", 'ö'}, {"uuml;", 'ü'}, {"Auml;", 'Ä'}, {"Ouml;", 'Ö'}, {"Uuml;", 'Ü'}, {"szlig;", 'ß'}, {"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
+}{{"amp;", '&'}, {"lt;", '<'}, {"gt;", '>'}, {"quot;", '"'}, {"apos;", '\''}, {"nbsp;", ' '}, {
+	"commat;", '@',
+}, {"period;", '.'}, {"plus;", '+'}, {"lpar;", '('}, {"rpar;", ')'}, {"hyphen;", '-'},
+	{"auml;", 'ä'}, {"ouml;", 'ö'}, {"uuml;", 'ü'}, {"Auml;", 'Ä'}, {"Ouml;", 'Ö'}, {"Uuml;", 'Ü'}, {"szlig;", 'ß'},
+	{"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
 	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
 
 // decodeEscape decodes %40, &#64;, &#x40; or &commat; at i; n is its length, 0 for none.

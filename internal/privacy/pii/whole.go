@@ -39,7 +39,9 @@ func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	case DateOfBirth:
 		ok = birthLike(v)
 	case Secret:
-		ok = len(v) >= 3 && len(v) < 8192 && !isPlaceholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) && !allWords(v) && !versionLike(v)
+		ok = len(v) >= 3 && len(v) < 8192 && !isPlaceholder(v) && !bytes.HasPrefix(v, []byte("http")) && (len(v) >= 8 || mixedSecret(v)) &&
+			!allWords(v) &&
+			!versionLike(v)
 	case CreditCard:
 		d, rest := countCharacters(v)
 		ok = d >= 12 && d <= 19 && rest == 0 && len(v) <= 25
@@ -201,7 +203,8 @@ func phoneLike(v []byte) bool {
 // address nor one of a network or a wallet.
 func addressLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
-	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 || bytes.HasPrefix(v, []byte("0x")) {
+	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 ||
+		bytes.HasPrefix(v, []byte("0x")) {
 		return false
 	}
 	return sure || d > 0 && letters > 3 && bytes.IndexByte(v, ' ') > 0 && quadEnd(v, 0) == 0
@@ -224,7 +227,8 @@ func mixedSecret(v []byte) bool {
 func versionLike(v []byte) bool {
 	w := bytes.TrimLeft(v, "^~>=<v ")
 	d, letters := countCharacters(w)
-	return len(v) < 24 && len(w) > 0 && isDigitByte(w[0]) && (bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
+	return len(v) < 24 && len(w) > 0 && isDigitByte(w[0]) &&
+		(bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
 }
 
 // allWords reports whether a text is some plain words, such as "API key of the shop".

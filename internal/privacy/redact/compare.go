@@ -151,7 +151,11 @@ func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost floa
 			spent = k.bits
 		}
 		if spent+cost > bitBudget(v.typ) {
-			return core.Errorf(core.KindPolicy, "pii.compare", "the comparison was refused: this token of type %s was compared with too many different values: %w", v.typ, ErrProbing).
+			return core.Errorf(
+				core.KindPolicy, "pii.compare",
+				"the comparison was refused: this token of type %s was compared with too many different values: %w", v.typ,
+				ErrProbing,
+			).
 				WithHint("have the server sort or filter, or sort the whole list once and reuse the result")
 		}
 	}
@@ -185,7 +189,9 @@ func (s *Session) Equals(a, b string) (bool, *core.Error) {
 	case x.Type != y.Type || x.Number == y.Number:
 		return x.Type == y.Type, nil
 	}
-	if err := s.screen.compared.chargeEquality(s.principalName(), []valueKey{s.screen.compared.keyOf(x), s.screen.compared.keyOf(y)}); err != nil {
+	if err := s.screen.compared.chargeEquality(s.principalName(), []valueKey{
+		s.screen.compared.keyOf(x), s.screen.compared.keyOf(y),
+	}); err != nil {
 		return false, err
 	}
 	return plainText(x.Value) == plainText(y.Value), nil
@@ -291,7 +297,10 @@ func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
 		}
 		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programs && from != models })
 		if !sent {
-			return core.Errorf(core.KindPolicy, "pii.sortBy", "one of the values was written by the program and not sent by a server: %w", ErrProbing).
+			return core.Errorf(
+				core.KindPolicy, "pii.sortBy", "one of the values was written by the program and not sent by a server: %w",
+				ErrProbing,
+			).
 				WithHint("sort values that servers have sent")
 		}
 		keys[i] = s.screen.compared.keyOf(e)

@@ -37,7 +37,9 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	}
 	format := fileFormats[strings.ToLower(path.Ext(name))]
 	if format == 0 {
-		return nil, false, core.Errorf(core.KindPolicy, "pii.files", "it is no file of plain data: whatever opens it could send the values elsewhere").
+		return nil, false, core.Errorf(
+			core.KindPolicy, "pii.files", "it is no file of plain data: whatever opens it could send the values elsewhere",
+		).
 			WithHint("have the program write .csv, .tsv, .json, .jsonl, .txt or .log, or use retort workspace export")
 	}
 	spell := func(value string) string { return value }
@@ -46,10 +48,15 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	}
 	text, fits := s.replaceTokens(string(content), spell, most)
 	if !fits {
-		return nil, false, core.Errorf(core.KindLimit, "pii.files", "it would have more than %d bytes with the values", most).WithHint("write smaller files")
+		return nil, false, core.Errorf(
+			core.KindLimit, "pii.files", "it would have more than %d bytes with the values", most,
+		).WithHint("write smaller files")
 	}
 	if format == tableFormat && hasFormulas(text) {
-		return nil, false, core.Errorf(core.KindPolicy, "pii.files", "it contains what a spreadsheet takes for a formula, which could send the values elsewhere").
+		return nil, false, core.Errorf(
+			core.KindPolicy, "pii.files",
+			"it contains what a spreadsheet takes for a formula, which could send the values elsewhere",
+		).
 			WithHint("have the program write cells that do not begin with =, @, + or -, or use retort workspace export")
 	}
 	return []byte(text), true, nil
@@ -93,7 +100,8 @@ func hasFormulas(text string) bool {
 // isLetter reports whether a text begins with a character outside of ASCII that is not a blank or a sign without width.
 func isLetter(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
-	return r >= 0x7f && !strings.ContainsRune("\u007f\u00a0\u00ad\u200b\u200c\u200d\u2060\u3000\ufeff\uff02", r) && !(0x2000 <= r && r <= 0x200f)
+	return r >= 0x7f && !strings.ContainsRune("\u007f\u00a0\u00ad\u200b\u200c\u200d\u2060\u3000\ufeff\uff02", r) &&
+		!(0x2000 <= r && r <= 0x200f)
 }
 
 // isNumber reports whether the rest of a cell has only what numbers and telephone numbers have.

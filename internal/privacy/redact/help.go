@@ -90,7 +90,9 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, layout := range []string{"2006-01-02", time.RFC3339, "2006/01/02", "02.01.2006", "01/02/2006", "2 January 2006", "January 2, 2006"} {
+	for _, layout := range []string{
+		"2006-01-02", time.RFC3339, "2006/01/02", "02.01.2006", "01/02/2006", "2 January 2006", "January 2, 2006",
+	} {
 		if born, bad := time.Parse(layout, value); bad == nil && !born.After(now) {
 			years := now.Year() - born.Year()
 			if cmp.Compare(now.Month(), born.Month()) < 0 || now.Month() == born.Month() && now.Day() < born.Day() {

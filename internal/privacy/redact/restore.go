@@ -86,7 +86,11 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 		}
 		whole := len(token) == len(inner)
 		if !whole && !isKey && !slices.Contains(e.From, models) && r.canCarryAway(inner) {
-			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s is a part of %q, which is an address, a host or code: what stands around it could carry it elsewhere", token, r.key).
+			r.refused = core.Errorf(
+				core.KindPolicy, "pii.restore",
+				"%s is a part of %q, which is an address, a host or code: what stands around it could carry it elsewhere",
+				token, r.key,
+			).
 				WithHint("give the token as a whole argument")
 			return
 		}
@@ -124,7 +128,10 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
 }
 
 // carriers are words of names of arguments whose text is taken apart by who gets it.
-var carriers = []string{"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command", "cmd", "sql", "expression", "log"}
+var carriers = []string{
+	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
+	"cmd", "sql", "expression", "log",
+}
 
 // canCarryAway reports whether what stands around a token may take it elsewhere.
 func (r *tokenRestorer) canCarryAway(text []byte) bool {

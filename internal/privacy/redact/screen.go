@@ -309,7 +309,8 @@ func (m *documentVault) Foreign(text string) (string, bool) {
 // echoedValue returns a value that the model has written itself.
 func (m *documentVault) echoedValue(token string) (string, bool) {
 	e, ok := m.tokens.Resolve(token)
-	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") || strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
+	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") ||
+		strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
 		return "", false
 	}
 	return e.Value, true

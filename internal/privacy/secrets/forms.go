@@ -62,7 +62,10 @@ func formsOf(value, label string) (all []encodedForm) {
 			add(encodedForm{text: core, value: n, cased: true, coded: true, least: requiredLength(core), gap: maxGap, step: 4})
 		}
 	}
-	for _, text := range append(numbered(value), hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide)), hex.EncodeToString([]byte(wider))) {
+	for _, text := range append(
+		numbered(value), hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide)),
+		hex.EncodeToString([]byte(wider)),
+	) {
 		add(encodedForm{text: text, value: n, least: requiredLength(text), gap: maxGap, step: 4})
 	}
 	return all

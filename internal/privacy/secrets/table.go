@@ -260,7 +260,9 @@ func (s *formScanner) readSignificant(text []byte, i, room int) int {
 
 // verifyPlaces holds what is around a window against the forms that have it. done is the end of
 // the last that is found.
-func (s *formScanner) verifyPlaces(t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int) ([]textPiece, int) {
+func (s *formScanner) verifyPlaces(
+	t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int,
+) ([]textPiece, int) {
 	for _, p := range places {
 		f := &t.forms[p.of]
 		from, to := s.pieceBounds(text, f, at, p.at)
@@ -283,7 +285,8 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 		a, b := s.text[i], f.text[j]
 		return a == b || !f.cased && folded[a] == folded[b]
 	}
-	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) && (to == from || s.isNear(text, to, f.maxSeparators(to-at+of))); to++ {
+	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) &&
+		(to == from || s.isNear(text, to, f.maxSeparators(to-at+of))); to++ {
 	}
 	if to-at < window {
 		return at, at

@@ -134,7 +134,10 @@ func unitAt(text []byte, i int) escapeUnit {
 }
 
 // tags are those of HTML that show nothing by themselves.
-var tags = []string{"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong", "sub", "sup", "tt", "u", "wbr"}
+var tags = []string{
+	"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong",
+	"sub", "sup", "tt", "u", "wbr",
+}
 
 // maxComment bounds a comment that is read as nothing, in bytes.
 const maxComment = 64
@@ -171,20 +174,7 @@ func backslashAt(text []byte, i int) escapeUnit {
 	}
 	switch text[j] {
 	case 'u':
-		r, ok := parseHex(text, j+1, 4)
-		if !ok {
-			return readBraced(text, j)
-		}
-		end := j + 5
-		if utf16.IsSurrogate(r) {
-			if k := end + (j - i) + 1; k < len(text) && text[end] == '\\' && text[k-1] == 'u' {
-				if low, ok := parseHex(text, k, 4); ok {
-					return unitOf(utf16.DecodeRune(r, low), k+4)
-				}
-			}
-			return escapeUnit{end: end}
-		}
-		return unitOf(r, end)
+		return codeUnit(text, i, j)
 	case 'U':
 		if r, ok := parseHex(text, j+3, 6); ok && text[j+1] == '0' && text[j+2] == '0' && utf8.ValidRune(r) {
 			return unitOf(r, j+9)
@@ -227,6 +217,24 @@ func backslashAt(text []byte, i int) escapeUnit {
 		return escapeUnit{end: j + 1}
 	}
 	return escapeUnit{end: j}
+}
+
+// codeUnit decodes \u0041 or a pair of surrogates. The backslashes begin at i, and the u is at j.
+func codeUnit(text []byte, i, j int) escapeUnit {
+	r, ok := parseHex(text, j+1, 4)
+	if !ok {
+		return readBraced(text, j)
+	}
+	end := j + 5
+	if !utf16.IsSurrogate(r) {
+		return unitOf(r, end)
+	}
+	if k := end + (j - i) + 1; k < len(text) && text[end] == '\\' && text[k-1] == 'u' {
+		if low, ok := parseHex(text, k, 4); ok {
+			return unitOf(utf16.DecodeRune(r, low), k+4)
+		}
+	}
+	return escapeUnit{end: end}
 }
 
 // readBraced reads what is behind the u or x of \u{41} and \x{41} at j.
@@ -332,7 +340,8 @@ const maxEntity = 24
 
 // blanks are the names of characters that show nothing, and of signs that are no letters.
 var blanks = []string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "hairsp", "numsp", "puncsp", "lrm", "rlm", "af", "it", "ic",
-	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction", "InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}
+	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction",
+	"InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}
 
 // readEntity reads &#65; &#x41; &quot; and their like, also behind &amp;.
 func readEntity(text []byte, i int) escapeUnit {

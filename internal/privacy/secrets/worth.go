@@ -25,10 +25,14 @@ func IsSecret(name, value string) bool {
 
 // usual are values that are no secrets, whatever bears them.
 var usual = []string{
-	"access", "account", "admin", "administrator", "anonymous", "authorization", "basic", "bearer", "change-me", "changeme", "changeit", "cookie",
-	"database", "default", "development", "disable", "disabled", "docker", "dummy", "enabled", "example", "github", "google", "localhost", "mariadb", "mongodb",
-	"mysql", "oauth2", "optional", "password", "password1", "postgres", "postgresql", "private", "prod", "production", "public", "rabbitmq", "redis", "required",
-	"root", "sandbox", "sample", "secret", "session", "staging", "string", "system", "testing", "testtest", "undefined", "unknown", "username", "your-api-key",
+	"access", "account", "admin", "administrator", "anonymous", "authorization", "basic", "bearer", "change-me",
+	"changeme", "changeit", "cookie",
+	"database", "default", "development", "disable", "disabled", "docker", "dummy", "enabled", "example", "github",
+	"google", "localhost", "mariadb", "mongodb",
+	"mysql", "oauth2", "optional", "password", "password1", "postgres", "postgresql", "private", "prod", "production",
+	"public", "rabbitmq", "redis", "required",
+	"root", "sandbox", "sample", "secret", "session", "staging", "string", "system", "testing", "testtest",
+	"undefined", "unknown", "username", "your-api-key",
 	"your-token", "none", "null", "true", "false",
 }
 
@@ -66,10 +70,14 @@ func confidenceOfName(name string) nameConfidence {
 var (
 	sureWords    = []string{"pass", "pwd", "pw", "jwt", "bearer"}
 	perhapsWords = []string{"key", "auth", "pat", "sig", "salt", "dsn"}
-	sureParts    = []string{"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie", "privatekey", "accesskey", "signature"}
+	sureParts    = []string{
+		"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie",
+		"privatekey", "accesskey", "signature",
+	}
 	// about are last words of names that tell of a secret, and are none.
 	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size",
-		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm", "format", "prefix", "header", "storage"}
+		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm",
+		"format", "prefix", "header", "storage"}
 )
 
 // nameWords returns those of a name: API_KEY, apiKey, --api-key.
@@ -87,7 +95,11 @@ func nameWords(name string) []string {
 }
 
 // makers begin the tokens of well-known makers.
-var makers = []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-", "xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "shpat_", "whsec_", "eyJ"}
+var makers = []string{
+	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-",
+	"xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_",
+	"dop_v1_", "SG.", "shpat_", "whsec_", "eyJ",
+}
 
 // looksRandom reports whether a value looks as if a machine had made it at random.
 func looksRandom(v string) bool {

@@ -135,7 +135,8 @@ func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 		start := len(f.body) - len(r.text)
 		number, typ, flags := r.readUint(), r.readUint(), r.readUint()
 		r.readBytes()
-		if r.bad || n == frameEntries || start > frameBytes || number < 1 || number > maxNumber || typ >= len(f.names.types) || flags>>2 >= len(f.names.origins) {
+		if r.bad || n == frameEntries || start > frameBytes || number < 1 || number > maxNumber || typ >= len(f.names.types) ||
+			flags>>2 >= len(f.names.origins) {
 			return nil, errForm
 		}
 		at[n] = uint16(start)

@@ -97,7 +97,9 @@ func (k Keys) fromAge() ([]byte, error) {
 // decodeKey reads 32 bytes in base64 or hex.
 func decodeKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
-	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString} {
+	for _, decode := range []func(string) ([]byte, error){
+		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
+	} {
 		if key, err := decode(text); err == nil && len(key) == keySize {
 			return key, nil
 		}

@@ -33,7 +33,9 @@ const (
 // errFull is of kind limit.
 func errFull() error {
 	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
-		WithHint("ask for less, without the columns that have personal data; or go on in another session; or have a person erase this one: retort audit erase")
+		WithHint(
+			"ask for less, without the columns that have personal data; or go on in another session; or have a person erase this one: retort audit erase",
+		)
 }
 
 // Mint returns the token of a value, the same as before if there was one; new servers that it comes from are added

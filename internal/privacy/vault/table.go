@@ -57,7 +57,10 @@ const (
 )
 
 func newTable(f *sessionFile, l sessionLimits) *entryTable {
-	return &entryTable{file: f, limits: l, types: map[string]*typeColumn{}, slots: make([]frameSlot, 1), changes: 1, cache: frameCache{limit: l.cache}}
+	return &entryTable{
+		file: f, limits: l, types: map[string]*typeColumn{}, slots: make([]frameSlot, 1), changes: 1,
+		cache: frameCache{limit: l.cache},
+	}
 }
 
 // newSuccessor returns an empty table in which the numbers that are taken in this one are so too.

@@ -157,7 +157,10 @@ func (p *SandboxPlan) openRing() {
 // setLimits sets the resource limits that are the same for every program of a kind. The parent sets those of one program
 // when it starts. A limit that is already lower is not raised.
 func (p *SandboxPlan) setLimits() error {
-	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp), unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0}
+	limits := map[int]uint64{
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp),
+		unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: 0,
+	}
 	if p.Processes > 0 && !p.Weak { // without a namespace it would count all processes of the user
 		limits[unix.RLIMIT_NPROC] = uint64(p.Processes)
 	}
@@ -307,7 +310,9 @@ func (i *heldInterpreter) execInterpreter(argv, env []string) error {
 	if err != nil {
 		return err
 	}
-	_, _, errno := syscall.RawSyscall(unix.SYS_EXECVE, i.address, uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environment[0])))
+	_, _, errno := syscall.RawSyscall(
+		unix.SYS_EXECVE, i.address, uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environment[0])),
+	)
 	runtime.KeepAlive(arguments)
 	runtime.KeepAlive(environment)
 	return errno

@@ -14,7 +14,10 @@ func (p *SandboxPlan) applyLandlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {
 		rules = append(rules, landlock.RWFiles(devices...).IgnoreIfMissing())
-		rules = append(rules, landlock.RODirs(p.readablePaths(true)...).IgnoreIfMissing(), landlock.ROFiles(p.readablePaths(false)...).IgnoreIfMissing())
+		rules = append(
+			rules, landlock.RODirs(p.readablePaths(true)...).IgnoreIfMissing(),
+			landlock.ROFiles(p.readablePaths(false)...).IgnoreIfMissing(),
+		)
 	}
 	for _, m := range p.Mounts {
 		switch {

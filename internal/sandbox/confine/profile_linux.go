@@ -48,7 +48,8 @@ const (
 // setupCalls lists the system calls that a container's first process needs to become an interpreter and to restrict
 // itself with EnterContained. After that its own filter is the stricter one.
 var setupCalls = []uintptr{
-	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
+	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64,
+	unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
 	unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 }
 
@@ -75,8 +76,14 @@ func ContainerProfile(profile string, network NetworkMode) ([]byte, error) {
 			plain[nameOf(number)] = true
 		}
 	}
-	machines := []containerMachine{{"SCMP_ARCH_X86_64", []string{"SCMP_ARCH_X86", "SCMP_ARCH_X32"}}, {"SCMP_ARCH_AARCH64", []string{"SCMP_ARCH_ARM"}}}
-	p := containerProfile{Default: refuse, Errno: uint(unix.ENOSYS), Machines: machines, Syscalls: []containerSyscalls{{Names: slices.Sorted(maps.Keys(plain)), Action: allow}}}
+	machines := []containerMachine{
+		{"SCMP_ARCH_X86_64", []string{"SCMP_ARCH_X86", "SCMP_ARCH_X32"}},
+		{"SCMP_ARCH_AARCH64", []string{"SCMP_ARCH_ARM"}},
+	}
+	p := containerProfile{
+		Default: refuse, Errno: uint(unix.ENOSYS), Machines: machines,
+		Syscalls: []containerSyscalls{{Names: slices.Sorted(maps.Keys(plain)), Action: allow}},
+	}
 	for _, r := range rules {
 		name := nameOf(r.number)
 		if plain[name] {

@@ -96,7 +96,10 @@ func openBelow(m PlanMount) (detachedMount, error) {
 		return detachedMount{}, err
 	}
 	defer unix.Close(above)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
+	how := unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	}
 	held, err := unix.Openat2(above, m.Source, &how)
 	if err != nil {
 		return detachedMount{}, err
@@ -184,7 +187,10 @@ func (b *rootBuilder) makeMountPoint(target string, isDir bool) (string, error) 
 func (b *rootBuilder) attachMount(t detachedMount) {
 	b.runStep("mount "+t.Target, func() error {
 		if t.fd < 0 {
-			return unix.Mount("tmpfs", b.base+t.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "size=4k,nr_inodes=2,mode=755")
+			return unix.Mount(
+				"tmpfs", b.base+t.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,
+				"size=4k,nr_inodes=2,mode=755",
+			)
 		}
 		defer unix.Close(t.fd)
 		where, err := b.makeMountPoint(t.Target, t.isDir)
@@ -248,7 +254,10 @@ func (b *rootBuilder) mountProc(wanted bool) {
 		if err := os.Mkdir(b.base+"/proc", 0o555); err != nil {
 			return err
 		}
-		err := unix.Mount("proc", b.base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "subset=pid,hidepid=invisible")
+		err := unix.Mount(
+			"proc", b.base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,
+			"subset=pid,hidepid=invisible",
+		)
 		if err == unix.EPERM || err == unix.EINVAL {
 			return nil
 		}

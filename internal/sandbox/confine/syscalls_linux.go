@@ -18,14 +18,19 @@ import (
 // descriptors that it has.
 var (
 	basicCalls = []uintptr{
-		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT,
+		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64,
+		unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT,
 		unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MEMBARRIER,
 		unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_GET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS,
-		unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
-		unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_TGKILL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
-		unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_NANOSLEEP, unix.SYS_GETTIMEOFDAY, unix.SYS_TIMES, unix.SYS_GETRUSAGE,
+		unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGTIMEDWAIT,
+		unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
+		unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_TGKILL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
+		unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
+		unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_NANOSLEEP,
+		unix.SYS_GETTIMEOFDAY, unix.SYS_TIMES, unix.SYS_GETRUSAGE,
 		unix.SYS_GETRANDOM, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_GETCPU, unix.SYS_UNAME, unix.SYS_SYSINFO,
-		unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2, unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PSELECT6,
+		unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2,
+		unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PSELECT6,
 		unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_GETRLIMIT,
 		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETITIMER,
 	}
@@ -34,19 +39,28 @@ var (
 		unix.SYS_OPENAT, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 		unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
 		unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE,
-		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
+		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK,
+		unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
 	}
 	// socketPairCalls lists the calls for event loops that wake themselves through a socket pair.
-	socketPairCalls = []uintptr{unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME}
+	socketPairCalls = []uintptr{
+		unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT,
+		unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME,
+	}
 	// schedulingCalls lists the calls with which JIT runtimes schedule their own threads.
 	schedulingCalls = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
-		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMERFD_GETTIME,
+		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC,
+		unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME,
+		unix.SYS_TIMERFD_GETTIME,
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
 // machineCalls lists the further calls that QEMU and Firecracker need to run a virtual machine: memory shared with a
 // file, and KVM if its device is among the Mounts.
-var machineCalls = []uintptr{unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK, unix.SYS_MBIND}
+var machineCalls = []uintptr{
+	unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK,
+	unix.SYS_MBIND,
+}
 
 // relayCalls lists the calls that a relay needs for its listener and its guest, which it already has.
 var relayCalls = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
@@ -206,7 +220,10 @@ func (p *SandboxPlan) servingRules() []syscallRule {
 	}
 	const otherTypes = 0xf &^ unix.SOCK_STREAM
 	return []syscallRule{
-		{number: unix.SYS_SOCKET, conditions: []argumentCondition{{0, equal, unix.AF_UNIX}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}}},
+		{
+			number:     unix.SYS_SOCKET,
+			conditions: []argumentCondition{{0, equal, unix.AF_UNIX}, {1, anySet, unix.SOCK_STREAM}, {1, noneSet, otherTypes}},
+		},
 		{number: unix.SYS_BIND}, {number: unix.SYS_LISTEN}, {number: unix.SYS_ACCEPT4},
 		{number: unix.SYS_MEMFD_CREATE}, {number: unix.SYS_FCNTL, conditions: []argumentCondition{{1, equal, unix.F_ADD_SEALS}}},
 		{number: unix.SYS_SECCOMP, conditions: []argumentCondition{{0, equal, unix.SECCOMP_SET_MODE_FILTER}}},
@@ -220,7 +237,13 @@ func (p *SandboxPlan) sharingRules() []syscallRule {
 	if !p.Ring {
 		return nil
 	}
-	return []syscallRule{{number: unix.SYS_MMAP, conditions: []argumentCondition{{1, address, shm.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS}, {4, equal, shm.Descriptor}, {5, address, uint64(p.RingAt)}}}}
+	return []syscallRule{{
+		number: unix.SYS_MMAP,
+		conditions: []argumentCondition{
+			{1, address, shm.Size}, {3, anySet, unix.MAP_SHARED}, {3, noneSet, unix.MAP_ANONYMOUS},
+			{4, equal, shm.Descriptor}, {5, address, uint64(p.RingAt)},
+		},
+	}}
 }
 
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
@@ -229,7 +252,8 @@ var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
 // forbiddenCalls lists the system calls that return EPERM instead of ENOSYS, because programs would misinterpret ENOSYS.
 var forbiddenCalls = append([]uintptr{
-	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL,
+	unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
 	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
 }, olderForbidden...)
 
@@ -288,7 +312,10 @@ func (c argumentCondition) conditionCode(load func(int) unix.SockFilter) []unix.
 	}
 	switch c.test {
 	case address:
-		return []unix.SockFilter{low, jump(unix.BPF_JEQ, uint32(c.value), 0, mismatchJump), high, jump(unix.BPF_JEQ, uint32(c.value>>32), 0, mismatchJump)}
+		return []unix.SockFilter{
+			low, jump(unix.BPF_JEQ, uint32(c.value), 0, mismatchJump), high,
+			jump(unix.BPF_JEQ, uint32(c.value>>32), 0, mismatchJump),
+		}
 	case anySet:
 		return []unix.SockFilter{low, jump(unix.BPF_JSET, uint32(c.value), 0, mismatchJump)}
 	case noneSet:

@@ -33,7 +33,10 @@ type engineAPI struct {
 
 func newAPI(a daemonAddress) *engineAPI {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dial(ctx) }
-	return &engineAPI{address: a, client: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}}}
+	return &engineAPI{
+		address: a,
+		client:  &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}},
+	}
 }
 
 // apiFailure represents an answer with an error status.
@@ -67,7 +70,9 @@ func (a *engineAPI) newRequest(ctx context.Context, method, path string, query u
 }
 
 // openResponse sends a request and returns the response if it is successful. The caller must close its body.
-func (a *engineAPI) openResponse(ctx context.Context, method, path string, query url.Values, kind string, body io.Reader) (*http.Response, error) {
+func (a *engineAPI) openResponse(
+	ctx context.Context, method, path string, query url.Values, kind string, body io.Reader,
+) (*http.Response, error) {
 	r, err := a.newRequest(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
@@ -184,7 +189,10 @@ func (a *engineAPI) attachStreams(ctx context.Context, id string) (net.Conn, *bu
 }
 
 func (a *engineAPI) hijackConn(ctx context.Context, conn net.Conn, id string) (*bufio.Reader, error) {
-	r, err := a.newRequest(ctx, http.MethodPost, "/containers/"+id+"/attach", url.Values{"stream": {"1"}, "stdin": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil)
+	r, err := a.newRequest(
+		ctx, http.MethodPost, "/containers/"+id+"/attach",
+		url.Values{"stream": {"1"}, "stdin": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil,
+	)
 	if err != nil {
 		return nil, err
 	}

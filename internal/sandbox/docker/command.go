@@ -42,7 +42,9 @@ func (b *dockerBackend) runCommand(whole context.Context, c sandbox.HostCommand,
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	m := b.images[commandImage(c.Name)]
-	started, in, err := b.launchContainer(ctx, d, m, func(image string) (*createRequest, error) { return b.askCommand(d, m, image, found, c, l) })
+	started, in, err := b.launchContainer(
+		ctx, d, m, func(image string) (*createRequest, error) { return b.askCommand(d, m, image, found, c, l) },
+	)
 	switch {
 	case errors.Is(err, confine.ErrOther):
 		return sandbox.CommandResult{}, hostcmd.ChangedError(c.Name)
@@ -69,7 +71,9 @@ func (b *dockerBackend) runCommand(whole context.Context, c sandbox.HostCommand,
 }
 
 // askCommand returns the request for the container of a command.
-func (b *dockerBackend) askCommand(d *dockerDaemon, m *guestImage, name string, found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits) (*createRequest, error) {
+func (b *dockerBackend) askCommand(
+	d *dockerDaemon, m *guestImage, name string, found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits,
+) (*createRequest, error) {
 	plan := found.SandboxPlan(c.Args)
 	plan.Data, plan.Seconds = memoryAllowance(l)+spareMapping, 2*int64(l.Computing/time.Second)+5
 	if !d.kernel { // otherwise the control group counts the threads, and not the user, which all programs share

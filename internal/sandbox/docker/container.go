@@ -150,7 +150,9 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 }
 
 // confinedRequest returns the request for a container with the restrictions of its kind outside and those of plan inside.
-func (b *dockerBackend) confinedRequest(d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits) (*createRequest, error) {
+func (b *dockerBackend) confinedRequest(
+	d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits,
+) (*createRequest, error) {
 	list, err := seccompProfile(kind)
 	if err != nil {
 		return nil, err
@@ -176,12 +178,16 @@ func (b *dockerBackend) confinedRequest(d *dockerDaemon, m *guestImage, name, ki
 	}
 	most := d.memoryRoom(m, l)
 	c := &createRequest{
-		Image: name, Entrypoint: append([]string{guestPath, confine.ContainedArgument, string(text)}, b.Guest[1:]...), Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobodyUser, nobodyUser),
-		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
+		Image: name, Entrypoint: append([]string{guestPath, confine.ContainedArgument, string(text)}, b.Guest[1:]...),
+		Cmd: []string{}, Env: []string{}, User: fmt.Sprintf("%d:%d", nobodyUser, nobodyUser),
+		WorkingDir: "/", Hostname: "retort", NetworkDisabled: true, AttachStdin: true, AttachStdout: true,
+		AttachStderr: true, OpenStdin: true, StdinOnce: true,
 		StopSignal: "SIGKILL", StopTimeout: stopTimeoutSeconds, Labels: b.life.containerLabels(),
 		HostConfig: hostConfig{
-			Runtime: d.runtime, AutoRemove: true, NetworkMode: "none", IpcMode: "none", CgroupnsMode: "private", ReadonlyRootfs: true, CapDrop: []string{"ALL"},
-			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most, NanoCpus: int64(l.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
+			Runtime: d.runtime, AutoRemove: true, NetworkMode: "none", IpcMode: "none", CgroupnsMode: "private",
+			ReadonlyRootfs: true, CapDrop: []string{"ALL"},
+			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most,
+			NanoCpus: int64(l.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
 			Ulimits:   []resourceLimit{{"core", 0, 0}, {"nofile", files, files}, {"memlock", 0, 0}, {"msgqueue", 0, 0}},
 			LogConfig: map[string]string{"Type": "none"}, RestartPolicy: map[string]string{"Name": "no"}, Dns: []string{"127.0.0.1"},
 			MaskedPaths: maskedPaths,
@@ -195,8 +201,10 @@ func (b *dockerBackend) confinedRequest(d *dockerDaemon, m *guestImage, name, ki
 
 // maskedPaths lists paths that reveal something about the machine: those that Docker hides, and more.
 var maskedPaths = []string{
-	"/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/cpuinfo", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/loadavg",
-	"/proc/meminfo", "/proc/modules", "/proc/sched_debug", "/proc/scsi", "/proc/stat", "/proc/timer_list", "/proc/timer_stats", "/proc/uptime", "/proc/version", "/proc/vmstat", "/sys",
+	"/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/cpuinfo", "/proc/interrupts",
+	"/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/loadavg",
+	"/proc/meminfo", "/proc/modules", "/proc/sched_debug", "/proc/scsi", "/proc/stat", "/proc/timer_list",
+	"/proc/timer_stats", "/proc/uptime", "/proc/version", "/proc/vmstat", "/sys",
 }
 
 // memoryAllowance returns the memory that a container may use in addition to its /tmp. It is a backstop: the guest limits
@@ -276,9 +284,13 @@ func (b *dockerBackend) startContainer(ctx context.Context, name string) (*guest
 
 // launchContainer starts a container of an image with the request that ask returns. It returns the container and a reader of
 // its output.
-func (b *dockerBackend) launchContainer(ctx context.Context, d *dockerDaemon, m *guestImage, ask func(image string) (*createRequest, error)) (*guestContainer, *bufio.Reader, error) {
+func (b *dockerBackend) launchContainer(
+	ctx context.Context, d *dockerDaemon, m *guestImage, ask func(image string) (*createRequest, error),
+) (*guestContainer, *bufio.Reader, error) {
 	if err := b.life.lockFile(); err != nil {
-		return nil, nil, core.Errorf(core.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err).WithHint("make sure that this user owns %s and that its disk has free space", b.life.dir)
+		return nil, nil, core.Errorf(
+			core.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err,
+		).WithHint("make sure that this user owns %s and that its disk has free space", b.life.dir)
 	}
 	c, in, err := b.createContainer(ctx, d, m, ask)
 	if isAnswered(err, http.StatusNotFound) { // another engine may have removed the image
@@ -293,7 +305,9 @@ func (b *dockerBackend) launchContainer(ctx context.Context, d *dockerDaemon, m 
 }
 
 // createContainer creates a container, attaches its streams and starts it.
-func (b *dockerBackend) createContainer(ctx context.Context, d *dockerDaemon, m *guestImage, ask func(image string) (*createRequest, error)) (_ *guestContainer, in *bufio.Reader, err error) {
+func (b *dockerBackend) createContainer(
+	ctx context.Context, d *dockerDaemon, m *guestImage, ask func(image string) (*createRequest, error),
+) (_ *guestContainer, in *bufio.Reader, err error) {
 	name, err := m.ensureImage(ctx, d.api)
 	if err != nil {
 		return nil, nil, err
@@ -310,7 +324,10 @@ func (b *dockerBackend) createContainer(ctx context.Context, d *dockerDaemon, m 
 	if err := d.api.longCall(making, http.MethodPost, "/containers/create", nil, want, &made); err != nil {
 		return nil, nil, err
 	}
-	c := &guestContainer{backend: b, daemon: d, i: m.i, image: m, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1, ended: make(chan struct{}), gone: make(chan struct{})}
+	c := &guestContainer{
+		backend: b, daemon: d, i: m.i, image: m, runtime: m.runtime, id: made.ID, limits: b.Limits, code: -1,
+		ended: make(chan struct{}), gone: make(chan struct{}),
+	}
 	defer func() {
 		if err != nil {
 			c.removeUnstarted()
@@ -413,7 +430,10 @@ func (c *guestContainer) awaitRemoval(ctx context.Context) {
 // waitRemoved waits until the daemon has removed the container. It closes asked as soon as the daemon waits for that.
 func (c *guestContainer) waitRemoved(asked chan<- struct{}) {
 	defer close(c.gone)
-	response, err := c.daemon.api.openResponse(context.Background(), http.MethodPost, "/containers/"+c.id+"/wait", url.Values{"condition": {"removed"}}, "", nil)
+	response, err := c.daemon.api.openResponse(
+		context.Background(), http.MethodPost, "/containers/"+c.id+"/wait", url.Values{"condition": {"removed"}}, "",
+		nil,
+	)
 	close(asked)
 	if err == nil {
 		var said struct{ StatusCode int }

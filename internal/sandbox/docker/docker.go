@@ -129,13 +129,18 @@ func (b *dockerBackend) openPool() *warmpool.Backend {
 
 func newBackend(o Options) *dockerBackend {
 	o.Limits = o.Limits.WithDefaults(core.DefaultLimits())
-	b := &dockerBackend{Options: o, life: newLife(o.Dir), daemonTimeouts: daemonTimeouts{answerTimeout, waitConfirmTimeout}, images: map[string]*guestImage{}}
+	b := &dockerBackend{
+		Options: o, life: newLife(o.Dir), daemonTimeouts: daemonTimeouts{answerTimeout, waitConfirmTimeout},
+		images: map[string]*guestImage{},
+	}
 	b.closing, b.stop = context.WithCancel(context.Background())
 	if len(b.Guest) == 0 {
 		b.Guest = []string{"/proc/self/exe", "guest"}
 	}
 	for _, c := range o.Commands.Commands() {
-		b.images[commandImage(c.Name)] = &guestImage{runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.containerLabels()}
+		b.images[commandImage(c.Name)] = &guestImage{
+			runtime: commandImage(c.Name), guest: b.Guest[0], command: c, labels: b.life.containerLabels(),
+		}
 	}
 	return b
 }
@@ -153,7 +158,10 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 		}
 		return c, nil
 	}
-	return warmpool.GuestKind{Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead, Bounds: "container", Relayed: m.network != nil}
+	return warmpool.GuestKind{
+		Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead,
+		Bounds: "container", Relayed: m.network != nil,
+	}
 }
 
 // How long it stays valid that the daemon was reachable (trusted) or not.
@@ -327,9 +335,15 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	case d.runtime != "" && !registered && d.runtime != info.DefaultRuntime:
 		return refuse("sudo runsc install && sudo systemctl restart docker", "the daemon has no runtime %q", d.runtime)
 	case o.Strict && !d.kernel:
-		return refuse("install gVisor and register it: sudo runsc install && sudo systemctl restart docker", "securityLevel: maximum needs containers of gVisor (runsc), and the daemon has none")
+		return refuse(
+			"install gVisor and register it: sudo runsc install && sudo systemctl restart docker",
+			"securityLevel: maximum needs containers of gVisor (runsc), and the daemon has none",
+		)
 	case !info.MemoryLimit || !info.PidsLimit:
-		return refuse("turn on the memory and pids controllers of control groups; for a rootless daemon: https://rootlesscontaine.rs/getting-started/common/cgroup2", "the daemon cannot bound the memory and the threads of containers")
+		return refuse(
+			"turn on the memory and pids controllers of control groups; for a rootless daemon: https://rootlesscontaine.rs/getting-started/common/cgroup2",
+			"the daemon cannot bound the memory and the threads of containers",
+		)
 	case !d.kernel && !slices.ContainsFunc(info.SecurityOptions, func(s string) bool { return strings.Contains(s, "seccomp") }):
 		return refuse("use a daemon and a kernel with seccomp", "the daemon cannot bound the system calls of containers")
 	}
@@ -365,7 +379,9 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, fs.ErrPermission):
-		return say("this user may not speak to Docker: %w", err).WithHint("sudo usermod -aG docker $USER, and log in again; members of that group can become root")
+		return say("this user may not speak to Docker: %w", err).WithHint(
+			"sudo usermod -aG docker $USER, and log in again; members of that group can become root",
+		)
 	case errors.Is(err, syscall.ENOSPC), errors.As(err, &said) && strings.Contains(said.message, "no space left"):
 		return say("the disk of Docker is full: %w", err).WithHint("make room: docker system df, docker system prune")
 	case errors.As(err, &said):
@@ -373,7 +389,9 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return say("Docker does not answer").WithHint("sudo systemctl restart docker (or: colima restart)")
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		return say("Docker does not run: %w", err).WithHint("sudo systemctl start docker (or: colima start, podman: systemctl --user start podman.socket)")
+		return say("Docker does not run: %w", err).WithHint(
+			"sudo systemctl start docker (or: colima start, podman: systemctl --user start podman.socket)",
+		)
 	}
 	return say("Docker cannot be used: %w", err).WithHint("sudo systemctl restart docker; `retort doctor` says more")
 }
@@ -393,7 +411,9 @@ func (b *dockerBackend) close() error {
 	}
 	b.life.unlockFile()
 	if len(b.left) > 0 {
-		return core.Errorf(core.KindInternal, Name, "the daemon has not removed %s: %w", strings.Join(b.left, ", "), b.why).WithHint("docker rm -f %s", strings.Join(b.left, " "))
+		return core.Errorf(
+			core.KindInternal, Name, "the daemon has not removed %s: %w", strings.Join(b.left, ", "), b.why,
+		).WithHint("docker rm -f %s", strings.Join(b.left, " "))
 	}
 	return nil
 }

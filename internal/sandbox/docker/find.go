@@ -42,7 +42,9 @@ func parseAddress(host string) (daemonAddress, error) {
 		if ip := net.ParseIP(name); err == nil && (name == "localhost" || ip != nil && ip.IsLoopback()) {
 			return daemonAddress{network, path}, nil
 		}
-		return daemonAddress{}, fmt.Errorf("%s names another machine without authentication: programs and their calls would be sent unencrypted", host)
+		return daemonAddress{}, fmt.Errorf(
+			"%s names another machine without authentication: programs and their calls would be sent unencrypted", host,
+		)
 	}
 	return daemonAddress{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }
@@ -50,7 +52,10 @@ func parseAddress(host string) (daemonAddress, error) {
 // findDaemon returns the address of the daemon. It takes the first of these that is set: the setting, the environment, the
 // context of the docker command, the first usual socket that exists.
 func findDaemon(setting string) (daemonAddress, *core.Error) {
-	for _, said := range []struct{ host, by string }{{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"}, {currentContext(), "the docker command's context"}} {
+	for _, said := range []struct{ host, by string }{
+		{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"},
+		{currentContext(), "the docker command's context"},
+	} {
 		if said.host == "" {
 			continue
 		}
@@ -67,8 +72,13 @@ func findDaemon(setting string) (daemonAddress, *core.Error) {
 			return daemonAddress{"unix", path}, nil
 		}
 	}
-	return daemonAddress{}, core.Errorf(core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found here: none of %s is a socket", strings.Join(usual, ", ")).
-		WithHint("install one of them and start it: sudo apt-get install docker.io (Debian, Ubuntu); sudo dnf install podman && systemctl --user start podman.socket (Fedora); colima start, or Docker Desktop (macOS)")
+	return daemonAddress{}, core.Errorf(
+		core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found here: none of %s is a socket",
+		strings.Join(usual, ", "),
+	).
+		WithHint(
+			"install one of them and start it: sudo apt-get install docker.io (Debian, Ubuntu); sudo dnf install podman && systemctl --user start podman.socket (Fedora); colima start, or Docker Desktop (macOS)",
+		)
 }
 
 // usualSockets lists the sockets where daemons usually listen.

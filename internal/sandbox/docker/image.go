@@ -262,7 +262,10 @@ func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 	if m.base != "" {
 		return m.deriveImage(ctx, a)
 	}
-	return a.uploadTar(ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}}, m.tarStream())
+	return a.uploadTar(
+		ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}},
+		m.tarStream(),
+	)
 }
 
 // tarStream returns the image as a stream. Its producer stops early if the stream is not read to its end.
@@ -291,7 +294,9 @@ func (m *guestImage) writeTar(w *tar.Writer) error {
 	}
 	for _, f := range m.files {
 		if f.source == "" {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: f.fileMode(), Size: int64(len(f.data))}); err != nil {
+			if err := w.WriteHeader(&tar.Header{
+				Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.inside, "/"), Mode: f.fileMode(), Size: int64(len(f.data)),
+			}); err != nil {
 				return err
 			}
 			if _, err := w.Write(f.data); err != nil {
@@ -380,12 +385,17 @@ func (m *guestImage) removeOld(ctx context.Context, a *engineAPI) {
 }
 
 // elfArchitectures maps ELF machines to the architecture names that daemons use.
-var elfArchitectures = map[string]elf.Machine{"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64}
+var elfArchitectures = map[string]elf.Machine{
+	"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64,
+}
 
 // checkGuest returns an error if a binary cannot be the only file of a container.
 func checkGuest(file, architecture string) *core.Error {
 	if err := interpreter.CheckStatic(file, elfArchitectures[architecture]); err != nil {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file, architecture, err).
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file,
+			architecture, err,
+		).
 			WithHint("name a static retort for Linux: docker: {guest: /path/to/it}")
 	}
 	return nil
@@ -411,7 +421,9 @@ func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error
 	var base baseImage
 	err := a.callJSON(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
 	if isAnswered(err, http.StatusNotFound) {
-		return "", core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is not here: %s", m.runtime, m.base).WithHint("docker pull %s", m.base)
+		return "", core.Errorf(
+			core.KindSandboxUnavailable, Name, "the image for %s is not here: %s", m.runtime, m.base,
+		).WithHint("docker pull %s", m.base)
 	}
 	if err != nil {
 		return "", err
@@ -433,7 +445,9 @@ func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error
 				return nil
 			}
 		}
-		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s has no %s in %s", m.runtime, path.Base(m.i.Command), dirs).WithHint("name another image: docker: {images: {%s: …}}", m.runtime)
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "the image for %s has no %s in %s", m.runtime, path.Base(m.i.Command), dirs,
+		).WithHint("name another image: docker: {images: {%s: …}}", m.runtime)
 	})
 	return program, err
 }
@@ -457,7 +471,10 @@ func (m *guestImage) withBase(ctx context.Context, a *engineAPI, do func(id stri
 		return err
 	}
 	err := do(made.ID)
-	return errors.Join(err, a.callJSON(context.WithoutCancel(ctx), http.MethodDelete, "/containers/"+made.ID, url.Values{"force": {"1"}}, nil, nil))
+	return errors.Join(
+		err,
+		a.callJSON(context.WithoutCancel(ctx), http.MethodDelete, "/containers/"+made.ID, url.Values{"force": {"1"}}, nil, nil),
+	)
 }
 
 func sortedCopy(list []string) []string {

@@ -20,7 +20,10 @@ type knownVulnerability struct {
 // use: CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned; CVE-2026-50195
 // needs the right to make pods of Kubernetes.
 var knownVulnerabilityList = []knownVulnerability{
-	{"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881", "masked paths and mounts can be led astray"},
+	{
+		"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881",
+		"masked paths and mounts can be led astray",
+	},
 	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user number that is too large becomes root"},
 	{"runc", []string{"1.1.14", "1.2.0"}, "CVE-2024-45310", "files can be created on the machine"},
 	{"runc", []string{"1.1.12", "1.2.0"}, "CVE-2024-21626", "a descriptor of the machine's files leaks into the container"},
@@ -47,7 +50,13 @@ func knownVulnerabilities(versions map[string]string) string {
 			}
 		}
 		if len(all) > 0 {
-			found = append(found, fmt.Sprintf("%s %s has known vulnerabilities (%s) unless its distribution has fixed them: install %s or later", component, version, strings.Join(all, ", "), latest))
+			found = append(
+				found,
+				fmt.Sprintf(
+					"%s %s has known vulnerabilities (%s) unless its distribution has fixed them: install %s or later", component,
+					version, strings.Join(all, ", "), latest,
+				),
+			)
 		}
 	}
 	return strings.Join(sortedCopy(found), "; ")

@@ -90,7 +90,10 @@ func (l *lifeFile) unlockFile() {
 // containerLabels returns the labels of this engine's containers.
 func (l *lifeFile) containerLabels() map[string]string {
 	machine, _ := os.Hostname()
-	return map[string]string{label: "guest", labelEngine: l.id, labelLock: l.filePath(), labelMachine: machine, labelProcess: processIdentity(os.Getpid())}
+	return map[string]string{
+		label: "guest", labelEngine: l.id, labelLock: l.filePath(), labelMachine: machine,
+		labelProcess: processIdentity(os.Getpid()),
+	}
 }
 
 // processIdentity returns a process id with the process's start time, if the machine reports that.
@@ -210,7 +213,9 @@ func removeContainer(ctx context.Context, a *engineAPI, id string) error {
 			err = a.callJSON(ctx, http.MethodPost, "/containers/"+id+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
 		}
 		// The thing that is not found may be a process of the container, which ends while it is killed.
-		if isAnswered(err, http.StatusNotFound) && isAnswered(a.callJSON(ctx, http.MethodGet, "/containers/"+id+"/json", nil, nil, nil), http.StatusNotFound) {
+		if isAnswered(err, http.StatusNotFound) && isAnswered(
+			a.callJSON(ctx, http.MethodGet, "/containers/"+id+"/json", nil, nil, nil), http.StatusNotFound,
+		) {
 			return nil
 		}
 		if !isAnswered(err, http.StatusInternalServerError, http.StatusNotFound) || pause > maxRemovePause {

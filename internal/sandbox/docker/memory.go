@@ -98,7 +98,9 @@ func (c *guestContainer) currentMemory(within time.Duration) int64 {
 			}
 		} `json:"memory_stats"`
 	}
-	if c.daemon.api.callJSON(ctx, http.MethodGet, "/containers/"+c.id+"/stats", url.Values{"stream": {"0"}, "one-shot": {"1"}}, nil, &said) != nil {
+	if c.daemon.api.callJSON(
+		ctx, http.MethodGet, "/containers/"+c.id+"/stats", url.Values{"stream": {"0"}, "one-shot": {"1"}}, nil, &said,
+	) != nil {
 		return 0
 	}
 	stats := said.Memory.Stats

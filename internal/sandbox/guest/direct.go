@@ -159,7 +159,9 @@ func (e *jsEngine) callWithTrace(t stackTrace, f func()) {
 	var outer uintptr
 	for i := len(t) - 1; i >= 0; i-- {
 		frame := frames + uintptr(i)*size
-		*pointerAt[lib.TJSStackFrame](frame) = lib.TJSStackFrame{Fprev_frame: outer, Fcur_func: t[i].function, Fcur_pc: t[i].pc, Fjs_mode: t[i].mode}
+		*pointerAt[lib.TJSStackFrame](frame) = lib.TJSStackFrame{
+			Fprev_frame: outer, Fcur_func: t[i].function, Fcur_pc: t[i].pc, Fjs_mode: t[i].mode,
+		}
 		outer = frame
 	}
 	current := &pointerAt[lib.TJSRuntime](e.runtime).Fcurrent_stack_frame

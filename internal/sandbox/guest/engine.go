@@ -69,7 +69,8 @@ func (e *jsEngine) findHandles() (err error) {
 	value := reflect.TypeFor[quickjs.Value]()
 	ofVM, ok1 := value.FieldByName("vm")
 	ofV, ok2 := value.FieldByName("v")
-	if !ok1 || !ok2 || ofVM.Type != reflect.TypeFor[*quickjs.VM]() || ofV.Type != reflect.TypeFor[lib.TJSValue]() || tls.Type() != reflect.TypeFor[*libc.TLS]() {
+	if !ok1 || !ok2 || ofVM.Type != reflect.TypeFor[*quickjs.VM]() || ofV.Type != reflect.TypeFor[lib.TJSValue]() ||
+		tls.Type() != reflect.TypeFor[*libc.TLS]() {
 		return errLayout
 	}
 	e.tls = (*libc.TLS)(tls.UnsafePointer())

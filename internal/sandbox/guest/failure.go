@@ -94,7 +94,10 @@ func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 		return wire.ProgramDone{Status: stop.Status, Error: g.addLocation(stop.Reason, t.Stack)}
 	}
 	const long, brief = 16 << 10, 1 << 10
-	e := &core.Error{Kind: core.Kind(clipText(string(t.Kind), brief)), Server: clipText(t.Server, brief), Tool: clipText(t.Tool, brief), Hint: clipText(t.Hint, long), Message: clipText(t.Message, long)}
+	e := &core.Error{
+		Kind: core.Kind(clipText(string(t.Kind), brief)), Server: clipText(t.Server, brief),
+		Tool: clipText(t.Tool, brief), Hint: clipText(t.Hint, long), Message: clipText(t.Message, long),
+	}
 	switch {
 	case t.Kind != "":
 	case strings.HasSuffix(t.Message, "stack overflow") && (t.Name == "InternalError" || t.Name == "SyntaxError"):

@@ -59,7 +59,10 @@ func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, rest
 	if restored { // the processor is most likely an emulated one
 		lib.XJS_SetGCThreshold(js.tls, js.runtime, firstCollectionBytes)
 	}
-	g := &guestProgram{conn: conn, posted: make(chan struct{}, 1), inbox: in, js: js, compiled: compiled, timers: newTimers(), pending: map[uint32]*pendingCall{}}
+	g := &guestProgram{
+		conn: conn, posted: make(chan struct{}, 1), inbox: in, js: js, compiled: compiled, timers: newTimers(),
+		pending: map[uint32]*pendingCall{},
+	}
 	if err := g.loadPrelude(); err != nil {
 		return err
 	}
@@ -92,7 +95,10 @@ func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, rest
 	}
 	done.Warnings = append(done.Warnings, g.warnings...)
 	if g.underWay > 0 {
-		done.Warnings = append(done.Warnings, fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay))
+		done.Warnings = append(
+			done.Warnings,
+			fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay),
+		)
 	}
 	err = conn.Send(wire.DoneFrame(done, value))
 	for open := true; open; { // these results are not needed any more

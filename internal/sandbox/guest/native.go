@@ -166,7 +166,9 @@ func (g *guestProgram) nativeRandom(n int) quickjs.Value {
 
 // nativeDigest returns the digest of a buffer in hex, or nothing if the algorithm is unknown.
 func (g *guestProgram) nativeDigest(algorithm string, buffer quickjs.Value) string {
-	algorithms := map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
+	algorithms := map[string]func() hash.Hash{
+		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+	}
 	make, ok := algorithms[algorithm]
 	if !ok {
 		return ""

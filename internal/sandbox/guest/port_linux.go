@@ -230,7 +230,10 @@ func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 // silentPoll waits at most most without telling Go's scheduler.
 func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	until := unix.NsecToTimespec(int64(most))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+	n, _, errno := syscall.RawSyscall6(
+		unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&until)), 0, 0,
+		0,
+	)
 	if errno != 0 {
 		return 0, errno
 	}

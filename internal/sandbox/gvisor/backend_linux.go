@@ -60,7 +60,10 @@ func New(o Options) *warmpool.Backend {
 	for _, i := range o.Interpreters {
 		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
-	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand, Closed: b.close})
+	return warmpool.New(warmpool.Options{
+		Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
+		Closed: b.close,
+	})
 }
 
 // ensureSpawner returns the spawner of containers. It creates the spawner on first use.
@@ -96,7 +99,10 @@ func (b *gvisorBackend) poolKind(runtime string, i *interpreter.Interpreter) war
 		}
 		return g, nil
 	}
-	return warmpool.GuestKind{Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm, Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.interpreterNetwork(i) != nil}
+	return warmpool.GuestKind{
+		Runtime: runtime, Start: start, Warm: b.Warm, MaxWarm: b.MaxWarm,
+		Bounds: "rlimits, watcher, and a control group where there is one", Relayed: b.interpreterNetwork(i) != nil,
+	}
 }
 
 // interpreterNetwork returns the network for programs of an interpreter, or nil if they have none.
@@ -119,7 +125,9 @@ func (b *gvisorBackend) findRunsc() (string, error) {
 	}
 	if err != nil {
 		return "", core.Errorf(core.KindSandboxUnavailable, Name, "gVisor is not on this machine: %w", err).
-			WithHint("install runsc: CGO_ENABLED=0 go install gvisor.dev/gvisor/runsc@go, or as https://gvisor.dev/docs/user_guide/install says; where it is not in PATH, set gvisor: {runsc: /path/to/runsc}")
+			WithHint(
+				"install runsc: CGO_ENABLED=0 go install gvisor.dev/gvisor/runsc@go, or as https://gvisor.dev/docs/user_guide/install says; where it is not in PATH, set gvisor: {runsc: /path/to/runsc}",
+			)
 	}
 	return found, nil
 }
@@ -129,7 +137,9 @@ const trialTime = 20 * time.Second
 
 // findCapabilities finds the capabilities by starting a container. It does not notice what is installed later.
 func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
-	have := sandbox.Capabilities{Name: Name, Strength: sandbox.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
+	have := sandbox.Capabilities{
+		Name: Name, Strength: sandbox.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil,
+	}
 	if err := b.tryContainer(); err != nil {
 		have.Unavailable = core.AsError(err)
 		return have
@@ -169,7 +179,10 @@ func (b *gvisorBackend) tryContainer() error {
 		g.Kill()
 		<-g.Gone()
 		cause, hint := findRemedy(g.stderr.String())
-		return core.Errorf(core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err, exitcause.Detail(g.stderr.String())).WithHint("%s", hint)
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err,
+			exitcause.Detail(g.stderr.String()),
+		).WithHint("%s", hint)
 	}
 	return nil
 }
@@ -182,7 +195,8 @@ func findRemedy(stderr string) (cause, hint string) {
 	}
 	switch {
 	case os.Geteuid() != 0 && setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return "AppArmor keeps user namespaces from programs that it does not know", "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+		return "AppArmor keeps user namespaces from programs that it does not know",
+			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case os.Geteuid() != 0 && setting("/proc/sys/kernel/unprivileged_userns_clone") == "0":
 		return "user namespaces are for root only here", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
 	case setting("/proc/sys/user/max_user_namespaces") == "0":
@@ -289,9 +303,13 @@ func explainFileError(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return core.Errorf(core.KindSandboxUnavailable, Name, "the container could not be written: %w", err).WithHint("make room on the disk of the engine's home")
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "the container could not be written: %w", err,
+		).WithHint("make room on the disk of the engine's home")
 	}
-	return core.Errorf(core.KindSandboxUnavailable, Name, "the container could not be started: %w", err).WithHint("`retort doctor` says what is wrong")
+	return core.Errorf(
+		core.KindSandboxUnavailable, Name, "the container could not be started: %w", err,
+	).WithHint("`retort doctor` says what is wrong")
 }
 
 // buildRoot creates the root of a runtime.

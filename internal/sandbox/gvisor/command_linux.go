@@ -114,7 +114,9 @@ func (b *gvisorBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l
 func commandSeconds(l core.Limits) int64 { return int64(l.Computing/time.Second)*2 + 5 }
 
 // becomeCommand runs a command in a started container and waits for its end.
-func (b *gvisorBackend) becomeCommand(whole context.Context, g *guestContainer, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
+func (b *gvisorBackend) becomeCommand(
+	whole context.Context, g *guestContainer, c sandbox.HostCommand, l core.Limits,
+) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	stdout, stderr := hostcmd.NewOutput(sandbox.MaxStdout, cancel), hostcmd.NewOutput(sandbox.MaxStderr, cancel)
@@ -133,7 +135,9 @@ func (b *gvisorBackend) becomeCommand(whole context.Context, g *guestContainer, 
 	case whole.Err() != nil:
 		return ended, hostcmd.CancelledError(c.Name)
 	case !g.began: // the output is gVisor's
-		return sandbox.CommandResult{}, hostcmd.RefusedError("%s could not be started: %.200q", c.Name, ended.Stderr).WithHint("`retort doctor` says what is wrong")
+		return sandbox.CommandResult{}, hostcmd.RefusedError(
+			"%s could not be started: %.200q", c.Name, ended.Stderr,
+		).WithHint("`retort doctor` says what is wrong")
 	}
 	return ended, hostcmd.StartError(c.Name, ended)
 }

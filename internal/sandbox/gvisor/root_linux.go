@@ -137,7 +137,8 @@ func (r *guestRoot) writeSpec(walled string, command []string) {
 	r.spec = ociSpec{
 		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
 		Process: ociProcess{
-			User: map[string]int{"uid": programUser, "gid": programUser}, Args: append([]string{guestPath, confine.ContainedArgument, walled}, command...), Env: []string{}, Cwd: "/",
+			User: map[string]int{"uid": programUser, "gid": programUser},
+			Args: append([]string{guestPath, confine.ContainedArgument, walled}, command...), Env: []string{}, Cwd: "/",
 			Capabilities: map[string][]string{}, NoNewPrivileges: true,
 			Rlimits: []ociRlimit{{"RLIMIT_CORE", 0, 0}, {"RLIMIT_NOFILE", files, files}},
 		},
@@ -244,7 +245,10 @@ func (r *guestRoot) copyFile(inside, source string) error {
 func (r *guestRoot) writeBundle(dir, shared string) error {
 	own := r.spec
 	if shared != "" {
-		own.Mounts = append(slices.Clip(own.Mounts), specMount{Destination: confine.RingPath, Type: "bind", Source: shared, Options: []string{"rw", "nosuid", "nodev", "noexec"}})
+		own.Mounts = append(slices.Clip(own.Mounts), specMount{
+			Destination: confine.RingPath, Type: "bind", Source: shared,
+			Options: []string{"rw", "nosuid", "nodev", "noexec"},
+		})
 	}
 	data, err := json.Marshal(own)
 	if err != nil {

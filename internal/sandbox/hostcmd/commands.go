@@ -106,7 +106,10 @@ func UnstartableError(name string, err error) *core.Error {
 // SandboxPlan returns the part of the confinement that is the same for every command: the allowed system calls, its
 // arguments, and limits of threads and files.
 func (c *HostCommand) SandboxPlan(args []string) confine.SandboxPlan {
-	p := confine.SandboxPlan{Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: tmpSize, Files: files, Processes: Threads}
+	p := confine.SandboxPlan{
+		Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: tmpSize, Files: files,
+		Processes: Threads,
+	}
 	if c.script != "" {
 		p.Env = []string{"HOME=/tmp"} // npm does not start without one
 	}
@@ -168,7 +171,9 @@ func ChangedError(name string) *core.Error {
 
 // MemoryError returns the error of a command that exceeded its program's memory limit.
 func MemoryError(name string) *core.Error {
-	return core.Errorf(core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name).WithHint("pass it less data at a time")
+	return core.Errorf(
+		core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name,
+	).WithHint("pass it less data at a time")
 }
 
 // CancelledError returns the error of a command that was ended together with its program.

@@ -70,7 +70,12 @@ func (s *commandSearch) lookupCommand(written string) {
 		err = exec.ErrDot
 	}
 	if err != nil {
-		s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: RefusedError("%s is not on this machine: %v", written, err).WithHint("install it, or give its absolute path (commands), and start Retort again")})
+		s.missing = append(s.missing, sandbox.MissingCommand{
+			Command: name,
+			Why: RefusedError("%s is not on this machine: %v", written, err).WithHint(
+				"install it, or give its absolute path (commands), and start Retort again",
+			),
+		})
 		return
 	}
 	if err := s.addFile(name, written, found); err != nil {
@@ -266,7 +271,9 @@ func (c *HostCommand) CheckStandalone() *core.Error {
 	}
 	for _, source := range image.Sources {
 		if info, err := os.Stat(source); err == nil && info.IsDir() || c.script != "" {
-			return RefusedError("%s needs folders of the machine, which commands can use only in the process sandbox", c.Name).WithHint("run the program with sandbox: process")
+			return RefusedError(
+				"%s needs folders of the machine, which commands can use only in the process sandbox", c.Name,
+			).WithHint("run the program with sandbox: process")
 		}
 	}
 	return nil

@@ -166,7 +166,8 @@ func pythonOf(found string) (python pythonSays, err error) {
 	if err := ask.Run(); err != nil {
 		return python, fmt.Errorf("it does not say where its library is: %w%s", err, firstLine(complaint.String()))
 	}
-	if err := json.Unmarshal(said.Bytes(), &python); err != nil || len(python.Version) != 2 || python.Executable == "" || python.Library == "" {
+	if err := json.Unmarshal(said.Bytes(), &python); err != nil || len(python.Version) != 2 || python.Executable == "" ||
+		python.Library == "" {
 		return python, fmt.Errorf("it does not say where its library is, but %.100q", said.String())
 	}
 	return python, nil

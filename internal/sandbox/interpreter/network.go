@@ -15,7 +15,10 @@ type ProxyNetwork struct {
 const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
 // certificateFiles lists the files in which systems keep the certificate authorities that they trust.
-var certificateFiles = []string{CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
+var certificateFiles = []string{
+	CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
+}
 
 // ProxyEnvironment returns the environment that tells the interpreter about a proxy at a port of its own loopback address, and
 // the file of this machine that must appear at CertificatesPath, or "" if none must. A nil Network adds nothing.

@@ -98,7 +98,8 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 
 // refusedWalls reports whether a child failed to start because the system does not let it confine itself.
 func refusedWalls(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(err.Error(), ": walls: ")
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) ||
+		strings.Contains(err.Error(), ": walls: ")
 }
 
 // StartHelper starts another role of this program with the confinement of a guest and at most the given bytes of memory.

@@ -43,10 +43,13 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 		return sandbox.CommandResult{}, absent
 	}
 	if confine.WantsProc {
-		return sandbox.CommandResult{}, hostcmd.RefusedError("this build of retort cannot start commands, because it was built with cgo").WithHint("build it with CGO_ENABLED=0, as `make build` does")
+		return sandbox.CommandResult{}, hostcmd.RefusedError(
+			"this build of retort cannot start commands, because it was built with cgo",
+		).WithHint("build it with CGO_ENABLED=0, as `make build` does")
 	}
 	if b.check().weak {
-		return sandbox.CommandResult{}, hostcmd.RefusedError("commands need a sandbox that this machine refuses").WithHint("`retort doctor` says why")
+		return sandbox.CommandResult{},
+			hostcmd.RefusedError("commands need a sandbox that this machine refuses").WithHint("`retort doctor` says why")
 	}
 	plan, err := commandPlan(found, c.Args)
 	if err != nil {
@@ -78,7 +81,9 @@ func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused
 }
 
 // runCommand runs a command in a child of its own and waits for its end.
-func (b *Backend) runCommand(whole context.Context, k *childKind, c sandbox.HostCommand, limits core.Limits) (sandbox.CommandResult, error) {
+func (b *Backend) runCommand(
+	whole context.Context, k *childKind, c sandbox.HostCommand, limits core.Limits,
+) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
 	cmd, plan, _, err := k.buildCommand(false)

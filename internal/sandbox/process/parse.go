@@ -75,7 +75,10 @@ func (s *childSandbox) parseError(ctx, limited context.Context) error {
 		return core.Errorf(core.KindLimit, "process.parse", "the program could not be parsed within %v", parseTime)
 	}
 	<-s.child.exited
-	return core.Errorf(core.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s", s.child.cmd.ProcessState, s.child.stderrSuffix()).
+	return core.Errorf(
+		core.KindLimit, "process.parse", "the program could not be parsed: the interpreter ended (%s)%s",
+		s.child.cmd.ProcessState, s.child.stderrSuffix(),
+	).
 		WithHint("build nested values and long expressions in several statements")
 }
 

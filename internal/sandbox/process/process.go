@@ -104,7 +104,12 @@ var _ sandbox.Backend = (*Backend)(nil)
 func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 
 func newBackend(o Options, g *procgroup.GroupSet) *Backend {
-	b := &Backend{spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{}, looked: make(chan struct{}), kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil, limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1), greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime}}
+	b := &Backend{
+		spawner: procgroup.New(g), running: map[*childSandbox]struct{}{}, expected: map[*guestChild]struct{}{},
+		looked: make(chan struct{}), kinds: map[string]*childKind{}, fallback: o.Fallback, proxies: o.Network != nil,
+		limits: o.Limits.WithDefaults(core.DefaultLimits()), commands: o.Commands, first: make(chan *guestChild, 1),
+		greeting: greeting, parsed: parsedChildren{within: parsedChildLifetime},
+	}
 	b.check = sync.OnceValue(b.probeMachine)
 	command := o.Command
 	if len(command) == 0 {
@@ -145,7 +150,10 @@ func (b *Backend) openPool(k *childKind, o Options) {
 		warm, most = min(warm, 1), 1
 	}
 	warm = max(warm, 0)
-	k.pool = warmpool.NewPool(warmpool.PoolOptions[*guestChild]{Start: func() (*guestChild, error) { return b.spawnChild(k) }, Least: warm, Most: max(warm, most), Lazy: k.native || o.Lazy, Once: o.Once})
+	k.pool = warmpool.NewPool(warmpool.PoolOptions[*guestChild]{
+		Start: func() (*guestChild, error) { return b.spawnChild(k) }, Least: warm, Most: max(warm, most),
+		Lazy: k.native || o.Lazy, Once: o.Once,
+	})
 }
 
 // probeMachine tries what the machine allows.
@@ -161,7 +169,9 @@ func (b *Backend) probeMachine() machineState {
 	}
 	cause, hint := findRemedy(err.Error())
 	if b.fallback == FallbackNone {
-		return machineState{refusal: core.Errorf(core.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err).WithHint("%s", hint)}
+		return machineState{refusal: core.Errorf(
+			core.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err,
+		).WithHint("%s", hint)}
 	}
 	if c, err := b.startGreeted(k, true); err == nil {
 		b.first <- c

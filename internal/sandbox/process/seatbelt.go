@@ -13,7 +13,8 @@ func seatbeltProfile(program string) string {
 	subpath := func(path string) string { return fmt.Sprintf("(subpath %s)", schemeString(path)) }
 	readable := []string{
 		literal(program), literal("/"), literal("/dev/null"), literal("/dev/random"), literal("/dev/urandom"), literal("/dev/dtracehelper"),
-		subpath("/usr/lib"), subpath("/System/Library"), subpath("/System/Volumes/Preboot/Cryptexes"), subpath("/System/Cryptexes"), subpath("/private/var/db/dyld"),
+		subpath("/usr/lib"), subpath("/System/Library"), subpath("/System/Volumes/Preboot/Cryptexes"),
+		subpath("/System/Cryptexes"), subpath("/private/var/db/dyld"),
 	}
 	return strings.Join([]string{
 		"(version 1)",

@@ -124,7 +124,8 @@ func delegatesMemory(dir string) bool {
 	if writeControl(leaf, "cgroup.procs", strconv.Itoa(os.Getpid())) != nil {
 		return false
 	}
-	return writeControl(dir, "cgroup.subtree_control", "+memory +pids +cpu") == nil || writeControl(dir, "cgroup.subtree_control", "+memory") == nil
+	return writeControl(dir, "cgroup.subtree_control", "+memory +pids +cpu") == nil ||
+		writeControl(dir, "cgroup.subtree_control", "+memory") == nil
 }
 
 // claimDir creates the engine's directory below parent and removes those of killed engines.

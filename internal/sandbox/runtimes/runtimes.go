@@ -17,12 +17,14 @@ const maxThreads = 64
 // programs; without an entry, the usual name is looked up.
 func SupportedRuntimes(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
-		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"}, Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.GuestFiles, Compiles: true,
+		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"},
+		Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.GuestFiles, Compiles: true,
 		Exhausted: func(string) bool { return false }, Crashed: python.ParseCrash, Threads: maxThreads, Proxied: true,
 	}}
 	for _, r := range nodejs.Runtimes() {
 		all = append(all, interpreter.Interpreter{
-			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc, Main: nodejs.FileName, Harness: scriptFiles,
+			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc,
+			Main: nodejs.FileName, Harness: scriptFiles,
 			Exhausted: nodejs.OutOfMemory, Threads: maxThreads,
 		})
 	}

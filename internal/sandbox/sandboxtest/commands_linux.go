@@ -80,13 +80,17 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // StartCommand runs a program on b that starts a command, and returns the command's result.
-func StartCommand(t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
+func StartCommand(
+	t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand,
+) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
 	t.Helper()
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
 // startedWith works like Started, but runs the program with ctx and calls starting just before it starts the command.
-func startedWith(ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand, starting func()) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
+func startedWith(
+	ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand, starting func(),
+) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
 	t.Helper()
 	l = l.WithDefaults(core.Limits{Timeout: hangTimeout}).WithDefaults(core.DefaultLimits())
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: l})
@@ -129,7 +133,11 @@ func commandResults(t *testing.T, b sandbox.Backend, path string) {
 		{"arguments stay what they are", ToolCommand(hostile...), 0, string(want) + "\n"},
 		{"no environment, and no other process", ToolCommand("env"), 0, "0 1"},
 		{"no input", ToolCommand("echo"), 0, ""},
-		{"input", sandbox.HostCommand{Name: "tool", Args: []string{"command", "echo"}, Stdin: []byte(strings.Repeat("ä", 1<<18))}, 0, strings.Repeat("ä", 1<<18)},
+		{
+			"input",
+			sandbox.HostCommand{Name: "tool", Args: []string{"command", "echo"}, Stdin: []byte(strings.Repeat("ä", 1<<18))},
+			0, strings.Repeat("ä", 1<<18),
+		},
 		{"files", ToolCommand("read", secret, "/etc/passwd", "/etc/shadow", "/proc/self/environ", "/usr/bin/tool"), 0,
 			secret + " false\n/etc/passwd false\n/etc/shadow false\n/proc/self/environ false\n/usr/bin/tool true\n"},
 	} {

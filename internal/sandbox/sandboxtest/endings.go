@@ -22,9 +22,15 @@ func (s *backendSuite) testCancel(t *testing.T) {
 		code   programText
 		moment endMoment
 	}{
-		"before":    {one, beforeRun},
-		"busy":      {programText{"console.log('before'); await box.put(0); for (;;);", "print('before')\nbox.put(0)\nwhile True: pass"}, afterCall},
-		"asleep":    {programText{"console.log('before'); await box.put(0); await sleep(1e6)", "print('before')\nbox.put(0)\nsleep(1e6)"}, afterCall},
+		"before": {one, beforeRun},
+		"busy": {
+			programText{"console.log('before'); await box.put(0); for (;;);", "print('before')\nbox.put(0)\nwhile True: pass"},
+			afterCall,
+		},
+		"asleep": {
+			programText{"console.log('before'); await box.put(0); await sleep(1e6)", "print('before')\nbox.put(0)\nsleep(1e6)"},
+			afterCall,
+		},
 		"in a call": {programText{"console.log('before'); await box.put(1)", "print('before')\nbox.put(1)"}, duringCall},
 		"after calls": {programText{"console.log('before'); box.put(1).catch(() => {}); return 1",
 			"import asyncio\nprint('before')\nasyncio.create_task(box.put(1))\nawait asyncio.sleep(0)\nreturn 1"}, duringCall},
@@ -71,7 +77,9 @@ func (s *backendSuite) cancelAt(t *testing.T, b sandbox.Backend, code programTex
 	}
 	var underWay atomic.Int32
 	h := endingHost(m, cancel)
-	r, err := box.Run(ctx, s.makeProgram(code, core.Limits{}), sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
+	r, err := box.Run(ctx, s.makeProgram(
+		code, core.Limits{},
+	), sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		underWay.Add(1)
 		defer underWay.Add(-1)
 		return h(ctx, c)
@@ -97,7 +105,9 @@ func (s *backendSuite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
 	for i := 0; i < 10; i += step {
 		box := s.prepareSandbox(t, b, core.Limits{})
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := box.Run(ctx, s.makeProgram(code, core.Limits{}), sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
+		r, err := box.Run(ctx, s.makeProgram(
+			code, core.Limits{},
+		), sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 			go func() {
 				for range 200 * i {
 					runtime.Gosched()
@@ -160,7 +170,9 @@ func closeTwice(t *testing.T, closer func() error) {
 
 func (s *backendSuite) testRefusals(t *testing.T) {
 	b := s.sharedBackend(t)
-	if _, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: "cobol", Limits: s.completeLimits(core.Limits{})}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
+	if _, err := b.Prepare(context.Background(), sandbox.SandboxSpec{
+		Runtime: "cobol", Limits: s.completeLimits(core.Limits{}),
+	}); err == nil || core.AsError(err).Kind != core.KindSandboxUnavailable {
 		t.Errorf("an unknown runtime: %v", err)
 	}
 	sandbox := s.prepareSandbox(t, b, core.Limits{})
@@ -218,9 +230,24 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 		{code: programText{"return (await box.put(1)).value", "box.put(1)['value']"}, status: core.StatusOK},
 		{code: programText{"console.log('x'); return 1", "print('x')"}, status: core.StatusOK},
 		{code: programText{"null.x", "None.x"}, status: core.StatusError},
-		{code: programText{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"}, limits: core.Limits{Output: 5000}, status: core.StatusOutputLimit},
-		{code: programText{"await Promise.all(Array.from({length: 50}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])"}, limits: core.Limits{ToolCalls: 20}, status: core.StatusCallLimit},
-		{code: programText{"box.put(1); box.put(2); throw new Error('left')", "import asyncio\nasyncio.create_task(box.put(2))\nawait asyncio.sleep(0)\nraise ValueError('left')"}, status: core.StatusError},
+		{
+			code:   programText{"for (;;) console.log('x'.repeat(1000))", "while True: print('x' * 1000)"},
+			limits: core.Limits{Output: 5000}, status: core.StatusOutputLimit,
+		},
+		{
+			code: programText{
+				"await Promise.all(Array.from({length: 50}, () => box.put(1)))",
+				"import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(50)])",
+			},
+			limits: core.Limits{ToolCalls: 20}, status: core.StatusCallLimit,
+		},
+		{
+			code: programText{
+				"box.put(1); box.put(2); throw new Error('left')",
+				"import asyncio\nasyncio.create_task(box.put(2))\nawait asyncio.sleep(0)\nraise ValueError('left')",
+			},
+			status: core.StatusError,
+		},
 		{code: forth, limits: core.Limits{Timeout: 50 * time.Millisecond}, status: core.StatusTimeout},
 		{code: asleep, limits: core.Limits{Timeout: 20 * time.Millisecond}, status: core.StatusTimeout},
 	}

@@ -148,11 +148,17 @@ func writeAttempt(path string) escapeAttempt {
 func fileAttempts(secret string) []escapeAttempt {
 	var list []escapeAttempt
 	for _, path := range []string{secret, "/etc/passwd", "/etc/shadow", "/etc/hostname", "/etc/resolv.conf", "/proc/version", "/proc/cpuinfo", "/proc/meminfo", "/proc/mounts", "/proc/kallsyms", "/proc/2/environ", "/proc/1/environ",
-		"/proc/self/environ", "/proc/self/root" + secret, "/proc/1/root" + secret, "/proc/self/cwd" + secret, "/proc/self/fd/3", "/proc/sys/kernel/hostname", "/sys/class/net/lo/address", "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/run/dbus/system_bus_socket",
+		"/proc/self/environ", "/proc/self/root" + secret, "/proc/1/root" + secret, "/proc/self/cwd" + secret,
+		"/proc/self/fd/3", "/proc/sys/kernel/hostname", "/sys/class/net/lo/address", "/dev/mem", "/dev/kmsg", "/dev/kvm",
+		"/dev/fuse", "/run/dbus/system_bus_socket",
 		"../../../../../../../.." + secret, "/tmp/../.." + secret, "/usr/../.." + secret, "/sys/fs/cgroup/cgroup.procs"} {
 		list = append(list, readAttempt(path))
 	}
-	for _, path := range []string{"/x", "/usr/x", "/usr/bin/probe", "/usr/lib/retort/main.py", "/etc/x", "/dev/x", "/proc/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/self/oom_score_adj", "/proc/self/uid_map", filepath.Dir(secret) + "/x"} {
+	for _, path := range []string{
+		"/x", "/usr/x", "/usr/bin/probe", "/usr/lib/retort/main.py", "/etc/x", "/dev/x", "/proc/x",
+		"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/self/oom_score_adj", "/proc/self/uid_map",
+		filepath.Dir(secret) + "/x",
+	} {
 		list = append(list, writeAttempt(path))
 	}
 	for _, path := range []string{"/root", "/home", "/var", "/sys", "/boot", filepath.Dir(secret)} {
@@ -257,20 +263,41 @@ func callAttempts() []escapeAttempt {
 	rlimit := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 	clone3 := make([]byte, 88)
 	list := []escapeAttempt{
-		syscallAttempt("ptrace a process", unix.SYS_PTRACE, unix.PTRACE_ATTACH, one, 0, 0), syscallAttempt("be traced", unix.SYS_PTRACE, unix.PTRACE_TRACEME),
+		syscallAttempt("ptrace a process", unix.SYS_PTRACE, unix.PTRACE_ATTACH, one, 0, 0),
+		syscallAttempt("be traced", unix.SYS_PTRACE, unix.PTRACE_TRACEME),
 		syscallAttempt("read the memory of a process", unix.SYS_PROCESS_VM_READV, one, addressOf(zeros), one, addressOf(zeros), one, 0),
 		syscallAttempt("write the memory of a process", unix.SYS_PROCESS_VM_WRITEV, one, addressOf(zeros), one, addressOf(zeros), one, 0),
-		syscallAttempt("signal everybody", unix.SYS_KILL, ^uintptr(0), 0), syscallAttempt("signal the parent", unix.SYS_KILL, uintptr(os.Getppid()), 0), syscallAttempt("signal init", unix.SYS_KILL, one, 0),
+		syscallAttempt("signal everybody", unix.SYS_KILL, ^uintptr(0), 0),
+		syscallAttempt("signal the parent", unix.SYS_KILL, uintptr(os.Getppid()), 0),
+		syscallAttempt("signal init", unix.SYS_KILL, one, 0),
 		syscallAttempt("signal the group", unix.SYS_KILL, 0, 0), syscallAttempt("signal a thread", unix.SYS_TKILL, 2, 0),
-		syscallAttempt("open a process", unix.SYS_PIDFD_OPEN, one, 0), syscallAttempt("take a descriptor of a process", unix.SYS_PIDFD_GETFD, 0, 0, 0), syscallAttempt("compare processes", unix.SYS_KCMP, one, one, 0, 0, 0),
-		syscallAttempt("fork", unix.SYS_CLONE, uintptr(unix.SIGCHLD)), syscallAttempt("fork with a number of another call", unix.SYS_CLONE, 72), syscallAttempt("clone3", unix.SYS_CLONE3, addressOf(clone3), 88),
-		syscallAttempt("clone a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)), syscallAttempt("clone a thread in a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_VM|unix.CLONE_SIGHAND|unix.CLONE_NEWNET),
+		syscallAttempt("open a process", unix.SYS_PIDFD_OPEN, one, 0),
+		syscallAttempt("take a descriptor of a process", unix.SYS_PIDFD_GETFD, 0, 0, 0),
+		syscallAttempt("compare processes", unix.SYS_KCMP, one, one, 0, 0, 0),
+		syscallAttempt("fork", unix.SYS_CLONE, uintptr(unix.SIGCHLD)),
+		syscallAttempt("fork with a number of another call", unix.SYS_CLONE, 72),
+		syscallAttempt("clone3", unix.SYS_CLONE3, addressOf(clone3), 88),
+		syscallAttempt("clone a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD)),
+		syscallAttempt("clone a thread in a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_VM|unix.CLONE_SIGHAND|unix.CLONE_NEWNET),
 		syscallAttempt("enter a namespace", unix.SYS_SETNS, 0, 0),
-		syscallAttempt("mount", unix.SYS_MOUNT, addressOf(tmpfs), addressOf(here), addressOf(tmpfs), 0, 0), syscallAttempt("mount again to write", unix.SYS_MOUNT, 0, addressOf(here), 0, unix.MS_REMOUNT|unix.MS_BIND, 0), syscallAttempt("unmount", unix.SYS_UMOUNT2, addressOf(here), unix.MNT_DETACH),
-		syscallAttempt("pivot_root", unix.SYS_PIVOT_ROOT, addressOf(here), addressOf(here)), syscallAttempt("chroot", unix.SYS_CHROOT, addressOf(here)), syscallAttempt("open a file system", unix.SYS_FSOPEN, addressOf(tmpfs), 0), syscallAttempt("open a mount", unix.SYS_OPEN_TREE, 0, addressOf(here), one),
-		syscallAttempt("move a mount", unix.SYS_MOVE_MOUNT, 0, addressOf(here), 0, addressOf(here), 0), syscallAttempt("change a mount", unix.SYS_MOUNT_SETATTR, 0, addressOf(here), 0, addressOf(zeros), 32),
-		syscallAttempt("name a file by handle", unix.SYS_NAME_TO_HANDLE_AT, uintptr(^uint32(99)), addressOf(here), addressOf(zeros), addressOf(zeros), 0), syscallAttempt("open a file by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, addressOf(zeros), 0),
-		syscallAttempt("load a program into the kernel", unix.SYS_BPF, 0, addressOf(zeros), 128), syscallAttempt("count events", unix.SYS_PERF_EVENT_OPEN, addressOf(zeros), 0, 0, 0, 0), syscallAttempt("io_uring", unix.SYS_IO_URING_SETUP, 1, addressOf(zeros)), syscallAttempt("asynchronous I/O", unix.SYS_IO_SETUP, 1, addressOf(zeros)),
+		syscallAttempt("mount", unix.SYS_MOUNT, addressOf(tmpfs), addressOf(here), addressOf(tmpfs), 0, 0),
+		syscallAttempt("mount again to write", unix.SYS_MOUNT, 0, addressOf(here), 0, unix.MS_REMOUNT|unix.MS_BIND, 0),
+		syscallAttempt("unmount", unix.SYS_UMOUNT2, addressOf(here), unix.MNT_DETACH),
+		syscallAttempt("pivot_root", unix.SYS_PIVOT_ROOT, addressOf(here), addressOf(here)),
+		syscallAttempt("chroot", unix.SYS_CHROOT, addressOf(here)),
+		syscallAttempt("open a file system", unix.SYS_FSOPEN, addressOf(tmpfs), 0),
+		syscallAttempt("open a mount", unix.SYS_OPEN_TREE, 0, addressOf(here), one),
+		syscallAttempt("move a mount", unix.SYS_MOVE_MOUNT, 0, addressOf(here), 0, addressOf(here), 0),
+		syscallAttempt("change a mount", unix.SYS_MOUNT_SETATTR, 0, addressOf(here), 0, addressOf(zeros), 32),
+		syscallAttempt(
+			"name a file by handle", unix.SYS_NAME_TO_HANDLE_AT, uintptr(^uint32(99)), addressOf(here), addressOf(zeros),
+			addressOf(zeros), 0,
+		),
+		syscallAttempt("open a file by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, addressOf(zeros), 0),
+		syscallAttempt("load a program into the kernel", unix.SYS_BPF, 0, addressOf(zeros), 128),
+		syscallAttempt("count events", unix.SYS_PERF_EVENT_OPEN, addressOf(zeros), 0, 0, 0, 0),
+		syscallAttempt("io_uring", unix.SYS_IO_URING_SETUP, 1, addressOf(zeros)),
+		syscallAttempt("asynchronous I/O", unix.SYS_IO_SETUP, 1, addressOf(zeros)),
 		syscallAttempt("keys", unix.SYS_KEYCTL, 0, 0, 0), syscallAttempt("add a key", unix.SYS_ADD_KEY, addressOf(tmpfs), addressOf(tmpfs), addressOf(zeros), one, 0), syscallAttempt("userfaultfd", unix.SYS_USERFAULTFD, 1),
 		syscallAttempt("load a module", unix.SYS_INIT_MODULE, addressOf(zeros), 0, addressOf(zeros)), syscallAttempt("load a module file", unix.SYS_FINIT_MODULE, 0, addressOf(zeros), 0), syscallAttempt("load a kernel", unix.SYS_KEXEC_LOAD, 0, 0, 0, 0), syscallAttempt("reboot", unix.SYS_REBOOT, 0xfee1dead, 672274793, 0),
 		syscallAttempt("swap", unix.SYS_SWAPON, addressOf(here), 0), syscallAttempt("accounting", unix.SYS_ACCT, 0), syscallAttempt("the kernel's log", unix.SYS_SYSLOG, 10, 0, 0), syscallAttempt("quotas", unix.SYS_QUOTACTL, 0, 0, 0, 0), syscallAttempt("set the clock", unix.SYS_CLOCK_SETTIME, 0, addressOf(zeros)), syscallAttempt("adjust the clock", unix.SYS_ADJTIMEX, addressOf(zeros)),

@@ -158,8 +158,13 @@ func (s *backendSuite) makeProgram(p programText, l core.Limits) core.CheckedPro
 	if s.runtime == "python" {
 		language, name = core.Python, "program.py"
 	}
-	return core.CheckedProgram{ID: "test", Name: name, Language: language, Code: s.textFor(p), Limits: s.completeLimits(l), Namespaces: []core.ServerNamespace{
-		{Server: "box", Global: "box", Modules: []string{"box"}, Functions: []core.ToolFunction{{Name: "put", Tool: "put", Params: []string{"value"}}}},
+	return core.CheckedProgram{ID: "test", Name: name, Language: language, Code: s.textFor(
+		p,
+	), Limits: s.completeLimits(l), Namespaces: []core.ServerNamespace{
+		{
+			Server: "box", Global: "box", Modules: []string{"box"},
+			Functions: []core.ToolFunction{{Name: "put", Tool: "put", Params: []string{"value"}}},
+		},
 	}}
 }
 
@@ -246,7 +251,8 @@ func (s *backendSuite) testErrors(t *testing.T) {
 			"bun":       "error runtime 2:7 TypeError: null is not an object (evaluating 'null.x')",
 			"python":    "error runtime 2:1 AttributeError: 'NoneType' object has no attribute 'x'"}},
 		{programText{"\nthrow new Error('mine')", "\nraise ValueError('mine')"}, expectedEnds{
-			"quickjs": "error runtime 2:16 Error: mine", "node bun deno": "error runtime 2:7 Error: mine", "python": "error runtime 2:1 ValueError: mine"}},
+			"quickjs": "error runtime 2:16 Error: mine", "node bun deno": "error runtime 2:7 Error: mine",
+			"python": "error runtime 2:1 ValueError: mine"}},
 		{programText{"let let", "def def"}, expectedEnds{
 			"quickjs": "error syntax 1:5 SyntaxError: variable name expected",
 			"node":    "error syntax 1:5 SyntaxError: Unexpected strict mode reserved word",
@@ -254,12 +260,21 @@ func (s *backendSuite) testErrors(t *testing.T) {
 			"bun":     "error syntax 1:5 SyntaxError: Cannot use 'let' as a lexical variable name in strict mode.",
 			"python":  "error syntax 1:5 SyntaxError: invalid syntax"}},
 		{programText{"await null\nawait box.put(1)", "a = 1\nbox.put(1)"}, expectedEnds{
-			"quickjs bun": "error tool_error 2:14 refused (box.put: ask nicely)", "node deno": "error tool_error 2:11 refused (box.put: ask nicely)", "python": "error tool_error 2:1 refused (box.put: ask nicely)"}},
+			"quickjs bun": "error tool_error 2:14 refused (box.put: ask nicely)",
+			"node deno":   "error tool_error 2:11 refused (box.put: ask nicely)",
+			"python":      "error tool_error 2:1 refused (box.put: ask nicely)"}},
 		{programText{"await new Promise(() => {})", "import asyncio\nawait asyncio.Future()"}, expectedEnds{
 			"quickjs node bun deno python": "error runtime 0:0 the program waits for something that never happens"}},
-		{programText{"Promise.reject(new RangeError('lost'))", "import asyncio\nasync def lost(): raise IndexError('lost')\nasyncio.create_task(lost())"}, expectedEnds{
-			"quickjs": "error runtime 1:30 RangeError: lost", "node bun deno": "error runtime 1:16 RangeError: lost", "python": "error runtime 2:19 IndexError: lost"}},
-		{programText{"try { await box.put(1) } catch (e) { throw new Error(e.kind + e.hint) }", "try: box.put(1)\nexcept ToolError as e: raise ValueError(e.kind + e.hint) from None"}, expectedEnds{
+		{programText{
+			"Promise.reject(new RangeError('lost'))",
+			"import asyncio\nasync def lost(): raise IndexError('lost')\nasyncio.create_task(lost())",
+		}, expectedEnds{
+			"quickjs": "error runtime 1:30 RangeError: lost", "node bun deno": "error runtime 1:16 RangeError: lost",
+			"python": "error runtime 2:19 IndexError: lost"}},
+		{programText{
+			"try { await box.put(1) } catch (e) { throw new Error(e.kind + e.hint) }",
+			"try: box.put(1)\nexcept ToolError as e: raise ValueError(e.kind + e.hint) from None",
+		}, expectedEnds{
 			"quickjs": "error runtime 1:53 Error: tool_errorask nicely", "node bun deno": "error runtime 1:44 Error: tool_errorask nicely", "python": "error runtime 2:24 ValueError: tool_errorask nicely"}},
 	} {
 		r := s.executeProgram(t, b, test.code, core.Limits{}, refuse)

@@ -42,15 +42,42 @@ const firstOutput = "before\n"
 
 func (s *backendSuite) testLimits(t *testing.T) {
 	s.checkLimits(t, []limitedProgram{
-		{name: "calls", code: programText{"for (let i = 0; i < 11; i++) await box.put(i)", "for i in range(11): box.put(i)"}, limits: core.Limits{ToolCalls: 10}, status: core.StatusCallLimit},
-		{name: "calls by name", code: programText{"for (let i = 0; i < 11; i++) await callMCPTool('box__put')", "for i in range(11): call_mcp_tool('box__put')"}, limits: core.Limits{ToolCalls: 10}, status: core.StatusCallLimit},
-		{name: "calls at once", code: programText{"await Promise.all(Array.from({length: 11}, () => box.put(1)))", "import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(11)])"}, limits: core.Limits{ToolCalls: 10}, status: core.StatusCallLimit},
-		{name: "output", code: programText{"for (;;) console.log('x'.repeat(100))", "while True: print('x' * 100)"}, limits: core.Limits{Output: 10_000}, status: core.StatusOutputLimit},
-		{name: "output at once", code: programText{"console.log('ü'.repeat(1 << 20))", "print('ü' * (1 << 20))"}, limits: core.Limits{Output: 10_000}, status: core.StatusOutputLimit},
-		{name: "result", code: programText{"return 'x'.repeat(2000)", "'x' * 2000"}, limits: core.Limits{Result: 1000}, status: core.StatusOutputLimit},
+		{
+			name:   "calls",
+			code:   programText{"for (let i = 0; i < 11; i++) await box.put(i)", "for i in range(11): box.put(i)"},
+			limits: core.Limits{ToolCalls: 10}, status: core.StatusCallLimit,
+		},
+		{
+			name:   "calls by name",
+			code:   programText{"for (let i = 0; i < 11; i++) await callMCPTool('box__put')", "for i in range(11): call_mcp_tool('box__put')"},
+			limits: core.Limits{ToolCalls: 10}, status: core.StatusCallLimit,
+		},
+		{
+			name: "calls at once",
+			code: programText{
+				"await Promise.all(Array.from({length: 11}, () => box.put(1)))",
+				"import asyncio\nawait asyncio.gather(*[box.put(1) for i in range(11)])",
+			},
+			limits: core.Limits{ToolCalls: 10}, status: core.StatusCallLimit,
+		},
+		{
+			name: "output", code: programText{"for (;;) console.log('x'.repeat(100))", "while True: print('x' * 100)"},
+			limits: core.Limits{Output: 10_000}, status: core.StatusOutputLimit,
+		},
+		{
+			name: "output at once", code: programText{"console.log('ü'.repeat(1 << 20))", "print('ü' * (1 << 20))"},
+			limits: core.Limits{Output: 10_000}, status: core.StatusOutputLimit,
+		},
+		{
+			name: "result", code: programText{"return 'x'.repeat(2000)", "'x' * 2000"}, limits: core.Limits{Result: 1000},
+			status: core.StatusOutputLimit,
+		},
 	})
 	b := s.sharedBackend(t)
-	p := programText{"for (let i = 0; i < 10; i++) await box.put(i); await searchTools('free'); return 1", "for i in range(10): box.put(i)\nsearch_tools('free')"}
+	p := programText{
+		"for (let i = 0; i < 10; i++) await box.put(i); await searchTools('free'); return 1",
+		"for i in range(10): box.put(i)\nsearch_tools('free')",
+	}
 	if r := s.executeProgram(t, b, p, core.Limits{ToolCalls: 10}, echo); r.Status != core.StatusOK {
 		t.Errorf("ten of ten calls: %s %v", r.Status, r.Error)
 	}
@@ -67,13 +94,52 @@ func (s *backendSuite) testTime(t *testing.T) {
 	programs := []limitedProgram{
 		{name: "loop", code: programText{"await box.put(0); for (;;);", "box.put(0)\nwhile True: pass"}},
 		{name: "asleep", code: programText{"await box.put(0); await sleep(1e6)", "box.put(0)\nawait sleep(1e6)"}},
-		{name: "microtasks", code: programText{"await box.put(0); const f = () => Promise.resolve().then(f); f(); await sleep(1e6)", "import asyncio\nbox.put(0)\nloop = asyncio.get_running_loop()\nf = lambda: loop.call_soon(f)\nf()\nawait sleep(1e6)"}},
-		{name: "await for ever", code: programText{"await box.put(0); for (;;) await null", "import asyncio\nbox.put(0)\nwhile True: await asyncio.sleep(0)"}},
-		{name: "uncatchable", code: programText{"await box.put(0); for (;;) try { for (;;); } catch {} finally { for (;;); }", "box.put(0)\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass\n  finally:\n    while True: pass"}},
-		{name: "regular expression", code: programText{"await box.put(0); for (;;) /^(a+)+$/.test('a'.repeat(40) + 'b')", "import re\nbox.put(0)\nre.match('(a+)+$', 'a' * 40 + 'b')"}},
-		{name: "one long call", skip: emulatedRuntimes, code: programText{"const s = 'ab'.repeat(1 << 23); await box.put(0); for (let i = 0; i < 1e6; i++) s.lastIndexOf('ba'.repeat(1000) + 'c')", "box.put(0)\nsum(range(10 ** 15))"}},
-		{name: "sorting", skip: emulatedRuntimes, code: programText{"const all = [...Array(1e6).keys()]; await box.put(0); all.sort(() => { for (;;); })", "def never(n):\n  while True: pass\nbox.put(0)\nsorted(range(10 ** 6), key=never)"}},
-		{name: "timers", code: programText{"await box.put(0); const f = () => { setTimeout(f); setTimeout(f) }; f(); await sleep(1e6)", "import asyncio\nloop = asyncio.get_running_loop()\ndef f():\n  loop.call_later(0, f)\n  loop.call_later(0, f)\nbox.put(0)\nf()\nawait sleep(1e6)"}},
+		{
+			name: "microtasks",
+			code: programText{
+				"await box.put(0); const f = () => Promise.resolve().then(f); f(); await sleep(1e6)",
+				"import asyncio\nbox.put(0)\nloop = asyncio.get_running_loop()\nf = lambda: loop.call_soon(f)\nf()\nawait sleep(1e6)",
+			},
+		},
+		{
+			name: "await for ever",
+			code: programText{"await box.put(0); for (;;) await null", "import asyncio\nbox.put(0)\nwhile True: await asyncio.sleep(0)"},
+		},
+		{
+			name: "uncatchable",
+			code: programText{
+				"await box.put(0); for (;;) try { for (;;); } catch {} finally { for (;;); }",
+				"box.put(0)\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass\n  finally:\n    while True: pass",
+			},
+		},
+		{
+			name: "regular expression",
+			code: programText{
+				"await box.put(0); for (;;) /^(a+)+$/.test('a'.repeat(40) + 'b')",
+				"import re\nbox.put(0)\nre.match('(a+)+$', 'a' * 40 + 'b')",
+			},
+		},
+		{
+			name: "one long call", skip: emulatedRuntimes,
+			code: programText{
+				"const s = 'ab'.repeat(1 << 23); await box.put(0); for (let i = 0; i < 1e6; i++) s.lastIndexOf('ba'.repeat(1000) + 'c')",
+				"box.put(0)\nsum(range(10 ** 15))",
+			},
+		},
+		{
+			name: "sorting", skip: emulatedRuntimes,
+			code: programText{
+				"const all = [...Array(1e6).keys()]; await box.put(0); all.sort(() => { for (;;); })",
+				"def never(n):\n  while True: pass\nbox.put(0)\nsorted(range(10 ** 6), key=never)",
+			},
+		},
+		{
+			name: "timers",
+			code: programText{
+				"await box.put(0); const f = () => { setTimeout(f); setTimeout(f) }; f(); await sleep(1e6)",
+				"import asyncio\nloop = asyncio.get_running_loop()\ndef f():\n  loop.call_later(0, f)\n  loop.call_later(0, f)\nbox.put(0)\nf()\nawait sleep(1e6)",
+			},
+		},
 		{name: "threads", code: programText{"", "import threading\ndef f():\n  while True: pass\nbox.put(0)\nfor i in range(8): threading.Thread(target=f).start()\nf()"}},
 	}
 	for i := range programs {
@@ -106,7 +172,9 @@ func (s *backendSuite) testMemory(t *testing.T) {
 	s.checkLimits(t, programs)
 	s.checkLimits(t, append(hungryFor(usual), limitedProgram{
 		// An engine that does not support strings of this length reports that, whatever its memory limit is.
-		name: "text doubled to 4 GB", skip: "node", code: programText{"let s = 'x'; for (let i = 0; i < 32; i++) s += s; return s.length", ""}, limits: core.Limits{Memory: 4 << 30}, status: core.StatusMemoryLimit,
+		name: "text doubled to 4 GB", skip: "node",
+		code:   programText{"let s = 'x'; for (let i = 0; i < 32; i++) s += s; return s.length", ""},
+		limits: core.Limits{Memory: 4 << 30}, status: core.StatusMemoryLimit,
 	}))
 }
 
@@ -124,17 +192,60 @@ func (s *backendSuite) catchesForEver() expectedEnds {
 func hungryPrograms() []limitedProgram {
 	return []limitedProgram{
 		{name: "growing text", skip: "deno", code: programText{"let s = 'x'; for (;;) s += s", "s = 'x'\nwhile True: s += s"}},
-		{name: "growing list", skip: "node emulated", code: programText{"globalThis.a = []; for (;;) a.push({a: 'x' + a.length})", "globals()['a'] = []\nwhile True: a.append({'a': 'x' + str(len(a))})"}},
-		{name: "growing map", skip: "python node bun deno emulated", code: programText{"const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])", "m, i = {}, 0\nwhile True:\n  m[i] = [i]\n  i += 1"}},
-		{name: "growing in steps", skip: "deno", code: programText{"globalThis.a = []; for (;;) { a.push(new Uint8Array(1 << 20).fill(1)); await null }", "import asyncio\na = []\nwhile True:\n  a.append(b'x' * (1 << 20))\n  await asyncio.sleep(0)"}},
-		{name: "closures", skip: "python node deno emulated", code: programText{"let f = () => 1; for (;;) { const g = f, x = []; f = () => [g, x] }", "f = lambda: 1\nwhile True: f = lambda g=f, x=[1]: [g, x]"}},
-		{name: "buffers", skip: "node deno", code: programText{"const a = []; for (;;) a.push(new ArrayBuffer(16 << 20))", "a = []\nwhile True: a.append(bytearray(16 << 20))"}},
-		{name: "mapped memory", code: programText{"", "import mmap\na = []\nwhile True:\n  a.append(mmap.mmap(-1, 16 << 20, mmap.MAP_PRIVATE))\n  a[-1].write(b'x' * (16 << 20))"}},
+		{
+			name: "growing list", skip: "node emulated",
+			code: programText{
+				"globalThis.a = []; for (;;) a.push({a: 'x' + a.length})",
+				"globals()['a'] = []\nwhile True: a.append({'a': 'x' + str(len(a))})",
+			},
+		},
+		{
+			name: "growing map", skip: "python node bun deno emulated",
+			code: programText{"const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])", "m, i = {}, 0\nwhile True:\n  m[i] = [i]\n  i += 1"},
+		},
+		{
+			name: "growing in steps", skip: "deno",
+			code: programText{
+				"globalThis.a = []; for (;;) { a.push(new Uint8Array(1 << 20).fill(1)); await null }",
+				"import asyncio\na = []\nwhile True:\n  a.append(b'x' * (1 << 20))\n  await asyncio.sleep(0)",
+			},
+		},
+		{
+			name: "closures", skip: "python node deno emulated",
+			code: programText{
+				"let f = () => 1; for (;;) { const g = f, x = []; f = () => [g, x] }",
+				"f = lambda: 1\nwhile True: f = lambda g=f, x=[1]: [g, x]",
+			},
+		},
+		{
+			name: "buffers", skip: "node deno",
+			code: programText{"const a = []; for (;;) a.push(new ArrayBuffer(16 << 20))", "a = []\nwhile True: a.append(bytearray(16 << 20))"},
+		},
+		{
+			name: "mapped memory",
+			code: programText{
+				"",
+				"import mmap\na = []\nwhile True:\n  a.append(mmap.mmap(-1, 16 << 20, mmap.MAP_PRIVATE))\n  a[-1].write(b'x' * (16 << 20))",
+			},
+		},
 		{name: "4 GB at once", skip: "deno", code: programText{"return new Uint8Array(4e9).fill(1).length", "len(b'x' * 4_000_000_000)"}},
-		{name: "1 GB at once", skip: "node emulated", code: programText{"return new Float64Array(1.3e8).fill(1).length", "import array\nlen(array.array('d', [1]) * 130_000_000)"}},
+		{
+			name: "1 GB at once", skip: "node emulated",
+			code: programText{"return new Float64Array(1.3e8).fill(1).length", "import array\nlen(array.array('d', [1]) * 130_000_000)"},
+		},
 		{name: "4 GB of text", skip: "deno", code: programText{"return 'x'.repeat(4e9).length", "len('x' * 4_000_000_000)"}},
-		{name: "threads", code: programText{"", "import threading\na, begin = [], threading.Event()\ndef f():\n  begin.wait()\n  while True: a.append(bytes(100_000))\nfor i in range(8): threading.Thread(target=f).start()\nbegin.set()\nf()"}},
-		{name: "a value too large for the memory", skip: "deno emulated", code: programText{"return Array.from({length: 400}, () => 'x'.repeat(1 << 20)).map((x) => [x, x, x])", "[[x, x, x] for x in ['x' * (1 << 20) for i in range(400)]]"}, limits: core.Limits{Result: 1 << 20}},
+		{
+			name: "threads",
+			code: programText{
+				"",
+				"import threading\na, begin = [], threading.Event()\ndef f():\n  begin.wait()\n  while True: a.append(bytes(100_000))\nfor i in range(8): threading.Thread(target=f).start()\nbegin.set()\nf()",
+			},
+		},
+		{
+			name: "a value too large for the memory", skip: "deno emulated",
+			code:   programText{"return Array.from({length: 400}, () => 'x'.repeat(1 << 20)).map((x) => [x, x, x])", "[[x, x, x] for x in ['x' * (1 << 20) for i in range(400)]]"},
+			limits: core.Limits{Result: 1 << 20},
+		},
 	}
 }
 
@@ -144,7 +255,13 @@ func hungryFor(memory int64) []limitedProgram {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)
 	})
 	// V8 takes half a minute to collect many small objects.
-	programs = append(programs, limitedProgram{name: "growing list", code: programText{"const a = [], row = new Array(1e5).fill(0.5); for (;;) a.push(row.slice())", "a = []\nwhile True: a.append([len(a)] * 100_000)"}})
+	programs = append(programs, limitedProgram{
+		name: "growing list",
+		code: programText{
+			"const a = [], row = new Array(1e5).fill(0.5); for (;;) a.push(row.slice())",
+			"a = []\nwhile True: a.append([len(a)] * 100_000)",
+		},
+	})
 	for i, p := range programs {
 		programs[i].skip = "python node bun deno " + emulatedRuntimes
 		if p.name != "growing in steps" {
@@ -158,7 +275,14 @@ func hungryFor(memory int64) []limitedProgram {
 
 func (s *backendSuite) testRecursion(t *testing.T) {
 	s.checkLimits(t, []limitedProgram{
-		{name: "counting", skip: emulatedRuntimes, code: programText{"const f = (n) => n === 0 ? 0 : 1 + f(n - 1); return f(1e6)", "def f(n): return 0 if n == 0 else 1 + f(n - 1)\nf(10 ** 6)"}, status: core.StatusError},
+		{
+			name: "counting", skip: emulatedRuntimes,
+			code: programText{
+				"const f = (n) => n === 0 ? 0 : 1 + f(n - 1); return f(1e6)",
+				"def f(n): return 0 if n == 0 else 1 + f(n - 1)\nf(10 ** 6)",
+			},
+			status: core.StatusError,
+		},
 		{name: "through the runtime", code: programText{"const f = () => [1].map(f); f()", "def f(n): return list(map(f, [1]))\nf(1)"}, status: core.StatusError},
 		{name: "in toString", code: programText{"const o = {toString() { return `${o}` }}; `${o}`", "class C:\n  def __str__(self): return str(self)\nstr(C())"}, status: core.StatusError},
 		{name: "through what is nested", skip: emulatedRuntimes, code: programText{"let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.x", "p = []\nfor i in range(100_000): p = [p]\nrepr(p)"}, status: core.StatusError},

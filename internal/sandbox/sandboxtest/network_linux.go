@@ -54,9 +54,15 @@ func waitConnected(fd int) error {
 // networkAttempts returns attempts to reach a network. Only the proxy may be reachable, and only if there is one.
 func networkAttempts() []escapeAttempt {
 	list := []escapeAttempt{
-		connectAttempt("the proxy", proxyPort, 127, 0, 0, 1), connectAttempt("another port", 22, 127, 0, 0, 1), connectAttempt("another loopback address", proxyPort, 127, 0, 0, 2), connectAttempt("an address elsewhere", 443, 198, 51, 100, 1), connectAttempt("the engine's port", 7337, 127, 0, 0, 1),
-		syscallAttempt("a socket: IPv4 raw", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), syscallAttempt("a socket: MPTCP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 262), syscallAttempt("a socket: SCTP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 132),
-		syscallAttempt("a socket: ping", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), syscallAttempt("a socket: SEQPACKET", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_SEQPACKET, 0),
+		connectAttempt("the proxy", proxyPort, 127, 0, 0, 1), connectAttempt("another port", 22, 127, 0, 0, 1),
+		connectAttempt("another loopback address", proxyPort, 127, 0, 0, 2),
+		connectAttempt("an address elsewhere", 443, 198, 51, 100, 1),
+		connectAttempt("the engine's port", 7337, 127, 0, 0, 1),
+		syscallAttempt("a socket: IPv4 raw", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+		syscallAttempt("a socket: MPTCP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 262),
+		syscallAttempt("a socket: SCTP", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 132),
+		syscallAttempt("a socket: ping", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP),
+		syscallAttempt("a socket: SEQPACKET", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_SEQPACKET, 0),
 	}
 	list = append(list, escapeAttempt{"open the memory of the first process", func() error {
 		fd, err := unix.Open("/proc/1/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)

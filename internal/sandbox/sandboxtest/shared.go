@@ -26,9 +26,17 @@ def opened():
             pass
 `
 	for _, p := range []struct{ name, code, never string }{
-		{"grow", "said = []\nfor fd in opened():\n    if os.fstat(fd).st_rdev:\n        said.append('grew to all')\n    for try_ in (lambda: os.ftruncate(fd, 1 << 40), lambda: os.posix_fallocate(fd, 0, 1 << 30), lambda: os.pwrite(fd, b'x', 1 << 40)):\n        try:\n            try_()\n            said.append('grew')\n        except OSError as e:\n            said.append(e.errno)\nreturn said", "grew"},
+		{
+			"grow",
+			"said = []\nfor fd in opened():\n    if os.fstat(fd).st_rdev:\n        said.append('grew to all')\n    for try_ in (lambda: os.ftruncate(fd, 1 << 40), lambda: os.posix_fallocate(fd, 0, 1 << 30), lambda: os.pwrite(fd, b'x', 1 << 40)):\n        try:\n            try_()\n            said.append('grew')\n        except OSError as e:\n            said.append(e.errno)\nreturn said",
+			"grew",
+		},
 		{"shrink", "n = 0\nfor fd in opened():\n    os.ftruncate(fd, 0)\nfor i in range(200):\n    n += call_mcp_tool('x')\nreturn n", ""},
-		{"lie", "import gc, mmap, random\nfor m in [o for o in gc.get_objects() if type(o) is mmap.mmap]:\n    for i in range(0, len(m), 4096):\n        m[i : i + 4096] = random.randbytes(4096)\nfor i in range(200):\n    call_mcp_tool('x')\nreturn 1", ""},
+		{
+			"lie",
+			"import gc, mmap, random\nfor m in [o for o in gc.get_objects() if type(o) is mmap.mmap]:\n    for i in range(0, len(m), 4096):\n        m[i : i + 4096] = random.randbytes(4096)\nfor i in range(200):\n    call_mcp_tool('x')\nreturn 1",
+			"",
+		},
 		{"nothing", "return call_mcp_tool('x')", ""},
 	} {
 		l := core.Limits{Timeout: hangTimeout}.WithDefaults(core.DefaultLimits())

@@ -27,7 +27,10 @@ func newArchive(w io.Writer) *cpioArchive {
 func (a *cpioArchive) writeEntry(name string, mode uint32, size int64, content io.Reader) error {
 	a.node++
 	name = strings.TrimPrefix(name, "/")
-	n, err := fmt.Fprintf(a.w, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%s\x00", a.node, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, len(name)+1, 0, name)
+	n, err := fmt.Fprintf(
+		a.w, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%s\x00", a.node, mode, 0, 0, 1, 0, size, 0, 0, 0,
+		0, len(name)+1, 0, name,
+	)
 	if err != nil {
 		return err
 	}

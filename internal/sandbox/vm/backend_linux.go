@@ -77,7 +77,10 @@ func (b *vmBackend) openPool() *warmpool.Backend {
 		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
 	b.saveOnUse(forCommands, nil)
-	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand, Closed: b.close})
+	return warmpool.New(warmpool.Options{
+		Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
+		Closed: b.close,
+	})
 }
 
 // ensureSpawner returns the spawner of machines. It creates the spawner on first use.
@@ -110,7 +113,11 @@ func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpoo
 		}
 		return m, nil
 	}
-	return warmpool.GuestKind{Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm, Relayed: i != nil && i.Proxied && b.Network != nil, Bounds: "the machine's memory, watcher, and a control group where there is one"}
+	return warmpool.GuestKind{
+		Runtime: runtime, Start: start, Within: bootTime, Warm: b.Warm, MaxWarm: b.MaxWarm,
+		Relayed: i != nil && i.Proxied && b.Network != nil,
+		Bounds:  "the machine's memory, watcher, and a control group where there is one",
+	}
 }
 
 // isKept reports whether the saved machine still exists. An engine of another version may remove it.
@@ -154,7 +161,9 @@ func (b *vmBackend) findKernel() (*guestKernel, error) {
 	if dir == "" {
 		var err error
 		if dir, err = KernelDir(b.Dir); err != nil {
-			return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine was prepared on this machine yet").WithHint("retort vm setup")
+			return nil, core.Errorf(
+				core.KindSandboxUnavailable, Name, "no virtual machine was prepared on this machine yet",
+			).WithHint("retort vm setup")
 		}
 	}
 	k, err := findKernel(absolutePath(dir))
@@ -175,13 +184,17 @@ func absolutePath(dir string) string {
 // findProgram looks for the virtual machine monitor: the one that Setup has chosen, if it still exists.
 func (b *vmBackend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "virtual machines need an x86-64 processor in this version").WithHint("use another sandbox: sandboxMode: auto")
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "virtual machines need an x86-64 processor in this version",
+		).WithHint("use another sandbox: sandboxMode: auto")
 	}
 	settled, _ := readChoice(b.Dir) // Setup has not run where the settings name a kernel
 	b.found = nil
 	quick, missing := findProgram(b.Firecracker, "firecracker")
 	if missing != nil && b.Firecracker != "" {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "Firecracker is not where the settings say: %w", missing).WithHint("correct vm.firecracker, or leave it out: QEMU makes machines too")
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "Firecracker is not where the settings say: %w", missing,
+		).WithHint("correct vm.firecracker, or leave it out: QEMU makes machines too")
 	}
 	if missing == nil && canOpen(kvm) {
 		b.found = &firecrackerDriver{quick}
@@ -192,9 +205,14 @@ func (b *vmBackend) findProgram() error {
 	case b.found != nil && (settled.Firecracker || err != nil):
 		b.driver = *b.found
 	case err != nil && missing == nil:
-		return core.Errorf(core.KindSandboxUnavailable, Name, "Firecracker needs %s, which cannot be opened, and QEMU is not on this machine", kvm).WithHint("let this user open %s (group kvm), or sudo apt-get install qemu-system-x86; then: retort vm setup", kvm)
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name,
+			"Firecracker needs %s, which cannot be opened, and QEMU is not on this machine", kvm,
+		).WithHint("let this user open %s (group kvm), or sudo apt-get install qemu-system-x86; then: retort vm setup", kvm)
 	case err != nil:
-		return core.Errorf(core.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err,
+		).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
 	default:
 		b.driver = newQEMU(program, settled.KVM && !settled.Firecracker && canOpen(kvm))
 	}

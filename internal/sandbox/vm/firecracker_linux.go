@@ -69,7 +69,9 @@ func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*c
 		}
 	}
 	argv := []string{f.path, "--api-sock", apiPath, "--level", "Error"}
-	return &confine.SandboxPlan{Profile: "machine", Argv: argv, Serves: true, Mounts: mounts, Files: 256, Processes: monitorThreads, Tmp: size}, nil
+	return &confine.SandboxPlan{
+		Profile: "machine", Argv: argv, Serves: true, Mounts: mounts, Files: 256, Processes: monitorThreads, Tmp: size,
+	}, nil
 }
 
 // bootPlan gives Firecracker files into which the machine is saved later.
@@ -168,7 +170,10 @@ func (f firecrackerDriver) resumeMachine(ctx context.Context, p *machinePorts) e
 		return err
 	}
 	defer a.close()
-	err = a.sendRequest(apiRequest{"PUT", "/snapshot/load", apiObject{"snapshot_path": statePath, "mem_backend": apiObject{"backend_type": "File", "backend_path": memoryPath}, "resume_vm": true}})
+	err = a.sendRequest(apiRequest{
+		"PUT", "/snapshot/load",
+		apiObject{"snapshot_path": statePath, "mem_backend": apiObject{"backend_type": "File", "backend_path": memoryPath}, "resume_vm": true},
+	})
 	if err != nil {
 		return fmt.Errorf("wake: %w", err)
 	}

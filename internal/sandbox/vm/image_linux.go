@@ -62,7 +62,9 @@ func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*
 		return nil, err
 	}
 	if err := interpreter.CheckStatic(b.Guest[0], elf.EM_X86_64); err != nil {
-		return nil, core.Errorf(core.KindSandboxUnavailable, Name, "%s cannot run alone in a virtual machine: %w", b.Guest[0], err).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
+		return nil, core.Errorf(
+			core.KindSandboxUnavailable, Name, "%s cannot run alone in a virtual machine: %w", b.Guest[0], err,
+		).WithHint("build the program with CGO_ENABLED=0, or use another sandbox")
 	}
 	if err := b.find(); err != nil {
 		return nil, err
@@ -89,7 +91,10 @@ func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*
 		return nil, err
 	}
 	m.threads = i.Threads
-	p := confine.SandboxPlan{Profile: runtime, Argv: i.CommandLine(m.image), Env: i.Env, Harness: interpreter.HarnessDir, Tmp: tmpSize, Proc: i.Proc || confine.WantsProc, Files: 256, Processes: i.Threads}
+	p := confine.SandboxPlan{
+		Profile: runtime, Argv: i.CommandLine(m.image), Env: i.Env, Harness: interpreter.HarnessDir, Tmp: tmpSize,
+		Proc: i.Proc || confine.WantsProc, Files: 256, Processes: i.Threads,
+	}
 	for _, target := range slices.Sorted(maps.Keys(m.image.Sources)) {
 		p.Mounts = append(p.Mounts, confine.PlanMount{Source: target, Target: target})
 	}
@@ -346,7 +351,9 @@ func unusableError(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "the virtual machine could not be saved: %w", err).WithHint("free disk space in the folder of saved machines, which retort doctor names")
+		return core.Errorf(
+			core.KindSandboxUnavailable, Name, "the virtual machine could not be saved: %w", err,
+		).WithHint("free disk space in the folder of saved machines, which retort doctor names")
 	}
 	return core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine could be started: %w", err).WithHint("retort vm setup")
 }

@@ -25,7 +25,10 @@ type guestKernel struct {
 var (
 	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
 	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")
-	vsockParts  = append(slices.Clone(virtioParts), "net/vmw_vsock/vsock", "net/vmw_vsock/vmw_vsock_virtio_transport_common", "net/vmw_vsock/vmw_vsock_virtio_transport")
+	vsockParts  = append(
+		slices.Clone(virtioParts), "net/vmw_vsock/vsock", "net/vmw_vsock/vmw_vsock_virtio_transport_common",
+		"net/vmw_vsock/vmw_vsock_virtio_transport",
+	)
 )
 
 // errKernel means that no kernel was found.

@@ -85,7 +85,10 @@ func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, e
 		return nil
 	}
 	b.driver = emulator
-	r.Why = fmt.Sprintf("%s opens, but a machine does not start much sooner with it than the %v that it takes if it is emulated", kvm, emulated.Round(time.Millisecond))
+	r.Why = fmt.Sprintf(
+		"%s opens, but a machine does not start much sooner with it than the %v that it takes if it is emulated", kvm,
+		emulated.Round(time.Millisecond),
+	)
 	return b.life.Err()
 }
 

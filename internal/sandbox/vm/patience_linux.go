@@ -42,7 +42,10 @@ func (m *machine) killAfter(most time.Duration) (stop func()) {
 
 // errSlow returns the error of a machine that took too long.
 func errSlow(took, waited time.Duration) error {
-	return fmt.Errorf("the machine was stopped because it was not ready after %v; it spent %v of that waiting for a processor", took.Round(time.Second), waited.Round(time.Second))
+	return fmt.Errorf(
+		"the machine was stopped because it was not ready after %v; it spent %v of that waiting for a processor",
+		took.Round(time.Second), waited.Round(time.Second),
+	)
 }
 
 // starvedFor returns the longest time that a thread of the process has waited for a processor. It returns 0 if

@@ -38,7 +38,8 @@ const (
 	// waiting times, which nothing reads. It turns off high-resolution timers, because otherwise Go's monitoring
 	// thread sets one every 20 µs.
 	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
-		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d memmap=%d$%d rdinit=" + vminit.Program + " -- " + vminit.Argument
+		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d memmap=%d$%d rdinit=" + vminit.Program + " -- " +
+		vminit.Argument
 )
 
 // qemuDriver controls QEMU with its machine type "microvm". The processor is emulated (TCG) or the host's own (KVM).
@@ -162,18 +163,25 @@ func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePort
 		size, whole = size+shm.Size, ""
 	}
 	args := []string{
-		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off" + whole, "-accel", q.acceleratorName(), "-cpu", q.guestProcessor(), "-smp", "1",
-		"-m", strconv.FormatInt(size>>10, 10) + "K", "-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
+		q.path, "-machine", "microvm,acpi=on,rtc=on,isa-serial=off" + whole, "-accel", q.acceleratorName(), "-cpu",
+		q.guestProcessor(), "-smp", "1",
+		"-m", strconv.FormatInt(size>>10, 10) + "K", "-object",
+		fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", i.memory, memoryPath, shared),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev", "socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
-		"-device", serialDevice, "-device", "virtserialport,chardev=wire,name=" + vminit.WirePort, "-device", "virtserialport,chardev=control,name=" + vminit.ControlPort,
+		"-chardev", "socket,id=wire,fd=" + wire, "-chardev", "socket,id=control,fd=" + control, "-chardev",
+		"socket,id=monitor,fd=" + monitor, "-mon", "chardev=monitor,mode=control",
+		"-device", serialDevice, "-device", "virtserialport,chardev=wire,name=" + vminit.WirePort, "-device",
+		"virtserialport,chardev=control,name=" + vminit.ControlPort,
 	}
 	mounts, err := q.needs()
 	if err != nil {
 		return nil, err
 	}
 	if p.shared != nil {
-		more = append(more, "-object", fmt.Sprintf("memory-backend-file,id=ring,size=%d,mem-path=%s,share=on", shm.Size, ringPath), "-numa", "node,memdev=ram", "-numa", "node,memdev=ring")
+		more = append(
+			more, "-object", fmt.Sprintf("memory-backend-file,id=ring,size=%d,mem-path=%s,share=on", shm.Size, ringPath),
+			"-numa", "node,memdev=ram", "-numa", "node,memdev=ring",
+		)
 		mounts = append(slices.Clone(mounts), confine.PlanMount{Source: p.shared.Path(), Target: ringPath, Writable: true})
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, memoryFile))
@@ -184,7 +192,10 @@ func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePort
 	if q.kvm {
 		mounts = append(mounts, confine.PlanMount{Source: kvm, Target: kvm, Device: true})
 	}
-	return &confine.SandboxPlan{Profile: "machine", Argv: append(args, more...), Mounts: mounts, Files: 256, Processes: monitorThreads, Keep: len(p.far)}, nil
+	return &confine.SandboxPlan{
+		Profile: "machine", Argv: append(args, more...), Mounts: mounts, Files: 256, Processes: monitorThreads,
+		Keep: len(p.far),
+	}, nil
 }
 
 // bootPlan lets QEMU write to the memory file and, when the machine is saved, to the state file. QEMU needs the right to
@@ -197,7 +208,10 @@ func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*con
 	if err := errors.Join(f.Truncate(i.memory), f.Close()); err != nil {
 		return nil, err
 	}
-	plan, err := q.plan(i, dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append", fmt.Sprintf(commandLine, counterKHz(), shm.Size, i.memory))
+	plan, err := q.plan(
+		i, dir, true, p, "-kernel", kernelPath, "-initrd", archivePath, "-append",
+		fmt.Sprintf(commandLine, counterKHz(), shm.Size, i.memory),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +227,10 @@ func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*con
 }
 
 // theRest makes QEMU save the state of a machine without its memory, which stays in its file.
-var theRest = monitorCommand{"migrate-set-capabilities", map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}}}
+var theRest = monitorCommand{
+	"migrate-set-capabilities",
+	map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}},
+}
 
 // saveMachine lets QEMU stop the machine while it saves it. A copy then runs at once.
 func (q qemuDriver) saveMachine(ctx context.Context, p *machinePorts, dir string) error {
@@ -262,6 +279,9 @@ func (q qemuDriver) restorePlan(i *machineImage, dir string, p *machinePorts) (*
 }
 
 func (q qemuDriver) resumeMachine(_ context.Context, p *machinePorts) error {
-	_, err := p.runMonitor("RESUME", monitorCommand{Execute: "qmp_capabilities"}, theRest, monitorCommand{"migrate-incoming", map[string]string{"uri": "fd:7"}})
+	_, err := p.runMonitor(
+		"RESUME", monitorCommand{Execute: "qmp_capabilities"}, theRest,
+		monitorCommand{"migrate-incoming", map[string]string{"uri": "fd:7"}},
+	)
 	return err
 }

@@ -105,6 +105,7 @@ func describeConfinement(program, kind, device string) []string {
 	return []string{
 		"a virtual machine of its own (" + kind + "); it has no disk, no network and no device except a " + device,
 		"a kernel of its own, in which the program is confined like a process: namespaces, no files, no capabilities, an allow list of system calls",
-		"the same confinement around " + program + ", with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
+		"the same confinement around " + program +
+			", with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
 	}
 }

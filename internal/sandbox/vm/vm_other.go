@@ -20,5 +20,7 @@ func New(Options) *warmpool.Backend {
 func SetupMachines(context.Context, Options) (*SetupReport, error) { return nil, unsupportedError() }
 
 func unsupportedError() *core.Error {
-	return core.Errorf(core.KindSandboxUnavailable, Name, "virtual machines need Linux in this version").WithHint("use another sandbox: sandboxMode: auto")
+	return core.Errorf(
+		core.KindSandboxUnavailable, Name, "virtual machines need Linux in this version",
+	).WithHint("use another sandbox: sandboxMode: auto")
 }

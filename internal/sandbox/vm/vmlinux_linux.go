@@ -49,7 +49,8 @@ func readVmlinux(file string) ([]byte, error) {
 
 // unpackKernel returns the kernel inside a kernel file.
 func unpackKernel(data []byte) ([]byte, error) {
-	if len(data) < headLength || string(data[bootMagic:bootMagic+4]) != "HdrS" || binary.LittleEndian.Uint16(data[bootVersion:]) < withPayload {
+	if len(data) < headLength || string(data[bootMagic:bootMagic+4]) != "HdrS" ||
+		binary.LittleEndian.Uint16(data[bootVersion:]) < withPayload {
 		return nil, errPacked
 	}
 	setup := int64(data[setupSectors])

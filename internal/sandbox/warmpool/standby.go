@@ -117,7 +117,10 @@ func (b *Backend) openPool(k GuestKind) *guestPool {
 	}
 	least := max(k.Warm, 0)
 	opened := &guestPool{GuestKind: k}
-	opened.pool = NewPool(PoolOptions[*greetedGuest]{Start: func() (*greetedGuest, error) { return b.startGuest(k) }, Least: least, Most: max(least, k.MaxWarm), Lazy: !k.Ahead, Calm: true})
+	opened.pool = NewPool(PoolOptions[*greetedGuest]{
+		Start: func() (*greetedGuest, error) { return b.startGuest(k) }, Least: least, Most: max(least, k.MaxWarm),
+		Lazy: !k.Ahead, Calm: true,
+	})
 	return opened
 }
 
@@ -207,9 +210,13 @@ func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	var end wire.ProgramEnd
 	m.guest.Explain(&end, core.CheckedProgram{Limits: core.DefaultLimits()})
 	if end.Error == nil {
-		return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w", err).WithHint("`retort doctor` says what is wrong")
+		return core.Errorf(
+			core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w", err,
+		).WithHint("`retort doctor` says what is wrong")
 	}
-	return core.Errorf(core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w: %s", err, end.Error.Message).WithHint("`retort doctor` says what is wrong")
+	return core.Errorf(
+		core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w: %s", err, end.Error.Message,
+	).WithHint("`retort doctor` says what is wrong")
 }
 
 // Capabilities implements sandbox.Backend.

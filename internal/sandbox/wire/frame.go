@@ -28,7 +28,11 @@ const (
 	KindCompiled
 )
 
-var kindNames = [...]string{KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result", KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness", KindCompiled: "compiled"}
+var kindNames = [...]string{
+	KindReady: "ready", KindStart: "start", KindOutput: "output", KindCall: "call", KindResult: "result",
+	KindDone: "done", KindParse: "parse", KindParsed: "parsed", KindWake: "wake", KindHarness: "harness",
+	KindCompiled: "compiled",
+}
 
 func (k FrameKind) String() string {
 	if k > 0 && int(k) < len(kindNames) {

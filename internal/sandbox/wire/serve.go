@@ -121,7 +121,9 @@ func (s *hostSession) pauseComputeClock() (resume func()) {
 func startOf(p core.CheckedProgram) ProgramStart {
 	start := ProgramStart{Name: p.Name, Modules: p.Modules, Memory: p.Limits.Memory, Result: p.Limits.Result}
 	for _, n := range p.Namespaces {
-		start.Namespaces = append(start.Namespaces, Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: encodeHead(n.Functions)})
+		start.Namespaces = append(start.Namespaces, Namespace{
+			Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: encodeHead(n.Functions),
+		})
 	}
 	return start
 }
@@ -213,7 +215,10 @@ func (s *hostSession) dispatchCall(f Frame) error {
 		}
 	}
 	if !isJSON(f.Body) {
-		s.sendAnswer(f.ID, core.CallResult{}, core.Errorf(core.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON).AtTool(head.Server, head.Tool))
+		s.sendAnswer(
+			f.ID, core.CallResult{},
+			core.Errorf(core.KindInvalidArguments, "isolate.run", "the arguments of the call are %s", noJSON).AtTool(head.Server, head.Tool),
+		)
 		return nil
 	}
 	s.calls.submitCall(hostCall{f.ID, s.pauseComputeClock(), core.ToolCall{Server: head.Server, Tool: head.Tool, Arguments: f.Body}})
@@ -260,7 +265,9 @@ func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 // sendAnswer sends the result of a call. It ignores errors, because reading then fails, too.
 func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
-		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(int64(len(r.Value))) + ", more than the program can hold",
+		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
+			int64(len(r.Value)),
+		) + ", more than the program can hold",
 			Hint: "ask the tool for less: a page, a filter, fewer fields"}
 	}
 	f := Frame{Kind: KindResult, ID: id, Body: r.Value}
@@ -372,7 +379,8 @@ func boundWarnings(warnings []string) []string {
 // guestErrorKinds lists the kinds of errors that a guest may report for its own failures. Errors of other kinds come from
 // the host or are forged.
 var guestErrorKinds = map[core.Kind]bool{
-	core.KindSyntax: true, core.KindType: true, core.KindRuntime: true, core.KindToolError: true, core.KindToolNotFound: true, core.KindInvalidArguments: true,
+	core.KindSyntax: true, core.KindType: true, core.KindRuntime: true, core.KindToolError: true,
+	core.KindToolNotFound: true, core.KindInvalidArguments: true,
 	core.KindUpstreamGone: true, core.KindUpstreamTimeout: true, core.KindLimit: true, core.KindCancelled: true,
 }
 

@@ -22,7 +22,10 @@ type StopReason struct {
 func (s *StopReason) Error() string { return s.Reason.Message }
 
 func newStop(status core.OutcomeStatus, hint, format string, args ...any) *StopReason {
-	return &StopReason{Status: status, Reason: &core.Error{Kind: core.KindLimit, Op: "isolate.run", Message: fmt.Sprintf(format, args...), Hint: hint}}
+	return &StopReason{
+		Status: status,
+		Reason: &core.Error{Kind: core.KindLimit, Op: "isolate.run", Message: fmt.Sprintf(format, args...), Hint: hint},
+	}
 }
 
 // MemoryStop ends a program that needs more than limit bytes.

@@ -112,7 +112,8 @@ func (p *sourceProgram) toPythonFunction(name string) ExtractedFunction {
 	switch t := p.tokenAt(last); {
 	case result:
 		before, tail = "result = None\n", "\nreturn result"
-	case last >= 0 && t.text != "" && !statementKeywords[t.text] && !(t.text == "match" && p.tokenAt(last+1).kind == word) && !p.isAssignment(last):
+	case last >= 0 && t.text != "" && !statementKeywords[t.text] && !(t.text == "match" && p.tokenAt(last+1).kind == word) &&
+		!p.isAssignment(last):
 		p.edits = append(p.edits, textEdit{t.start, t.start, "return "})
 	case t.text == "def" && !awaits:
 		tail = "\nreturn " + p.tokenAt(last+1).text + "()"
@@ -143,7 +144,8 @@ func (p *sourceProgram) lineEnd(i int) int {
 func (p *sourceProgram) isAssignment(i int) bool {
 	end := p.lineEnd(i)
 	for j := i; j < len(p.tokens) && p.tokens[j].start < end; j++ {
-		if t := p.tokens[j]; t.depth == 0 && t.kind == mark && strings.HasSuffix(t.text, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, t.text) {
+		if t := p.tokens[j]; t.depth == 0 && t.kind == mark && strings.HasSuffix(t.text, "=") &&
+			!slices.Contains([]string{"==", "!=", "<=", ">="}, t.text) {
 			return true
 		}
 	}

@@ -77,7 +77,10 @@ func HasReturn(code string, lang core.Language) bool {
 		return topReturn.MatchString(code)
 	}
 	p := &sourceProgram{code: code}
-	return slices.ContainsFunc(scanTokens(p.code, false), func(t sourceToken) bool { return t.kind == word && t.text == "return" && t.depth == 0 })
+	return slices.ContainsFunc(
+		scanTokens(p.code, false),
+		func(t sourceToken) bool { return t.kind == word && t.text == "return" && t.depth == 0 },
+	)
 }
 
 var topReturn = regexp.MustCompile(`(?m)^return\b`)
@@ -113,13 +116,17 @@ func (p *sourceProgram) tokenAt(i int) sourceToken {
 // findLiterals lifts literals that are the value of a member, of a keyword argument or of a constant.
 func (p *sourceProgram) findLiterals() {
 	for i, t := range p.tokens {
-		if t.kind != text && t.kind != number || len(t.text) > maxValue || t.text == `""` || t.text == "''" || strings.Contains(t.text, "\n") || p.python && p.isInPattern(t.start) || !p.python && p.isTypeDeclaration(i) {
+		if t.kind != text && t.kind != number || len(t.text) > maxValue || t.text == `""` || t.text == "''" || strings.Contains(t.text, "\n") ||
+			p.python && p.isInPattern(t.start) ||
+			!p.python && p.isTypeDeclaration(i) {
 			continue
 		}
 		key, ends := p.tokenAt(i-2), p.tokenAt(i+1)
 		switch {
-		case p.tokenAt(i-1).text == ":" && t.depth > 0 && slices.Contains([]string{",", "}"}, ends.text) && slices.Contains([]string{",", "{"}, p.tokenAt(i-3).text),
-			p.python && p.tokenAt(i-1).text == "=" && t.depth > 0 && slices.Contains([]string{",", ")"}, ends.text) && slices.Contains([]string{",", "("}, p.tokenAt(i-3).text):
+		case p.tokenAt(i-1).text == ":" && t.depth > 0 && slices.Contains([]string{",", "}"}, ends.text) &&
+			slices.Contains([]string{",", "{"}, p.tokenAt(i-3).text),
+			p.python && p.tokenAt(i-1).text == "=" && t.depth > 0 && slices.Contains([]string{",", ")"}, ends.text) &&
+				slices.Contains([]string{",", "("}, p.tokenAt(i-3).text):
 			p.liftLiteral(key, t, textEdit{start: t.start, end: t.end})
 		case p.tokenAt(i-1).text == "=" && t.depth == 0 && (ends.text == ";" || ends.text == "" || p.hasNewline(t.end, ends.start)):
 			p.liftConstant(i, key, t)
@@ -238,7 +245,8 @@ func (p *sourceProgram) isUsedName(name string) bool {
 		if t.kind != word || t.text != name {
 			continue
 		}
-		if next, before := p.tokenAt(i+1).text, p.tokenAt(i-1).text; before != "." && !(next == ":" && (before == "," || before == "{")) && !(p.python && next == "=" && t.depth > 0) {
+		if next, before := p.tokenAt(i+1).text, p.tokenAt(i-1).text; before != "." && !(next == ":" && (before == "," || before == "{")) &&
+			!(p.python && next == "=" && t.depth > 0) {
 			return true
 		}
 	}

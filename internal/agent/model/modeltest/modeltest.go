@@ -126,9 +126,15 @@ func quoteJSON(s string) string {
 
 func plainReply(step ScriptedStep, anthropic bool) string {
 	if anthropic {
-		return fmt.Sprintf(`{"type":"message","model":"scripted","content":[{"type":"text","text":%s}],"stop_reason":"end_turn","usage":{"input_tokens":100,"output_tokens":20}}`, quoteJSON(step.Text))
+		return fmt.Sprintf(
+			`{"type":"message","model":"scripted","content":[{"type":"text","text":%s}],"stop_reason":"end_turn","usage":{"input_tokens":100,"output_tokens":20}}`,
+			quoteJSON(step.Text),
+		)
 	}
-	return fmt.Sprintf(`{"model":"scripted","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`, quoteJSON(step.Text))
+	return fmt.Sprintf(
+		`{"model":"scripted","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`,
+		quoteJSON(step.Text),
+	)
 }
 
 // streamReply sends the text in pieces.

@@ -152,7 +152,8 @@ func wellKnown(address, name string) []string {
 func isPartOf(address, resource string) bool {
 	a, err := url.Parse(address)
 	r, wrong := url.Parse(resource)
-	if err != nil || wrong != nil || r.Host == "" || r.Fragment != "" || origin(a) != origin(r) || r.RawQuery != "" && r.RawQuery != a.RawQuery {
+	if err != nil || wrong != nil || r.Host == "" || r.Fragment != "" || origin(a) != origin(r) ||
+		r.RawQuery != "" && r.RawQuery != a.RawQuery {
 		return false
 	}
 	below, path := strings.TrimRight(a.EscapedPath(), "/")+"/", strings.TrimRight(r.EscapedPath(), "/")+"/"
@@ -248,7 +249,10 @@ func (c *Client) older(ctx context.Context) (found, error) {
 	var none *absent
 	if errors.As(err, &none) {
 		out.guessed = true
-		out.server = metadata{Issuer: root, Authorize: root + "/authorize", Token: root + "/token", Register: root + "/register", Challenges: []string{"S256"}, withoutIssuer: true}
+		out.server = metadata{
+			Issuer: root, Authorize: root + "/authorize", Token: root + "/token", Register: root + "/register",
+			Challenges: []string{"S256"}, withoutIssuer: true,
+		}
 		return out, c.usable(ctx, out.server)
 	}
 	return out, err

@@ -93,7 +93,10 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 	if kept != nil {
 		before = kept.Access
 	}
-	l := &Login{before: before, client: c, found: at, scopes: c.scopes(asked, at, kept), done: make(chan struct{}), state: rand.Text(), verifier: rand.Text() + rand.Text()}
+	l := &Login{
+		before: before, client: c, found: at, scopes: c.scopes(asked, at, kept), done: make(chan struct{}),
+		state: rand.Text(), verifier: rand.Text() + rand.Text(),
+	}
 	c.o.Secret("login state", l.state)
 	c.o.Secret("login verifier", l.verifier)
 	if how.Device {
@@ -160,7 +163,10 @@ func (l *Login) listen() error {
 		return fail("the port %d for the redirect can't be opened: %w", port, err)
 	}
 	l.redirect = &url.URL{Scheme: "http", Host: at.Addr().String(), Path: "/callback"}
-	l.server = &http.Server{Handler: http.HandlerFunc(l.redirected), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	l.server = &http.Server{
+		Handler: http.HandlerFunc(l.redirected), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		MaxHeaderBytes: 64 << 10,
+	}
 	go func() { _ = l.server.Serve(at) }()
 	return nil
 }
@@ -200,7 +206,8 @@ func (l *Login) redirected(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Cache-Control", "no-store")
 	q := r.URL.Query()
-	if r.URL.Path != l.redirect.Path || r.Method != http.MethodGet || r.Host != l.redirect.Host && r.Host != "localhost:"+l.redirect.Port() || !l.ours(q) {
+	if r.URL.Path != l.redirect.Path || r.Method != http.MethodGet || r.Host != l.redirect.Host && r.Host != "localhost:"+l.redirect.Port() ||
+		!l.ours(q) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
@@ -268,7 +275,8 @@ func (l *Login) exchange(ctx context.Context, form url.Values) error {
 		return err
 	}
 	t := a.token(token{
-		Server: c.o.Server, URL: c.o.URL, Principal: c.o.Principal, Resource: l.found.resource, Issuer: m.Issuer, Asked: l.scopes, Scopes: l.scopes,
+		Server: c.o.Server, URL: c.o.URL, Principal: c.o.Principal, Resource: l.found.resource, Issuer: m.Issuer,
+		Asked: l.scopes, Scopes: l.scopes,
 		Client: l.who, At: endpoints{Token: m.Token, Revoke: m.Revoke},
 	}, time.Now())
 	unlock, err := c.o.Store.lock(c.path())

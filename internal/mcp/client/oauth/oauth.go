@@ -101,7 +101,10 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	}
 	if c.o.Open == nil && t == nil && err == nil && !c.uses(ctx, asked) {
 		return fail("the server wants credentials%s", asked.text()).
-			WithHint("put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: %s", c.command(""))
+			WithHint(
+				"put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: %s",
+				c.command(""),
+			)
 	}
 	why := "nobody has logged in"
 	if t != nil {

@@ -39,7 +39,10 @@ func (c *Client) identify(ctx context.Context, m metadata, redirect string) (ide
 		return identity{ID: s.ClientID, Secret: s.ClientSecret, Method: methodFor(m, s.ClientSecret), How: "settings"}, nil
 	case m.Register == "":
 		return identity{}, fail("the authorization server %s registers no clients by itself", shown(m.Issuer)).
-			WithHint("register Retort there by hand, with the redirect http://127.0.0.1:PORT/callback, and put clientId and redirectPort under servers.%s.oauth in retort.yaml", c.o.Server)
+			WithHint(
+				"register Retort there by hand, with the redirect http://127.0.0.1:PORT/callback, and put clientId and redirectPort under servers.%s.oauth in retort.yaml",
+				c.o.Server,
+			)
 	}
 	if known, ok := c.registered(m); ok && known.Redirect == redirect {
 		return known.identity, nil

@@ -13,7 +13,10 @@ import (
 )
 
 // single lists headers that may occur only once: otherwise two readers could see different requests.
-var single = []string{"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site", server.SessionHeader, server.VersionHeader}
+var single = []string{
+	"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site",
+	server.SessionHeader, server.VersionHeader,
+}
 
 // checkOrigin refuses requests that a web page, or a name that was made to lead here, could have
 // sent. It reports whether the request may go on.
@@ -51,7 +54,9 @@ func fromOtherSite(r *http.Request) bool {
 // be reached by them; a page can't make a browser name an address that is not its own.
 func (l *Listener) isAllowedHost(given string) bool {
 	name := hostWithoutPort(given)
-	if isLoopbackName(name) || slices.ContainsFunc(l.AllowedHosts, func(h string) bool { return strings.EqualFold(hostWithoutPort(h), name) }) {
+	if isLoopbackName(name) || slices.ContainsFunc(
+		l.AllowedHosts, func(h string) bool { return strings.EqualFold(hostWithoutPort(h), name) },
+	) {
 		return true
 	}
 	if l.loopback {
@@ -103,7 +108,11 @@ func (l *Listener) setCORSHeaders(w http.ResponseWriter, r *http.Request) (prefl
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, "+server.SessionHeader+", "+server.VersionHeader+mirroredHeaders(r))
+	h.Set(
+		"Access-Control-Allow-Headers",
+		"Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, "+server.SessionHeader+", "+server.VersionHeader+
+			mirroredHeaders(r),
+	)
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
@@ -113,7 +122,8 @@ func (l *Listener) setCORSHeaders(w http.ResponseWriter, r *http.Request) (prefl
 func mirroredHeaders(r *http.Request) (list string) {
 	for _, name := range strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name)
-		if len(name) > len(headers.ParamPrefix) && strings.EqualFold(name[:len(headers.ParamPrefix)], headers.ParamPrefix) && headers.IsToken(name) {
+		if len(name) > len(headers.ParamPrefix) && strings.EqualFold(name[:len(headers.ParamPrefix)], headers.ParamPrefix) &&
+			headers.IsToken(name) {
 			list += ", " + name
 		}
 	}

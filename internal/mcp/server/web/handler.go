@@ -159,7 +159,10 @@ func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *tenant,
 		w.Header().Set("Retry-After", "5")
 		l.refuseRequest(w, r, http.StatusServiceUnavailable, "the server is ending; nothing ran")
 	case !t.beginCalls(calls):
-		l.refuseForNow(w, r, time.Second, "too many executions have not ended yet; http.executions says how many may be under way, and one that waits for a person counts")
+		l.refuseForNow(
+			w, r, time.Second,
+			"too many executions have not ended yet; http.executions says how many may be under way, and one that waits for a person counts",
+		)
 	default:
 		return true
 	}

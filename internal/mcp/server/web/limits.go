@@ -32,9 +32,11 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Body: cmp.Or(l.Body, 4<<20), Header: cmp.Or(l.Header, 64<<10), Connections: cmp.Or(l.Connections, 4096),
 		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, 4096)/4)),
-		Sessions:   cmp.Or(l.Sessions, 256), AllSessions: cmp.Or(l.AllSessions, 16_384), Executions: cmp.Or(l.Executions, 64), Requests: cmp.Or(l.Requests, 3000),
+		Sessions:   cmp.Or(l.Sessions, 256), AllSessions: cmp.Or(l.AllSessions, 16_384),
+		Executions: cmp.Or(l.Executions, 64), Requests: cmp.Or(l.Requests, 3000),
 		Programs: cmp.Or(l.Programs, max(32, 8*runtime.NumCPU())),
-		Idle:     cmp.Or(l.Idle, 4*time.Hour), Read: cmp.Or(l.Read, 30*time.Second), Write: cmp.Or(l.Write, 30*time.Second), Drain: cmp.Or(l.Drain, 30*time.Second),
+		Idle:     cmp.Or(l.Idle, 4*time.Hour), Read: cmp.Or(l.Read, 30*time.Second),
+		Write: cmp.Or(l.Write, 30*time.Second), Drain: cmp.Or(l.Drain, 30*time.Second),
 	}
 }
 
@@ -124,7 +126,10 @@ type gatedEngine struct {
 
 func (g gatedEngine) Execute(ctx context.Context, r core.ExecutionRequest) core.Outcome {
 	if !g.takeSlot(ctx) {
-		return core.Outcome{Status: core.StatusCancelled, Error: core.Errorf(core.KindCancelled, "http", "the request ended before the program could run")}
+		return core.Outcome{
+			Status: core.StatusCancelled,
+			Error:  core.Errorf(core.KindCancelled, "http", "the request ended before the program could run"),
+		}
 	}
 	defer g.releaseSlot()
 	return g.Engine.Execute(g.releaseSlotDuringApproval(ctx), r)

@@ -50,7 +50,10 @@ func (l *Listener) tenantOf(principal string) (*tenant, error) {
 		return nil, err
 	}
 	now := time.Now()
-	t := &tenant{server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions, tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*tenantSession{}}
+	t := &tenant{
+		server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions,
+		tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*tenantSession{},
+	}
 	l.tenants[principal] = t
 	return t, nil
 }

@@ -22,7 +22,8 @@ type reloadingCertificate struct {
 func openCertificate(cert, key string) (*reloadingCertificate, error) {
 	c := &reloadingCertificate{cert: cert, key: key}
 	if err := c.loadFiles(); err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "http", "http.tls: %w", err).WithHint("cert and key are files in PEM that belong together")
+		return nil,
+			core.Errorf(core.KindInvalidArguments, "http", "http.tls: %w", err).WithHint("cert and key are files in PEM that belong together")
 	}
 	return c, nil
 }

@@ -102,11 +102,16 @@ type Listener struct {
 func Listen(o Options) (*Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.Addr)
 	if err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "http", "%q is no address to listen on: %w", o.Addr, err).WithHint("write it as 127.0.0.1:7337")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "http", "%q is no address to listen on: %w", o.Addr, err,
+		).WithHint("write it as 127.0.0.1:7337")
 	}
 	loopback := address.IP != nil && address.IP.IsLoopback()
 	if !loopback && !requiresToken(o.Authenticator) {
-		return nil, core.Errorf(core.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are", o.Addr).
+		return nil, core.Errorf(
+			core.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are",
+			o.Addr,
+		).
 			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
 	}
 	l := newListener(o, loopback)
@@ -135,7 +140,10 @@ func newListener(o Options, loopback bool) *Listener {
 	if o.Server.Rounds == nil {
 		o.Server.Rounds = server.NewRequestStates()
 	}
-	l := &Listener{Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs), refused: refusalLog{tell: o.Refused}}
+	l := &Listener{
+		Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs),
+		refused: refusalLog{tell: o.Refused},
+	}
 	l.http = &http.Server{
 		Handler: l, ReadHeaderTimeout: min(o.Limits.Read, maxHeaderTime), IdleTimeout: idleConnection, MaxHeaderBytes: o.Limits.Header,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelInfo),

@@ -102,7 +102,8 @@ func (f *valueFlow) findBindings() {
 			f.bindName(f.s.fieldText(id, fieldID), known[id])
 		case c == classArg:
 			f.bindName(f.s.fieldText(id, fieldArg), nameOrigin{})
-		case c == classFunctionDef, c == classAsyncFunctionDef, c == classClassDef, c == classExceptHandler, c == classMatchAs, c == classMatchStar:
+		case c == classFunctionDef, c == classAsyncFunctionDef, c == classClassDef, c == classExceptHandler,
+			c == classMatchAs, c == classMatchStar:
 			f.bindName(f.s.fieldText(id, fieldName), nameOrigin{})
 		}
 	}

@@ -22,7 +22,10 @@ type checkedCall struct {
 
 // checkCall checks the arguments of a call.
 func (p *pythonProgram) checkCall(t *core.Tool, c *callFact) []refusalFinding {
-	k := &checkedCall{program: p, tool: t, name: t.Python, params: p.checker.toolParameters(t), given: map[string]bool{}, open: c.Star || c.DoubleStar}
+	k := &checkedCall{
+		program: p, tool: t, name: t.Python, params: p.checker.toolParameters(t), given: map[string]bool{},
+		open: c.Star || c.DoubleStar,
+	}
 	if s, ok := p.tools.FindServer(t.Server); ok {
 		k.name = s.Python + "." + t.Python
 	}
@@ -48,7 +51,8 @@ func (p *pythonProgram) checkCall(t *core.Tool, c *callFact) []refusalFinding {
 
 func (k *checkedCall) addFinding(at sourcePlace, format string, args ...any) {
 	k.found = append(k.found, refusalFinding{
-		kind: core.KindType, message: fmt.Sprintf(format, args...), hint: k.program.toolSignature(k.tool), server: k.tool.Server, tool: k.tool.Name, sourcePlace: at,
+		kind: core.KindType, message: fmt.Sprintf(format, args...), hint: k.program.toolSignature(k.tool),
+		server: k.tool.Server, tool: k.tool.Name, sourcePlace: at,
 	})
 }
 

@@ -57,7 +57,9 @@ func New(p CodeParser) *Checker {
 	const servers, tools = 512, 4096
 	return &Checker{
 		parser: p, builtins: bindings.BuiltinNames(),
-		made: source.NewMemo[*core.ToolServer, core.ServerNamespace](servers), params: source.NewMemo[*core.Tool, bindings.ToolParameters](tools), skills: source.NewMemo[skillKey, *pythonProgram](256),
+		made:   source.NewMemo[*core.ToolServer, core.ServerNamespace](servers),
+		params: source.NewMemo[*core.Tool, bindings.ToolParameters](tools),
+		skills: source.NewMemo[skillKey, *pythonProgram](256),
 	}
 }
 
@@ -92,7 +94,8 @@ func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Tool
 		return CheckedProgram{}, refusal
 	}
 	return CheckedProgram{
-		Code: p.code, Namespaces: p.serverNamespaces(), Tools: p.reach.reachableTools(tools), Unknown: p.reach.unknown, lines: p.lines, indent: p.indent,
+		Code: p.code, Namespaces: p.serverNamespaces(), Tools: p.reach.reachableTools(tools), Unknown: p.reach.unknown,
+		lines: p.lines, indent: p.indent,
 		Skills: l.skillModules(p), Warnings: append(p.report.ListWarnings(src.Level, p.findingPlace), p.adviseAnswers()...), Report: p.report,
 	}, nil
 }
@@ -114,7 +117,9 @@ func (c *Checker) judgeProgram(ctx context.Context, src ProgramSource, tools *co
 
 // parseProgram finds the program in the text, parses it, and judges it while the interpreter compiles it. Text that does not
 // compile is refused, whatever the judgement.
-func (c *Checker) parseProgram(ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error) (*pythonProgram, *core.Error) {
+func (c *Checker) parseProgram(
+	ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error,
+) (*pythonProgram, *core.Error) {
 	var first *pythonProgram
 	for _, piece := range source.ProgramRanges(code, `"""`, `'''`) {
 		text, indent := dedentText(strings.ReplaceAll(piece.Code, "\r\n", "\n"))

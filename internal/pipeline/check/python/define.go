@@ -28,7 +28,10 @@ func (p *pythonProgram) exportedFunctions() []source.SkillFunction {
 		id := nodeOf(item)
 		c := s.classOf(id)
 		if name := s.fieldString(id, fieldName); (c == classFunctionDef || c == classAsyncFunctionDef) && !strings.HasPrefix(name, "_") {
-			f := source.SkillFunction{Name: name, Async: c == classAsyncFunctionDef, Result: p.textOf(s.childNode(id, fieldReturns)), Doc: s.functionDocstring(id)}
+			f := source.SkillFunction{
+				Name: name, Async: c == classAsyncFunctionDef, Result: p.textOf(s.childNode(id, fieldReturns)),
+				Doc: s.functionDocstring(id),
+			}
 			f.Params = p.functionParams(s.childNode(id, fieldArgs))
 			found = append(found, f)
 		}
@@ -64,7 +67,13 @@ func (p *pythonProgram) checkImportable() *core.Error {
 		return nil
 	}
 	n := s.nodes[id]
-	return p.refuseFindings([]refusalFinding{{kind: core.KindSyntax, message: what + " outside of functions, in a skill", hint: "a skill is imported: put what it does into functions", sourcePlace: sourcePlace{int(n.line), int(n.column) + 1, len(what)}}})
+	return p.refuseFindings(
+		[]refusalFinding{{
+			kind: core.KindSyntax, message: what + " outside of functions, in a skill",
+			hint:        "a skill is imported: put what it does into functions",
+			sourcePlace: sourcePlace{int(n.line), int(n.column) + 1, len(what)},
+		}},
+	)
 }
 
 // functionDocstring returns the docstring of a function, without its indentation.
@@ -87,7 +96,9 @@ func (s *syntaxTree) functionDocstring(id nodeID) string {
 func (p *pythonProgram) functionParams(arguments nodeID) []source.FunctionParam {
 	s := p.scopes.s
 	var found []source.FunctionParam
-	plain := append(s.fieldList(arguments, fieldPositionOnly)[:len(s.fieldList(arguments, fieldPositionOnly)):len(s.fieldList(arguments, fieldPositionOnly))], s.fieldList(arguments, fieldArgs)...)
+	plain := append(s.fieldList(arguments, fieldPositionOnly)[:len(
+		s.fieldList(arguments, fieldPositionOnly),
+	):len(s.fieldList(arguments, fieldPositionOnly))], s.fieldList(arguments, fieldArgs)...)
 	defaults := len(s.fieldList(arguments, fieldDefaults))
 	for i, item := range plain {
 		found = append(found, p.functionParam(nodeOf(item), i >= len(plain)-defaults, false))
@@ -109,7 +120,10 @@ func (p *pythonProgram) functionParam(id nodeID, optional, rest bool) source.Fun
 	if err != nil {
 		schema = []byte("{}")
 	}
-	return source.FunctionParam{Name: s.fieldString(id, fieldArg), Type: p.textOf(annotation), Schema: string(schema), Optional: optional, Rest: rest}
+	return source.FunctionParam{
+		Name: s.fieldString(id, fieldArg), Type: p.textOf(annotation), Schema: string(schema), Optional: optional,
+		Rest: rest,
+	}
 }
 
 // textOf returns the source text of a node, or "".
@@ -128,7 +142,10 @@ func (p *pythonProgram) textOf(id nodeID) string {
 
 const deepestSchema = 6
 
-var schemaTypes = map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "List": "array", "Sequence": "array", "Iterable": "array", "dict": "object", "Dict": "object", "Mapping": "object"}
+var schemaTypes = map[string]string{
+	"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "List": "array",
+	"Sequence": "array", "Iterable": "array", "dict": "object", "Dict": "object", "Mapping": "object",
+}
 
 // annotationSchema returns the JSON Schema of an annotation. {} accepts anything.
 func (s *syntaxTree) annotationSchema(id nodeID, depth int) map[string]any {

@@ -170,7 +170,9 @@ func failureError(err error) *core.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, rules.ErrLarge), errors.Is(err, rules.ErrDeep):
-		return core.Errorf(core.KindLimit, "gate.python", "%w", err).WithHint("build nested values and long expressions in several statements, and put data into a workspace file")
+		return core.Errorf(core.KindLimit, "gate.python", "%w", err).WithHint(
+			"build nested values and long expressions in several statements, and put data into a workspace file",
+		)
 	case errors.Is(err, errMuch):
 		return core.Errorf(core.KindLimit, "gate.python", "the program could not be checked: %w", err).WithHint("use fewer and shorter names")
 	case errors.Is(err, rules.ErrTree):

@@ -138,7 +138,10 @@ func (p *pythonProgram) findUnboundNames() []refusalFinding {
 		if p.globalServer(n.Name) != nil || p.fromStar(n.Name) {
 			continue
 		}
-		found = append(found, refusalFinding{kind: core.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name), unknown: n.Name, sourcePlace: n.sourcePlace})
+		found = append(found, refusalFinding{
+			kind: core.KindType, message: fmt.Sprintf("name '%s' is not defined", n.Name), hint: p.nameHint(n.Name),
+			unknown: n.Name, sourcePlace: n.sourcePlace,
+		})
 	}
 	return found
 }

@@ -36,8 +36,13 @@ func (v *factVisitor) readArguments(id nodeID) *callFact {
 			continue
 		}
 		if len(c.Keywords) < maxKeywords {
-			at := sourcePlace{v.lineNumber(v.s.nodes[k].line), v.columnNumber(v.s.nodes[k].line, v.s.nodes[k].column), countRunes(v.s.texts[name.at])}
-			c.Keywords = append(c.Keywords, keywordFact{Name: v.s.texts[name.at], Value: v.readArgument(v.s.childNode(k, fieldValue)), sourcePlace: at})
+			at := sourcePlace{
+				v.lineNumber(v.s.nodes[k].line), v.columnNumber(v.s.nodes[k].line, v.s.nodes[k].column),
+				countRunes(v.s.texts[name.at]),
+			}
+			c.Keywords = append(c.Keywords, keywordFact{
+				Name: v.s.texts[name.at], Value: v.readArgument(v.s.childNode(k, fieldValue)), sourcePlace: at,
+			})
 		}
 	}
 	return c
@@ -55,7 +60,9 @@ func (v *factVisitor) readArgument(id nodeID) argumentFact {
 		if !v.s.isText(key) {
 			a.Open = true
 		} else if i < len(values) && len(a.Keys) < maxKeywords {
-			a.Keys = append(a.Keys, keywordFact{Name: v.s.fieldString(key, fieldValue), Value: v.readPlain(nodeOf(values[i])), sourcePlace: v.nodePlace(key)})
+			a.Keys = append(a.Keys, keywordFact{
+				Name: v.s.fieldString(key, fieldValue), Value: v.readPlain(nodeOf(values[i])), sourcePlace: v.nodePlace(key),
+			})
 		}
 	}
 	return a
@@ -89,7 +96,8 @@ func (s *syntaxTree) argumentKind(id nodeID) string {
 }
 
 var constantKinds = map[valueSort]string{
-	sortNone: "none", sortText: "str", sortBytes: "bytes", sortTrue: "bool", sortFalse: "bool", sortInteger: "int", sortLong: "int", sortHuge: "int", sortFloat: "float",
+	sortNone: "none", sortText: "str", sortBytes: "bytes", sortTrue: "bool", sortFalse: "bool", sortInteger: "int",
+	sortLong: "int", sortHuge: "int", sortFloat: "float",
 }
 
 // appendLiteral appends a literal as JSON, and reports whether JSON can express the node.
@@ -121,7 +129,8 @@ func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMes
 		id = s.childNode(id, fieldOperand)
 	}
 	value := s.get(id, fieldValue)
-	if depth > deepestLiteral || s.classOf(id) != classConstant || value.sort != sortFloat && value.sort != sortInteger && value.sort != sortLong {
+	if depth > deepestLiteral || s.classOf(id) != classConstant ||
+		value.sort != sortFloat && value.sort != sortInteger && value.sort != sortLong {
 		return nil, false
 	}
 	return s.appendConstant(b, value, minus)

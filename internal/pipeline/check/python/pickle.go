@@ -128,7 +128,8 @@ func (u *treeUnpickler) runOpcode() error {
 	switch op {
 	case opMemoize:
 		return u.memoizeTop()
-	case opBinGet, opLongBinGet, opShortBinUnicode, opBinUnicode, opShortBinBytes, opBinBytes, opBinInt, opBinInt1, opBinInt2, opBinFloat, opLong1, opLong4:
+	case opBinGet, opLongBinGet, opShortBinUnicode, opBinUnicode, opShortBinBytes, opBinBytes, opBinInt, opBinInt1,
+		opBinInt2, opBinFloat, opLong1, opLong4:
 		return u.pushLiteral(op)
 	case opNone:
 		u.pushValue(sortNone, 0)
@@ -550,7 +551,8 @@ func joinSurrogates(text string) string {
 	var units []uint16
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
-		if r == utf8.RuneError && n == 1 && i+2 < len(text) && text[i] == 0xed && text[i+1] >= 0xa0 && text[i+1] < 0xc0 && text[i+2]&0xc0 == 0x80 {
+		if r == utf8.RuneError && n == 1 && i+2 < len(text) && text[i] == 0xed && text[i+1] >= 0xa0 && text[i+1] < 0xc0 &&
+			text[i+2]&0xc0 == 0x80 {
 			r, n = rune(0xd000)|rune(text[i+1]&0x3f)<<6|rune(text[i+2]&0x3f), 3
 		}
 		units = utf16.AppendRune(units, r)

@@ -43,7 +43,8 @@ type scopeTable struct {
 
 func scopesOf(s *syntaxTree) *scopeTable {
 	x := &scopeTable{
-		s: s, list: make([]nameScope, 1), of: make([]scopeID, len(s.nodes)), bindings: make(map[scopeVariable]nameBinding, len(s.nodes)/10), elsewhere: map[scopeVariable]nodeClass{},
+		s: s, list: make([]nameScope, 1), of: make([]scopeID, len(s.nodes)),
+		bindings: make(map[scopeVariable]nameBinding, len(s.nodes)/10), elsewhere: map[scopeVariable]nodeClass{},
 	}
 	x.module = x.openScope(scopeModule, s.root, 0)
 	x.enterChildren(s.root, x.module)

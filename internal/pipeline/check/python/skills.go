@@ -99,7 +99,13 @@ func skillOf(identifier string) string {
 func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain source.ImportChain) *core.Error {
 	list, loose := p.namedSkills()
 	for _, at := range loose {
-		return p.refuseFindings([]refusalFinding{{kind: core.KindType, message: "skills are named one by one", hint: "from skills import <name>, or from skills.<name> import <function>; list_skills lists them", sourcePlace: at}})
+		return p.refuseFindings(
+			[]refusalFinding{{
+				kind: core.KindType, message: "skills are named one by one",
+				hint:        "from skills import <name>, or from skills.<name> import <function>; list_skills lists them",
+				sourcePlace: at,
+			}},
+		)
 	}
 	for _, n := range list {
 		s, refusal := l.linkSkill(ctx, n.skill, chain)
@@ -107,7 +113,12 @@ func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain sou
 			return p.importError(n.sourcePlace, refusal)
 		}
 		if n.member != "" && n.member != "*" && !s.names[n.member] {
-			return p.refuseFindings([]refusalFinding{{kind: core.KindType, message: "the skill " + n.skill + " has no " + n.member, hint: source.ListExported(n.skill, s.Functions), sourcePlace: n.sourcePlace}})
+			return p.refuseFindings(
+				[]refusalFinding{{
+					kind: core.KindType, message: "the skill " + n.skill + " has no " + n.member,
+					hint: source.ListExported(n.skill, s.Functions), sourcePlace: n.sourcePlace,
+				}},
+			)
 		}
 		p.reach.joinReach(s.reach)
 	}
@@ -199,7 +210,9 @@ func (r *programReach) joinReach(o *programReach) {
 }
 
 // ExamineSkill checks a skill that has not been saved yet.
-func (c *Checker) ExamineSkill(ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset) (*LinkedSkill, *core.Error) {
+func (c *Checker) ExamineSkill(
+	ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset,
+) (*LinkedSkill, *core.Error) {
 	l := c.newLinker(ProgramSource{Level: level, Skills: library}, tools)
 	chain, refusal := source.ImportChain{}.WithSkill(skill.Name, 0)
 	if refusal != nil {

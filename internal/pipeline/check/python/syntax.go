@@ -102,19 +102,28 @@ const (
 )
 
 var classNames = [classCount]string{
-	"", "Module", "FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp", "Return", "Delete", "Assign",
-	"AugAssign", "AnnAssign", "For", "AsyncFor", "While", "If", "With", "AsyncWith", "Raise", "Try", "Import", "ImportFrom", "Global", "Nonlocal", "Expr",
-	"BoolOp", "NamedExpr", "BinOp", "UnaryOp", "IfExp", "Dict", "Set", "Await", "Compare", "Call", "FormattedValue", "JoinedStr", "Constant", "Attribute",
-	"Subscript", "Starred", "Name", "List", "Tuple", "Slice", "arg", "ExceptHandler", "match_case", "MatchAs", "MatchStar", "MatchMapping", "TypeVar",
-	"ParamSpec", "TypeVarTuple", "Load", "Store", "Del", "Add", "Sub", "Mult", "Div", "Mod", "Pow", "FloorDiv", "LShift", "RShift", "BitOr", "BitXor",
-	"BitAnd", "MatMult", "And", "Or", "Not", "USub", "UAdd", "Invert", "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot", "In", "NotIn", "",
+	"", "Module", "FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp",
+	"GeneratorExp", "Return", "Delete", "Assign",
+	"AugAssign", "AnnAssign", "For", "AsyncFor", "While", "If", "With", "AsyncWith", "Raise", "Try", "Import",
+	"ImportFrom", "Global", "Nonlocal", "Expr",
+	"BoolOp", "NamedExpr", "BinOp", "UnaryOp", "IfExp", "Dict", "Set", "Await", "Compare", "Call", "FormattedValue",
+	"JoinedStr", "Constant", "Attribute",
+	"Subscript", "Starred", "Name", "List", "Tuple", "Slice", "arg", "ExceptHandler", "match_case", "MatchAs",
+	"MatchStar", "MatchMapping", "TypeVar",
+	"ParamSpec", "TypeVarTuple", "Load", "Store", "Del", "Add", "Sub", "Mult", "Div", "Mod", "Pow", "FloorDiv",
+	"LShift", "RShift", "BitOr", "BitXor",
+	"BitAnd", "MatMult", "And", "Or", "Not", "USub", "UAdd", "Invert", "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is",
+	"IsNot", "In", "NotIn", "",
 }
 
 // operatorTexts maps operator classes to their source text.
 var operatorTexts = [classCount]string{
-	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//", classLShift: "<<", classRShift: ">>",
-	classBitOr: "|", classBitXor: "^", classBitAnd: "&", classMatMult: "@", classAnd: "and", classOr: "or", classNot: "not", classUSub: "-", classUAdd: "+",
-	classInvert: "~", classEq: "==", classNotEq: "!=", classLt: "<", classLtE: "<=", classGt: ">", classGtE: ">=", classIs: "is", classIsNot: "is not",
+	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//",
+	classLShift: "<<", classRShift: ">>",
+	classBitOr: "|", classBitXor: "^", classBitAnd: "&", classMatMult: "@", classAnd: "and", classOr: "or",
+	classNot: "not", classUSub: "-", classUAdd: "+",
+	classInvert: "~", classEq: "==", classNotEq: "!=", classLt: "<", classLtE: "<=", classGt: ">", classGtE: ">=",
+	classIs: "is", classIsNot: "is not",
 	classIn: "in", classNotIn: "not in",
 }
 
@@ -188,10 +197,14 @@ const (
 )
 
 var labelNames = [fieldLabels]string{
-	"", "lineno", "col_offset", "end_lineno", "end_col_offset", "body", "name", "names", "asname", "module", "level", "id", "ctx", "attr", "value", "values",
-	"keys", "key", "elt", "elts", "func", "args", "arg", "keywords", "target", "targets", "iter", "generators", "ifs", "test", "orelse", "op", "ops", "left",
-	"right", "comparators", "operand", "slice", "lower", "upper", "step", "decorator_list", "returns", "bases", "posonlyargs", "kwonlyargs", "vararg", "kwarg",
-	"defaults", "kw_defaults", "annotation", "type_params", "type", "handlers", "items", "context_expr", "optional_vars", "exc", "cause", "format_spec", "rest",
+	"", "lineno", "col_offset", "end_lineno", "end_col_offset", "body", "name", "names", "asname", "module", "level",
+	"id", "ctx", "attr", "value", "values",
+	"keys", "key", "elt", "elts", "func", "args", "arg", "keywords", "target", "targets", "iter", "generators", "ifs",
+	"test", "orelse", "op", "ops", "left",
+	"right", "comparators", "operand", "slice", "lower", "upper", "step", "decorator_list", "returns", "bases",
+	"posonlyargs", "kwonlyargs", "vararg", "kwarg",
+	"defaults", "kw_defaults", "annotation", "type_params", "type", "handlers", "items", "context_expr",
+	"optional_vars", "exc", "cause", "format_spec", "rest",
 }
 
 // valueSort says what a value holds.

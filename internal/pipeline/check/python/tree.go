@@ -348,7 +348,9 @@ func (b *treeBuilder) addAssignment(id nodeID, w nodeContext) {
 
 func (b *treeBuilder) addSlice(id nodeID, w nodeContext) {
 	s, step, text := b.s, b.s.childNode(id, fieldStep), ""
-	if one := s.get(s.childNode(step, fieldOperand), fieldValue); s.childNode(id, fieldLower) == 0 && s.childNode(id, fieldUpper) == 0 && s.classOf(step) == classUnaryOp && s.isOne(one) {
+	if one := s.get(s.childNode(step, fieldOperand), fieldValue); s.childNode(id, fieldLower) == 0 && s.childNode(id, fieldUpper) == 0 &&
+		s.classOf(step) == classUnaryOp &&
+		s.isOne(one) {
 		text = "::-1"
 	}
 	b.addWithFields(rules.Slice, text, id, w, fieldLower, fieldUpper, fieldStep)

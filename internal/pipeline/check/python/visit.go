@@ -7,7 +7,9 @@ import (
 )
 
 // computingFunctions lists the functions with which programs access names that they compute.
-var computingFunctions = map[string]bool{"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true}
+var computingFunctions = map[string]bool{
+	"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true,
+}
 
 // factVisitor collects the facts of a program.
 type factVisitor struct {
@@ -38,7 +40,8 @@ func wordSet(text string) map[string]bool {
 func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	n := len(x.s.nodes)
 	v := &factVisitor{
-		s: x.s, x: x, lines: lines, ascii: make([]bool, len(lines)), builtins: wordSet(t.Builtins), own: wordSet(t.Own), unknown: map[string]bool{}, lacks: map[[2]string]missingName{},
+		s: x.s, x: x, lines: lines, ascii: make([]bool, len(lines)), builtins: wordSet(t.Builtins), own: wordSet(t.Own),
+		unknown: map[string]bool{}, lacks: map[[2]string]missingName{},
 		said: map[textID]bool{}, passed: make([]bool, n), noted: make([]bool, n), guarded: make([]bool, n),
 	}
 	for i, line := range lines {
@@ -56,7 +59,9 @@ func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	if len(v.Uses) > maxItems || len(v.Imports) > maxItems { // too many to follow
 		v.Computes = true
 	}
-	v.Uses, v.Imports, v.Names = v.Uses[:min(len(v.Uses), maxItems)], v.Imports[:min(len(v.Imports), maxItems)], v.Names[:min(len(v.Names), maxItems)]
+	v.Uses, v.Imports, v.Names = v.Uses[:min(len(v.Uses), maxItems)], v.Imports[:min(
+		len(v.Imports), maxItems,
+	)], v.Names[:min(len(v.Names), maxItems)]
 	v.taken = func() []takenKey { return takenOf(v) }
 	return &v.programFacts
 }
@@ -210,7 +215,8 @@ func (v *factVisitor) noteCall(id nodeID, at scopeID) {
 	if c != classAttribute && c != className {
 		return
 	}
-	if c == className && len(args) >= 2 && v.s.fieldString(called, fieldID) == "getattr" && v.x.findScope(v.s.fieldText(called, fieldID), at) == 0 {
+	if c == className && len(args) >= 2 && v.s.fieldString(called, fieldID) == "getattr" &&
+		v.x.findScope(v.s.fieldText(called, fieldID), at) == 0 {
 		object, name := nodeOf(args[0]), nodeOf(args[1])
 		if c := v.s.classOf(object); len(args) == 2 && v.s.isText(name) && (c == classAttribute || c == className) {
 			v.passed[object] = true

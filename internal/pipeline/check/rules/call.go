@@ -95,7 +95,8 @@ func (j *treeJudge) fromAddress(i int32, module string) {
 
 // wholeGlobal finds calls that get the whole global object.
 func (j *treeJudge) wholeGlobal(path string, args []int32) {
-	if slices.Contains([]string{"call", "apply", "bind"}, lastName(path)) || slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
+	if slices.Contains([]string{"call", "apply", "bind"}, lastName(path)) ||
+		slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
 		return
 	}
 	for _, arg := range args {
@@ -199,7 +200,8 @@ func (j *treeJudge) judgeAttribute(i int32, path string, args []int32) {
 // findReplacing finds calls that change what every object has.
 func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	switch path {
-	case "Object.defineProperty", "Object.defineProperties", "Object.assign", "Object.setPrototypeOf", "Reflect.set", "Reflect.setPrototypeOf", "Reflect.defineProperty":
+	case "Object.defineProperty", "Object.defineProperties", "Object.assign", "Object.setPrototypeOf", "Reflect.set",
+		"Reflect.setPrototypeOf", "Reflect.defineProperty":
 	case "JSON.parse":
 		if len(args) > 0 {
 			if s, ok := j.constantText(args[0]); ok && strings.Contains(s, `"__proto__"`) {
@@ -293,7 +295,9 @@ func (j *treeJudge) followOrigin(i int32) (from valueOrigin) {
 func (j *treeJudge) callOrigin(i int32) (from valueOrigin) {
 	for _, path := range j.possiblePaths(j.nthChild(i, 0)) {
 		switch {
-		case slices.Contains(decoderFunctions, path), strings.HasSuffix(path, ".fromhex"), strings.HasPrefix(path, "@base64."), strings.HasPrefix(path, "@zlib."),
+		case slices.Contains(
+			decoderFunctions, path,
+		), strings.HasSuffix(path, ".fromhex"), strings.HasPrefix(path, "@base64."), strings.HasPrefix(path, "@zlib."),
 			strings.HasSuffix(path, ".fromCharCode"), strings.HasSuffix(path, ".fromCodePoint"), strings.HasPrefix(path, "@codecs."):
 			from |= fromDecoded
 		case path == "Buffer.from" && len(j.childList(i)) == 3:
@@ -306,4 +310,7 @@ func (j *treeJudge) callOrigin(i int32) (from valueOrigin) {
 	return from
 }
 
-var decoderFunctions = []string{"atob", "chr", "unescape", "@binascii.unhexlify", "@binascii.a2b_base64", "@marshal.loads", "@lzma.decompress", "@bz2.decompress", "@gzip.decompress"}
+var decoderFunctions = []string{
+	"atob", "chr", "unescape", "@binascii.unhexlify", "@binascii.a2b_base64", "@marshal.loads", "@lzma.decompress",
+	"@bz2.decompress", "@gzip.decompress",
+}

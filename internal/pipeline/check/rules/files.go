@@ -16,12 +16,20 @@ const (
 
 // fileFunctions maps the last names of functions in file modules to their use of a file.
 var fileFunctions = map[string]fileUse{
-	"readFile": useReads, "readFileSync": useReads, "readdir": useReads, "readdirSync": useReads, "createReadStream": useReads, "access": useReads, "stat": useReads, "open": useReads, "openSync": useReads, "cp": useReads,
-	"cpSync": useReads, "copyFile": useReads, "copyFileSync": useReads, "symlink": useWrites, "symlinkSync": useWrites, "link": useWrites, "writeFile": useWrites, "writeFileSync": useWrites, "appendFile": useWrites,
-	"appendFileSync": useWrites, "createWriteStream": useWrites, "mkdir": useWrites, "mkdirSync": useWrites, "rename": useWrites, "renameSync": useWrites, "chmod": useWrites, "chmodSync": useWrites,
-	"chown": useWrites, "chownSync": useWrites, "truncate": useDeletes, "truncateSync": useDeletes, "unlink": useDeletes, "unlinkSync": useDeletes, "rm": useDeletes, "rmSync": useDeletes, "rmdir": useDeletes,
-	"rmdirSync": useDeletes, "read_file": useReads, "write_file": useWrites, "list_files": useReads, "read_text": useReads, "read_bytes": useReads, "write_text": useWrites, "write_bytes": useWrites,
-	"listdir": useReads, "scandir": useReads, "walk": useReads, "remove": useDeletes, "removedirs": useWipes, "rmtree": useWipes, "copy": useReads, "copytree": useReads, "move": useWrites, "replace": useWrites,
+	"readFile": useReads, "readFileSync": useReads, "readdir": useReads, "readdirSync": useReads,
+	"createReadStream": useReads, "access": useReads, "stat": useReads, "open": useReads, "openSync": useReads,
+	"cp":     useReads,
+	"cpSync": useReads, "copyFile": useReads, "copyFileSync": useReads, "symlink": useWrites,
+	"symlinkSync": useWrites, "link": useWrites, "writeFile": useWrites, "writeFileSync": useWrites,
+	"appendFile":     useWrites,
+	"appendFileSync": useWrites, "createWriteStream": useWrites, "mkdir": useWrites, "mkdirSync": useWrites,
+	"rename": useWrites, "renameSync": useWrites, "chmod": useWrites, "chmodSync": useWrites,
+	"chown": useWrites, "chownSync": useWrites, "truncate": useDeletes, "truncateSync": useDeletes,
+	"unlink": useDeletes, "unlinkSync": useDeletes, "rm": useDeletes, "rmSync": useDeletes, "rmdir": useDeletes,
+	"rmdirSync": useDeletes, "read_file": useReads, "write_file": useWrites, "list_files": useReads,
+	"read_text": useReads, "read_bytes": useReads, "write_text": useWrites, "write_bytes": useWrites,
+	"listdir": useReads, "scandir": useReads, "walk": useReads, "remove": useDeletes, "removedirs": useWipes,
+	"rmtree": useWipes, "copy": useReads, "copytree": useReads, "move": useWrites, "replace": useWrites,
 	"makedirs": useWrites, "readlink": useReads, "copy2": useReads,
 }
 
@@ -30,7 +38,8 @@ var fileModules = []string{"@fs.", "@fs-extra.", "@os.", "@shutil.", "@pathlib.P
 // fileUseOf returns how calling the function at a path uses a file, or 0 if it does not.
 func fileUseOf(path string) fileUse {
 	switch path {
-	case "open", "read_file", "list_files", "@io.open", "@codecs.open", "@tokenize.open", "@fileinput.input", "@linecache.getlines", "@pathlib.Path":
+	case "open", "read_file", "list_files", "@io.open", "@codecs.open", "@tokenize.open", "@fileinput.input",
+		"@linecache.getlines", "@pathlib.Path":
 		return useReads
 	case "write_file":
 		return useWrites
@@ -44,8 +53,10 @@ func fileUseOf(path string) fileUse {
 }
 
 var (
-	sensitivePath = compileLazily(`(?i)^(file://)?/(etc/(passwd|shadow|sudoers|ssh|hosts|crontab|cron\.|ld\.so|kubernetes)|proc(/|$)|sys(/|$)|root(/|$)|boot(/|$)|dev/(mem|kmem|sd|nvme|shm|kvm)|var/(run|log|lib)/|run/)|(^|/)(\.ssh|\.aws|\.kube|\.gnupg|\.docker|\.config/gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.bash_history|\.bashrc|\.zshrc|\.profile|id_rsa|id_ed25519|authorized_keys|docker\.sock)(/|$|\.)|^(\.\./){2,}|/\.\./\.\./|^~(/\.|$|root)|^[a-z]:\\(windows|users)`)
-	topFolder     = compileLazily(`^(/|/\*|~|~/|\.\.?|\.\./?|\./?|/[\w.-]+/?|\*|[a-zA-Z]:\\?)$`)
+	sensitivePath = compileLazily(
+		`(?i)^(file://)?/(etc/(passwd|shadow|sudoers|ssh|hosts|crontab|cron\.|ld\.so|kubernetes)|proc(/|$)|sys(/|$)|root(/|$)|boot(/|$)|dev/(mem|kmem|sd|nvme|shm|kvm)|var/(run|log|lib)/|run/)|(^|/)(\.ssh|\.aws|\.kube|\.gnupg|\.docker|\.config/gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.bash_history|\.bashrc|\.zshrc|\.profile|id_rsa|id_ed25519|authorized_keys|docker\.sock)(/|$|\.)|^(\.\./){2,}|/\.\./\.\./|^~(/\.|$|root)|^[a-z]:\\(windows|users)`,
+	)
+	topFolder = compileLazily(`^(/|/\*|~|~/|\.\.?|\.\./?|\./?|/[\w.-]+/?|\*|[a-zA-Z]:\\?)$`)
 )
 
 // fileCall judges how a program uses files.

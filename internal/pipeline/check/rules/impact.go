@@ -91,7 +91,10 @@ func (j *treeJudge) impactOf(i int32, m *ProgramImpact) {
 const Computed = "(a name that the program computes)"
 
 // secondArgument lists the functions whose second argument is a file that they write.
-var secondArgument = []string{"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync", "replace", "link", "linkSync", "symlink", "symlinkSync"}
+var secondArgument = []string{
+	"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync",
+	"replace", "link", "linkSync", "symlink", "symlinkSync",
+}
 
 // noteFiles notes files that a call changes.
 func (m *ProgramImpact) noteFiles(j *treeJudge, i int32, path, name string, use fileUse) {
@@ -179,7 +182,10 @@ func textDomains(text string) []string {
 }
 
 // repeatingMethods lists methods that call a function for each of many items.
-var repeatingMethods = []string{"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort", "from", "setInterval", "filterfalse", "starmap", "replace"}
+var repeatingMethods = []string{
+	"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort",
+	"from", "setInterval", "filterfalse", "starmap", "replace",
+}
 
 // findRepeated finds the nodes that may run more than once: those in loops, in functions that are called in a loop or
 // recursively, and in functions passed to a function that calls them repeatedly.

@@ -32,7 +32,10 @@ func (j *Report) addReport(r Report, repeated bool) {
 	for _, part := range []struct {
 		to   *[]string
 		from []string
-	}{{&m.Reads, r.Impact.Reads}, {&m.Writes, r.Impact.Writes}, {&m.Deletes, r.Impact.Deletes}, {&m.Domains, r.Impact.Domains}, {&m.Affects, r.Impact.Affects}, {&m.Commands, r.Impact.Commands}} {
+	}{
+		{&m.Reads, r.Impact.Reads}, {&m.Writes, r.Impact.Writes}, {&m.Deletes, r.Impact.Deletes},
+		{&m.Domains, r.Impact.Domains}, {&m.Affects, r.Impact.Affects}, {&m.Commands, r.Impact.Commands},
+	} {
 		for _, name := range part.from {
 			*part.to = addDistinct(*part.to, name)
 		}

@@ -147,7 +147,8 @@ func (j *treeJudge) judgeReference(i int32) {
 			j.reportRun(i, d.rule, path)
 			continue
 		}
-		if d.rule == "process.env" && !j.isWhole(i) || d.rule == "code.import" && j.isConstantCall(i) || path == "Buffer.from" && !j.isDecoding(i) {
+		if d.rule == "process.env" && !j.isWhole(i) || d.rule == "code.import" && j.isConstantCall(i) ||
+			path == "Buffer.from" && !j.isDecoding(i) {
 			continue
 		}
 		j.findAs(d.rule, severity, i, path)
@@ -156,7 +157,8 @@ func (j *treeJudge) judgeReference(i int32) {
 
 // isTakenApart reports whether a name is what a pattern extracts from a value.
 func (j *treeJudge) isTakenApart(i int32) bool {
-	return j.hasKind(j.parents[i], Property) && slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })
+	return j.hasKind(j.parents[i], Property) &&
+		slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })
 }
 
 // isInner reports whether a node is the beginning of a longer name, which is judged itself.
@@ -181,7 +183,8 @@ func (j *treeJudge) isAsked(i int32) bool {
 // isWhole reports whether a value is used as a whole, not for one of its members.
 func (j *treeJudge) isWhole(i int32) bool {
 	parent := j.parents[i]
-	return !j.hasKind(parent, Member, Index, Unary, Binary, Logical) || j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
+	return !j.hasKind(parent, Member, Index, Unary, Binary, Logical) ||
+		j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
 // isConstantCall reports whether a node is called with a constant, which is judged then.
@@ -253,7 +256,8 @@ func (j *treeJudge) findHiddenName(i int32, name string) {
 var hideableNames = []string{
 	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
 	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",
-	"__subclasses__", "__globals__", "__base__", "__bases__", "__mro__", "__dict__", "__code__", "compile", "fs", "net", "vm", "binding", "pty", "pickle",
+	"__subclasses__", "__globals__", "__base__", "__bases__", "__mro__", "__dict__", "__code__", "compile", "fs",
+	"net", "vm", "binding", "pty", "pickle",
 }
 
 // findComputedMember finds computed member names of the global object and of dangerous modules.
@@ -299,7 +303,8 @@ func (j *treeJudge) findDunder(i, object int32, key string) {
 		if key == "mro" && !strings.Contains(j.sourceOf(i), "__") {
 			return
 		}
-		if j.hasKind(object, Member) && j.Nodes[object].Text == "__class__" && !j.hasKind(j.nthChild(object, 0), Name) || j.hasKind(object, Member) && j.Nodes[object].Text == key {
+		if j.hasKind(object, Member) && j.Nodes[object].Text == "__class__" && !j.hasKind(j.nthChild(object, 0), Name) ||
+			j.hasKind(object, Member) && j.Nodes[object].Text == key {
 			j.addFinding("dunder.walk", i, key)
 			return
 		}
@@ -354,7 +359,8 @@ func (j *treeJudge) findReplaced(target int32, path string) {
 	case j.Language == Script && (strings.HasSuffix(owner, ".__proto__") || strings.HasSuffix(owner, ".constructor.prototype")),
 		j.Language == Script && strings.HasSuffix(owner, ".prototype") && scriptGlobals[strings.TrimSuffix(owner, ".prototype")]:
 		j.addFinding("proto.pollute", target, path)
-	case j.isGlobalMember(target), owner != "" && slices.Contains(builtinObjects, owner), slices.Contains(j.possiblePaths(j.nthChild(target, 0)), "@sys.modules"):
+	case j.isGlobalMember(target), owner != "" && slices.Contains(builtinObjects, owner),
+		slices.Contains(j.possiblePaths(j.nthChild(target, 0)), "@sys.modules"):
 		j.addFinding("proto.builtin", target, path)
 	}
 }
@@ -368,4 +374,7 @@ func (j *treeJudge) isGlobalMember(i int32) bool {
 }
 
 // builtinObjects lists objects whose members every program relies on.
-var builtinObjects = []string{"JSON", "Math", "Object", "Promise", "Reflect", "Array", "String", "Symbol", "Number", "Date", "RegExp", "Function", "@json", "@os", "@sys"}
+var builtinObjects = []string{
+	"JSON", "Math", "Object", "Promise", "Reflect", "Array", "String", "Symbol", "Number", "Date", "RegExp",
+	"Function", "@json", "@os", "@sys",
+}

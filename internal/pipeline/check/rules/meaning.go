@@ -52,7 +52,8 @@ const (
 
 func newProgram(t *Tree) *analyzedTree {
 	p := &analyzedTree{
-		Tree: t, parents: make([]int32, len(t.Nodes)), paths: make([]nodeMemo[[]string], len(t.Nodes)), texts: make([]nodeMemo[string], len(t.Nodes)),
+		Tree: t, parents: make([]int32, len(t.Nodes)), paths: make([]nodeMemo[[]string], len(t.Nodes)),
+		texts:  make([]nodeMemo[string], len(t.Nodes)),
 		budget: maxFolded,
 	}
 	variables := int32(0)
@@ -325,7 +326,8 @@ func (p *analyzedTree) joinPath(path, key string) string {
 		return path
 	case path == "@sys.modules" && p.Language == Python:
 		return p.modulePath(key)
-	case path == "@fs" && key == "promises", strings.HasPrefix(path, "@") && key == "default" && p.Language == Script && !strings.Contains(path[1:], "."):
+	case path == "@fs" && key == "promises",
+		strings.HasPrefix(path, "@") && key == "default" && p.Language == Script && !strings.Contains(path[1:], "."):
 		return path
 	case p.Language == Python && strings.HasPrefix(path, "@") && slices.Contains(reexportedModules, strings.TrimLeft(key, "_")):
 		return p.modulePath(strings.TrimLeft(key, "_")) // os.path.os, random._os
@@ -336,7 +338,10 @@ func (p *analyzedTree) joinPath(path, key string) string {
 }
 
 // reexportedModules lists modules that other modules import and so have as members.
-var reexportedModules = []string{"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect", "marshal", "pickle"}
+var reexportedModules = []string{
+	"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect",
+	"marshal", "pickle",
+}
 
 // globalObject is the path of globalThis, and of Python's builtins and globals().
 const globalObject = "global"
@@ -428,14 +433,18 @@ func (p *analyzedTree) resultPaths(i int32, callee string) []string {
 	case strings.HasSuffix(callee, ".bind"):
 		return []string{strings.TrimSuffix(callee, ".bind")}
 	case p.Language == Python && strings.HasSuffix(callee, ".__getattribute__"), strings.HasSuffix(callee, ".__getitem__"),
-		p.Language == Python && strings.HasSuffix(callee, ".get") && (strings.HasPrefix(callee, "@sys.modules") || strings.HasPrefix(callee, globalObject)):
+		p.Language == Python && strings.HasSuffix(callee, ".get") &&
+			(strings.HasPrefix(callee, "@sys.modules") || strings.HasPrefix(callee, globalObject)):
 		return []string{p.joinPath(callee[:strings.LastIndexByte(callee, '.')], p.indexKey(first))}
 	}
 	return []string{callee + "()"}
 }
 
 // importerFunctions lists functions that return the module whose name they get.
-var importerFunctions = []string{"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module", "@importlib.__import__"}
+var importerFunctions = []string{
+	"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module",
+	"@importlib.__import__",
+}
 
 // lastName returns the last name of a path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

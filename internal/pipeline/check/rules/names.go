@@ -53,14 +53,22 @@ func makeScriptNames() map[string]nameDanger {
 	addAll(m, nameDanger{rule: "process.exit"}, "process.exit", "process.kill", "process.abort", "process.reallyExit", "process._kill", "process._debugProcess",
 		"Deno.exit", "Deno.kill", "Bun.exit")
 	addAll(m, nameDanger{rule: "process.env"}, "process.env", "Deno.env.toObject()", "Bun.env")
-	addAll(m, nameDanger{rule: "native.module", whole: true}, "process.binding", "process._linkedBinding", "process.dlopen", "Deno.dlopen", "Deno.UnsafePointer",
+	addAll(m, nameDanger{
+		rule: "native.module", whole: true,
+	}, "process.binding", "process._linkedBinding", "process.dlopen", "Deno.dlopen", "Deno.UnsafePointer",
 		"@ffi-napi", "@ffi", "@bun:ffi", "@koffi", "@bindings", "@node-gyp-build")
 	addAll(m, nameDanger{rule: "native.wasm", whole: true}, "WebAssembly", "@wasi")
-	addAll(m, nameDanger{rule: "escape.vm", whole: true}, "@vm", "@vm2", "@inspector", "@repl", "@module", "@worker_threads", "@cluster", "@isolated-vm",
+	addAll(m, nameDanger{
+		rule: "escape.vm", whole: true,
+	}, "@vm", "@vm2", "@inspector", "@repl", "@module", "@worker_threads", "@cluster", "@isolated-vm",
 		"process.mainModule", "process.constructor", "Error.prepareStackTrace", "Worker", "SharedWorker")
-	addAll(m, nameDanger{rule: "network.fetch", whole: true}, "fetch", "XMLHttpRequest", "EventSource", "WebSocket", "navigator.sendBeacon", "@http", "@https", "@http2",
+	addAll(m, nameDanger{
+		rule: "network.fetch", whole: true,
+	}, "fetch", "XMLHttpRequest", "EventSource", "WebSocket", "navigator.sendBeacon", "@http", "@https", "@http2",
 		"@undici", "@axios", "@node-fetch", "@got", "@request", "@superagent", "@ws", "Bun.fetch")
-	addAll(m, nameDanger{rule: "network.socket", whole: true}, "@net", "@dgram", "@tls", "@dns", "Deno.connect", "Deno.listen", "Deno.serve", "Bun.listen", "Bun.connect",
+	addAll(m, nameDanger{
+		rule: "network.socket", whole: true,
+	}, "@net", "@dgram", "@tls", "@dns", "Deno.connect", "Deno.listen", "Deno.serve", "Bun.listen", "Bun.connect",
 		"Bun.serve", "@http.createServer", "@https.createServer", "RTCPeerConnection")
 	addAll(m, nameDanger{rule: "dom.document", whole: true}, "document", "navigator", "location")
 	addAll(m, nameDanger{rule: "dom.storage", whole: true}, "localStorage", "sessionStorage", "indexedDB", "document.cookie", "caches")
@@ -78,24 +86,43 @@ func makePythonNames() map[string]nameDanger {
 	addAll(m, nameDanger{rule: "code.decode"}, "@base64")
 	addAll(m, nameDanger{rule: "code.crypto", whole: true}, "@cryptography", "@Crypto", "@Cryptodome", "@nacl")
 	addAll(m, nameDanger{rule: "code.os"}, "@os")
-	addAll(m, nameDanger{rule: "code.deserialize", whole: true}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
+	addAll(m, nameDanger{
+		rule: "code.deserialize", whole: true,
+	}, "@pickle.loads", "@pickle.load", "@pickle.Unpickler", "@_pickle", "@cPickle", "@dill", "@shelve",
 		"@jsonpickle", "@marshal.loads", "@marshal.load", "@yaml.load", "@yaml.unsafe_load", "@yaml.full_load", "@joblib.load")
-	addAll(m, nameDanger{rule: "process.spawn", whole: true}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
+	addAll(m, nameDanger{
+		rule: "process.spawn", whole: true,
+	}, "@subprocess", "@pty", "@commands", "@popen2", "@os.system", "@os.popen", "@os.fork", "@os.forkpty",
 		"@os.startfile", "@os.posix_spawn", "@os.posix_spawnp", "@os.execl", "@os.execle", "@os.execlp", "@os.execlpe", "@os.execv", "@os.execve",
 		"@os.execvp", "@os.execvpe", "@os.spawnl", "@os.spawnle", "@os.spawnlp", "@os.spawnlpe", "@os.spawnv", "@os.spawnve", "@os.spawnvp", "@os.spawnvpe",
 		"@posix", "@nt", "@_posixsubprocess", "@asyncio.create_subprocess_exec", "@asyncio.create_subprocess_shell", "@asyncio.subprocess", "@pexpect", "@sh")
 	addAll(m, nameDanger{rule: "process.spawn", severity: Medium, whole: true}, "@multiprocessing", "@concurrent.futures.ProcessPoolExecutor")
 	addAll(m, nameDanger{rule: "process.command"}, "exec_command")
-	addAll(m, nameDanger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal", "@signal.pthread_kill")
+	addAll(
+		m, nameDanger{rule: "process.exit"}, "@os._exit", "@os.kill", "@os.killpg", "@os.abort", "@signal.raise_signal",
+		"@signal.pthread_kill",
+	)
 	addAll(m, nameDanger{rule: "process.env"}, "@os.environ", "@os.environb")
-	addAll(m, nameDanger{rule: "native.module", whole: true}, "@ctypes", "@_ctypes", "@cffi", "@sys.setdlopenflags", "@_imp", "@imp", "@importlib.machinery.ExtensionFileLoader")
-	addAll(m, nameDanger{rule: "escape.vm", whole: true}, "@sys._getframe", "@sys._current_frames", "@sys.settrace", "@sys.setprofile", "@types.CodeType",
+	addAll(
+		m, nameDanger{rule: "native.module", whole: true}, "@ctypes", "@_ctypes", "@cffi", "@sys.setdlopenflags",
+		"@_imp", "@imp", "@importlib.machinery.ExtensionFileLoader",
+	)
+	addAll(m, nameDanger{
+		rule: "escape.vm", whole: true,
+	}, "@sys._getframe", "@sys._current_frames", "@sys.settrace", "@sys.setprofile", "@types.CodeType",
 		"@types.FunctionType", "@code", "@codeop", "@runpy", "@importlib.util.spec_from_file_location", "@importlib.util.module_from_spec",
 		"@importlib.machinery", "@_frozen_importlib", "@_frozen_importlib_external", "@_thread._excepthook", "@os.ptrace", "@os.chroot", "@os.setuid", "@os.unshare")
-	addAll(m, nameDanger{rule: "escape.vm", severity: Medium, whole: true}, "@inspect.currentframe", "@inspect.stack", "@gc.get_objects", "@gc.get_referrers",
+	addAll(m, nameDanger{
+		rule: "escape.vm", severity: Medium, whole: true,
+	}, "@inspect.currentframe", "@inspect.stack", "@gc.get_objects", "@gc.get_referrers",
 		"@gc.get_referents", "breakpoint", "@pdb", "@bdb", "@faulthandler")
-	addAll(m, nameDanger{rule: "network.fetch", whole: true}, "@urllib.request", "@http.client", "@requests", "@httpx", "@aiohttp", "@urllib3", "@webbrowser", "@urllib2")
-	addAll(m, nameDanger{rule: "network.socket", whole: true}, "@socket", "@_socket", "@asyncio.open_connection", "@asyncio.start_server", "@asyncio.open_unix_connection",
+	addAll(
+		m, nameDanger{rule: "network.fetch", whole: true}, "@urllib.request", "@http.client", "@requests", "@httpx",
+		"@aiohttp", "@urllib3", "@webbrowser", "@urllib2",
+	)
+	addAll(m, nameDanger{
+		rule: "network.socket", whole: true,
+	}, "@socket", "@_socket", "@asyncio.open_connection", "@asyncio.start_server", "@asyncio.open_unix_connection",
 		"@socketserver", "@http.server", "@telnetlib", "@ftplib", "@smtplib", "@poplib", "@imaplib", "@paramiko", "@ssl", "@xmlrpc")
 	return m
 }

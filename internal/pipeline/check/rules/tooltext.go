@@ -20,7 +20,8 @@ func (p *analyzedTree) toolPath(path string) string {
 		return strings.Trim(module+"."+member, ".")
 	}
 	server, tool, ok := strings.Cut(path, ".")
-	if !ok || server == "?" || server == "function" || server == "class" || strings.ContainsAny(path, "()?") || strings.Contains(tool, ".") || p.globalNames()[server] {
+	if !ok || server == "?" || server == "function" || server == "class" || strings.ContainsAny(path, "()?") || strings.Contains(tool, ".") ||
+		p.globalNames()[server] {
 		return ""
 	}
 	return path
@@ -45,7 +46,10 @@ func serverModule(path string) (module, member string) {
 }
 
 // rawCallers lists functions that call the tool named by their first argument.
-var rawCallers = []string{"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool", "@servers.client.call_mcp_tool"}
+var rawCallers = []string{
+	"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool",
+	"@servers.client.call_mcp_tool",
+}
 
 // commandNames lists parameters, and parts of tool names, that take commands.
 var commandNames = compileLazily(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
@@ -189,12 +193,39 @@ const (
 )
 
 var sqlCommands = []destructiveText{
-	{"tool.sql", compileLazily(`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifierPattern + `(\s*,\s*` + identifierPattern + `)*\s*(cascade|restrict)?\s*(constraints)?$`), compileLazily(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), false},
+	{
+		"tool.sql",
+		compileLazily(
+			`(?is)^drop\s+(table|database|schema|view|index|role|user|tablespace|owned)\s+(if\s+exists\s+)?` + identifierPattern + `(\s*,\s*` +
+				identifierPattern +
+				`)*\s*(cascade|restrict)?\s*(constraints)?$`,
+		),
+		compileLazily(`(?i)drop\s+table\s+(if\s+exists\s+)?"?(te?mp|scratch|staging)_`), false,
+	},
 	{"tool.sql", compileLazily(`(?is)^truncate\s+(table\s+)?` + identifierPattern), nil, false},
-	{"tool.sql", compileLazily(`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`), nil, false},
+	{
+		"tool.sql",
+		compileLazily(
+			`(?is)\bxp_cmdshell\b|\bcopy\b.*\b(from|to)\s+program\b|\binto\s+(outfile|dumpfile)\b|\bload_file\s*\(|\bpg_read_file\s*\(|\blo_import\s*\(`,
+		),
+		nil, false,
+	},
 	{"tool.sqlall", compileLazily(`(?is)^delete\s+from\s+` + identifierPattern + `\s*$`), nil, false},
-	{"tool.sqlall", compileLazily(`(?is)^(delete\s+from|update)\s+` + identifierPattern + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`), nil, false},
-	{"tool.sqlall", compileLazily(`(?is)^(delete\s+from|update)\s+` + identifierPattern + `.*\b(where|or)\s+(not\s+)?('[^']*'|\d+)\s*(=|<>|!=|<=?|>=?|like)\s*('[^']*'|\d+)\s*($|;|\)|or\b|--)`), nil, false}, // what compares two constants is true of all rows, or of none
+	{
+		"tool.sqlall",
+		compileLazily(
+			`(?is)^(delete\s+from|update)\s+` + identifierPattern + `.*\bwhere\s+(1\s*=\s*1|true|'?(\w+)'?\s*=\s*'?(\w+)'?\s+or\s+1\s*=\s*1)\s*$`,
+		),
+		nil, false,
+	},
+	{
+		"tool.sqlall",
+		compileLazily(
+			`(?is)^(delete\s+from|update)\s+` + identifierPattern +
+				`.*\b(where|or)\s+(not\s+)?('[^']*'|\d+)\s*(=|<>|!=|<=?|>=?|like)\s*('[^']*'|\d+)\s*($|;|\)|or\b|--)`,
+		),
+		nil, false,
+	}, // what compares two constants is true of all rows, or of none
 	{"tool.sqlall", compileLazily(`(?is)^update\s+` + identifierPattern + `\s+set\s+.*`), compileLazily(`(?i)\bwhere\b`), false},
 	{"tool.sqlall", compileLazily(`(?is)^alter\s+table\s+` + identifierPattern + `\s+drop\s`), nil, false},
 	{"tool.sqlall", compileLazily(`(?is)^grant\s+all\b|^alter\s+(user|role)\b|^create\s+(user|role)\b.*superuser`), nil, false},
@@ -205,13 +236,36 @@ var sqlCommands = []destructiveText{
 const commandStart = `(?:^|[;&|(\n]\s*|\bsudo\s+|["'` + "`" + `]\s*|\s-c\s+["']?)`
 
 var shellCommands = []destructiveText{
-	{"tool.shell", compileLazily(`(?i)` + commandStart + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`), nil, false},
+	{
+		"tool.shell",
+		compileLazily(
+			`(?i)` + commandStart + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]\w*\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\.\.|\$HOME|\$\{HOME\}|\*|%)`,
+		),
+		nil, false,
+	},
 	{"tool.shell", compileLazily(`(?i)\brm\s+(?:-\w+\s+)*--no-preserve-root`), nil, false},
 	{"tool.shell", compileLazily(`(?i)` + commandStart + `(mkfs(\.\w+)?\s|wipefs\s|fdisk\s+/dev|shred\s|dd\s+.*\bof=/dev/)`), nil, false},
 	{"tool.shell", compileLazily(`>\s*/dev/(sd|nvme|hd|vd|mem|kmem)|:\(\)\s*\{.*\|.*&\s*\}\s*;`), nil, false},
-	{"tool.shell", compileLazily(`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`), nil, false},
-	{"tool.shell", compileLazily(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`), nil, false},
-	{"tool.shell", compileLazily(`(?i)` + commandStart + `(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`), nil, false},
+	{
+		"tool.shell",
+		compileLazily(
+			`(?i)\b(curl|wget|fetch)\b[^\n|]*\|\s*(sudo\s+)?(ba|z|da|k)?sh\b|\bbase64\s+(-d|--decode|-D)\b[^\n|]*\|\s*(ba|z|da)?sh\b|\b(curl|wget)\b[^\n|]*\|\s*(python3?|perl|node)\b`,
+		),
+		nil, false,
+	},
+	{
+		"tool.shell",
+		compileLazily(`(?i)/dev/tcp/|\bnc(at)?\s+(-\w+\s+)*-e\b|\bnc\s+.*\|\s*(ba)?sh\b|\bsh\s+-i\s*[<>]&|\bbash\s+-i\b`),
+		nil, false,
+	},
+	{
+		"tool.shell",
+		compileLazily(
+			`(?i)` + commandStart +
+				`(chmod\s+(-R\s+)?[0-7]?777\s+/\S*|chmod\s+-R\s+777|chown\s+-R\s+\S+\s+/|shutdown\b|reboot\b|halt\b|kill\s+-9\s+(-1|1)\b|killall\s+-9|userdel\s|iptables\s+-F|crontab\s+-r|format\s+c:|del\s+/[sfq])`,
+		),
+		nil, false,
+	},
 	{"tool.sudo", compileLazily(`(?i)` + commandStart + `(sudo|su\s+-|doas)\b`), nil, true},
 	{"tool.sudo", compileLazily(`(?i)` + commandStart + `chmod\s+(-\w+\s+)*([0-7]?777|a\+rwx|\+s|[246][0-7]{3})\b`), nil, true},
 	{"tool.sudo", compileLazily(`(?i)` + commandStart + `rm\s+(?:-{1,2}[\w-]+\s+)*-\w*[rR]`), nil, true},

@@ -94,7 +94,12 @@ var pythonSyntax = sync.OnceValue(func() syntaxOf {
 		{3, regexp.MustCompile(`\b[fFrRbB]{1,2}""`)}, // a string with a prefix, whose text was removed
 		{3, regexp.MustCompile(`:=`)},
 		{3, regexp.MustCompile(`(?m)^[ \t]*(?:pass|raise(?:[ \t]+\w.*)?|(?:global|nonlocal|del|assert)[ \t]+\w[^=;]*)$`)},
-		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`)},
+		{
+			2,
+			regexp.MustCompile(
+				`(?m)(?:^|[^.\w])(?:len|print|range|str|int|float|dict|list|set|tuple|sorted|enumerate|zip|isinstance|getattr|setattr|hasattr|sum|eval|repr|open)\(`,
+			),
+		},
 		{2, regexp.MustCompile(`(?m)(?:^|[^.\w])(?:read_file|write_file|list_files|search_tools|load_skill|call_mcp_tool|exec_command)\(`)},
 		{2, regexp.MustCompile(`\bjson\.(?:loads|dumps|load|dump)\(|\basyncio\.|\bre\.(?:sub|findall|match|search|compile)\(`)},
 		{2, regexp.MustCompile(`[(,][ \t\n]*[a-z_]\w*=[^=>]`)}, // keyword arguments
@@ -114,14 +119,27 @@ var scriptSyntax = sync.OnceValue(func() syntaxOf {
 		{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level
 		{4, regexp.MustCompile(`\b(?:const|let|var)[ \t]+[\w$\[{]`)},
 		{4, regexp.MustCompile(`=>`)},
-		{4, regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+(?:default|const|let|async|function|class|type|interface|\{|\*)|(?:declare|interface|enum|namespace|abstract)[ \t]+\w)`)},
+		{
+			4,
+			regexp.MustCompile(
+				`(?m)^[ \t]*(?:export[ \t]+(?:default|const|let|async|function|class|type|interface|\{|\*)|(?:declare|interface|enum|namespace|abstract)[ \t]+\w)`,
+			),
+		},
 		{4, regexp.MustCompile(`\bfunction\b[ \t]*\*?[ \t]*\w*[ \t]*[(<]`)},
 		{4, regexp.MustCompile(`(?m)^[ \t]*import[ \t]*(?:type[ \t]+)?[\w$*{][^;\n]*\bfrom[ \t]*["']|^[ \t]*import[ \t]*["']`)},
 		{4, regexp.MustCompile(`===|!==|&&|\|\||\?\.|\?\?|\+\+[;)\n]`)},
 		{3, regexp.MustCompile(`\bnew[ \t]+[A-Z]\w*[ \t]*[(<]`)},
 		{3, regexp.MustCompile(`;[ \t]*(?:\n|$)`)},
-		{3, regexp.MustCompile(`\)[ \t]*\{[ \t]*\n|\}[ \t]*(?:else|catch|finally|while)\b|\b(?:if|while|for|switch|catch)[ \t]*\([^\n]*\)[ \t]*\{`)},
-		{3, regexp.MustCompile(`\b(?:null|undefined|typeof|instanceof|console\.\w+|Promise\.\w+|Object\.\w+|JSON\.(?:parse|stringify)|Math\.[a-z]\w+)\b`)},
+		{
+			3,
+			regexp.MustCompile(`\)[ \t]*\{[ \t]*\n|\}[ \t]*(?:else|catch|finally|while)\b|\b(?:if|while|for|switch|catch)[ \t]*\([^\n]*\)[ \t]*\{`),
+		},
+		{
+			3,
+			regexp.MustCompile(
+				`\b(?:null|undefined|typeof|instanceof|console\.\w+|Promise\.\w+|Object\.\w+|JSON\.(?:parse|stringify)|Math\.[a-z]\w+)\b`,
+			),
+		},
 		{3, regexp.MustCompile(`[=(,:\[][ \t]*!\w|\bthrow[ \t]+\w|\bcatch[ \t]*[({]`)},
 		{3, regexp.MustCompile("`")},
 		{2, regexp.MustCompile(`\b(?:true|false)\b`)},
@@ -245,6 +263,11 @@ func (r RecognizedLanguage) MarkGuessed(e *core.Error) *core.Error {
 		other = core.TypeScript
 	}
 	c := *e
-	c.Hint = strings.TrimPrefix(c.Hint+"; ", "; ") + "no language was named, and by its syntax it was read as " + string(r.Language) + ": if it is " + string(other) + ", say language: \"" + string(other) + "\""
+	c.Hint = strings.TrimPrefix(c.Hint+"; ", "; ") + "no language was named, and by its syntax it was read as " + string(r.Language) +
+		": if it is " +
+		string(other) +
+		", say language: \"" +
+		string(other) +
+		"\""
 	return &c
 }

@@ -18,7 +18,9 @@ type NoSkills struct{}
 
 // FindSkill returns an error: there are no skills.
 func (NoSkills) FindSkill(name string, _ core.Language) (core.Skill, *core.Error) {
-	return core.Skill{}, core.Errorf(core.KindType, "gate.skills", "there is no skill %q", name).WithHint("list_skills lists them, save_skill saves one")
+	return core.Skill{}, core.Errorf(
+		core.KindType, "gate.skills", "there is no skill %q", name,
+	).WithHint("list_skills lists them, save_skill saves one")
 }
 
 // SkillFunction describes an exported function of a skill, in the syntax of its language.
@@ -70,7 +72,10 @@ func (c ImportChain) WithSkill(name string, seen int) (ImportChain, *core.Error)
 		}
 	}
 	if len(c) >= maxChain || seen >= maxSkills {
-		return nil, core.Errorf(core.KindLimit, "gate.skills", "the program uses more skills than are followed (%d, %d deep)", maxSkills, maxChain)
+		return nil, core.Errorf(
+			core.KindLimit, "gate.skills", "the program uses more skills than are followed (%d, %d deep)", maxSkills,
+			maxChain,
+		)
 	}
 	return append(append(ImportChain{}, c...), name), nil
 }
@@ -112,7 +117,10 @@ func errorPlace(e *core.Error) string {
 }
 
 // LinkSkill returns the checked skill of this name, checking it on first use. linked caches the results for all importers.
-func LinkSkill[S any](linked map[string]*S, library SkillLibrary, name string, lang core.Language, chain ImportChain, check func(core.Skill, ImportChain) (*S, *core.Error)) (*S, *core.Error) {
+func LinkSkill[S any](
+	linked map[string]*S, library SkillLibrary, name string, lang core.Language, chain ImportChain,
+	check func(core.Skill, ImportChain) (*S, *core.Error),
+) (*S, *core.Error) {
 	chain, refusal := chain.WithSkill(name, len(linked))
 	if refusal != nil {
 		return nil, refusal

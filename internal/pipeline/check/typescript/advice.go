@@ -30,7 +30,10 @@ func (p *scriptProgram) splitAdvice(diagnostics []tsc.Diagnostic) (others []tsc.
 		l := d.Lack
 		u := source.UnknownField{Tool: t, Name: l.Name, Has: l.Has, Near: l.Near, List: l.List, Type: l.Type, Loose: l.Loose, Tried: l.Tried}
 		if !d.Erased && !l.Partly && u.IsTelling() {
-			advice = append(advice, checkFinding{message: u.WarningText(p.tools.QualifiedName(t)), start: d.Start, end: d.End, server: t.Server, tool: t.Name, advice: true})
+			advice = append(advice, checkFinding{
+				message: u.WarningText(p.tools.QualifiedName(t)), start: d.Start, end: d.End, server: t.Server, tool: t.Name,
+				advice: true,
+			})
 		}
 	}
 	return others, advice

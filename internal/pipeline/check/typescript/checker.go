@@ -62,7 +62,8 @@ type Checker struct {
 func New(start ProcessStarter) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
-		names: serverNames{bindings.BuiltinNames()}, made: source.NewMemo[*core.ToolServer, core.ServerNamespace](512), skills: source.NewMemo[skillKey, *LinkedSkill](256), parsed: source.NewMemo[[2]string, *scriptProgram](256),
+		names: serverNames{bindings.BuiltinNames()}, made: source.NewMemo[*core.ToolServer, core.ServerNamespace](512),
+		skills: source.NewMemo[skillKey, *LinkedSkill](256), parsed: source.NewMemo[[2]string, *scriptProgram](256),
 	}
 }
 
@@ -101,8 +102,11 @@ func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Tool
 		return CheckedProgram{}, refusal
 	}
 	return CheckedProgram{
-		Code: result.JavaScript, Namespaces: c.serverNamespaces(program.reach), Tools: program.reach.reachableTools(), Skills: linker.skillModules(program.reach),
-		Unknown: program.reach.unknown, Warnings: append(program.report.ListWarnings(src.Level, program.findingPlace), program.findingWarnings(findings)...), Report: program.report, result: result, lines: program.lines,
+		Code: result.JavaScript, Namespaces: c.serverNamespaces(program.reach), Tools: program.reach.reachableTools(),
+		Skills:   linker.skillModules(program.reach),
+		Unknown:  program.reach.unknown,
+		Warnings: append(program.report.ListWarnings(src.Level, program.findingPlace), program.findingWarnings(findings)...),
+		Report:   program.report, result: result, lines: program.lines,
 	}, nil
 }
 

@@ -24,7 +24,8 @@ var (
 	brokenProgram = []int{
 		1013, 1014, 1047, 1048, 1049, 1051, 1052, 1053, 1054, 1091, 1100, 1101, 1102, 1103, 1104, 1105, 1106, 1107, 1113, 1114, 1115, 1116,
 		1121, 1123, 1155, 1156, 1163, 1166, 1172, 1182, 1186, 1187, 1188, 1189, 1190, 1196, 1197, 1210, 1212, 1213, 1214, 1215, 1233, 1308,
-		1312, 1313, 1318, 1346, 1347, 1348, 1349, 1350, 1359, 2300, 2337, 2376, 2377, 2401, 2440, 2451, 2466, 2480, 2481, 17004, 17005, 17009, 17011, 18030, 18036,
+		1312, 1313, 1318, 1346, 1347, 1348, 1349, 1350, 1359, 2300, 2337, 2376, 2377, 2401, 2440, 2451, 2466, 2480, 2481,
+		17004, 17005, 17009, 17011, 18030, 18036,
 	}
 	awaitOutside = 1308
 	noMember     = 2339
@@ -83,7 +84,9 @@ func (p *scriptProgram) explainArgument(f *checkFinding, d tsc.Diagnostic) {
 
 // isWord reports whether a text is a property's name.
 func isWord(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' })
+	return s != "" && !strings.ContainsFunc(
+		s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '$' },
+	)
 }
 
 // isTypeofGuard reports whether the program itself tests, with typeof, whether a name exists.

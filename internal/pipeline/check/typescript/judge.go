@@ -47,7 +47,11 @@ func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []st
 	found = append(found, p.findAbsentModules(modules)...)
 	found = append(found, advice...)
 	for _, at := range p.reach.loose {
-		found = append(found, checkFinding{kind: core.KindType, message: "skills are named one by one", hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start, end: at.end})
+		found = append(found, checkFinding{
+			kind: core.KindType, message: "skills are named one by one",
+			hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start,
+			end: at.end,
+		})
 	}
 	for _, d := range diagnostics {
 		f, ok := p.toFinding(d)

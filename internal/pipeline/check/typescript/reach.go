@@ -188,7 +188,8 @@ func (r *programReach) joinReach(o *programReach) {
 		for name, t := range n.other {
 			mine.noteSpelling(name, t)
 		}
-		mine.whole, mine.global, mine.self, mine.client = mine.whole || n.whole, mine.global || n.global, mine.self || n.self, mine.client || n.client
+		mine.whole, mine.global, mine.self, mine.client = mine.whole || n.whole, mine.global ||
+			n.global, mine.self || n.self, mine.client || n.client
 	}
 }
 

@@ -52,7 +52,9 @@ func (c *Checker) newLinker(compiler *compilerProcess, src ProgramSource, tools 
 }
 
 // checkUses checks the skills that r names, in order. at converts an error to one about a place in the importing text.
-func (l *skillLinker) checkUses(ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error) *core.Error {
+func (l *skillLinker) checkUses(
+	ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error,
+) *core.Error {
 	names := slices.SortedFunc(maps.Keys(r.skills), func(a, b string) int { return r.skills[a].start - r.skills[b].start })
 	for _, name := range names {
 		s, refusal := l.linkSkill(ctx, name, chain)
@@ -157,7 +159,10 @@ func (l *skillLinker) parseSkill(ctx context.Context, skill core.Skill) (*script
 		return &p, nil
 	}
 	l.dirty = true
-	p, refusal := parseProgram(ctx, l.compiler, ProgramSource{Code: skill.Code, Name: skill.FileName(), Language: core.TypeScript, Level: l.level}, l.tools)
+	p, refusal := parseProgram(
+		ctx, l.compiler,
+		ProgramSource{Code: skill.Code, Name: skill.FileName(), Language: core.TypeScript, Level: l.level}, l.tools,
+	)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -273,7 +278,9 @@ func functionsOf(facts tsc.Facts) []source.SkillFunction {
 	for _, e := range facts.Exports {
 		f := source.SkillFunction{Name: e.Name, Result: e.Result, Async: e.Async, Doc: e.Doc}
 		for _, p := range e.Params {
-			f.Params = append(f.Params, source.FunctionParam{Name: p.Name, Type: p.Type, Schema: p.Schema, Default: p.Default, Optional: p.Optional, Rest: p.Rest})
+			f.Params = append(f.Params, source.FunctionParam{
+				Name: p.Name, Type: p.Type, Schema: p.Schema, Default: p.Default, Optional: p.Optional, Rest: p.Rest,
+			})
 		}
 		list = append(list, f)
 	}
@@ -281,7 +288,9 @@ func functionsOf(facts tsc.Facts) []source.SkillFunction {
 }
 
 // ExamineSkill checks a skill that has not been saved yet.
-func (c *Checker) ExamineSkill(ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset) (*LinkedSkill, *core.Error) {
+func (c *Checker) ExamineSkill(
+	ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset,
+) (*LinkedSkill, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
 		return nil, (&scriptProgram{}).failureError(err)

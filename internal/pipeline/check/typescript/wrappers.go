@@ -31,7 +31,10 @@ type declaredTool struct {
 
 func newWrappers(admit func(text string) error) *wrapperMaker {
 	ambient := bindings.AmbientDeclarations()
-	w := &wrapperMaker{ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit, declarations: source.NewMemo[declaredTool, string](4096)}
+	w := &wrapperMaker{
+		ambient: ambient, pathless: strings.Replace(ambient, pathDeclaration, "", 1), admit: admit,
+		declarations: source.NewMemo[declaredTool, string](4096),
+	}
 	w.known = sync.OnceValue(func() []string { return declaredModules(w.ambient) })
 	return w
 }

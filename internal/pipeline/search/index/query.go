@@ -121,7 +121,10 @@ func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
 		}
 	}
 	slices.SortFunc(found, func(a, b wordLikeness) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(s.documentCount(b.word.term), s.documentCount(a.word.term)), cmp.Compare(a.word.text, b.word.text))
+		return cmp.Or(
+			cmp.Compare(b.weight, a.weight), cmp.Compare(s.documentCount(b.word.term), s.documentCount(a.word.term)),
+			cmp.Compare(a.word.text, b.word.text),
+		)
 	})
 	for _, l := range found[:min(len(found), maxAlike)] {
 		add(l.word.term, l.weight)

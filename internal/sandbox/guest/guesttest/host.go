@@ -72,7 +72,9 @@ func (e *onceEvent) waitFor(ctx context.Context) bool {
 // newHost returns a new host for one program of a suite.
 func newHost(runtime string) *TestHost {
 	if runtime == python {
-		return &TestHost{Files: map[string]string{"workspace/a.txt": "grün", "workspace/sub/b.json": `{"b":1}`, "servers/demo/__init__.py": "# demo"}}
+		return &TestHost{Files: map[string]string{
+			"workspace/a.txt": "grün", "workspace/sub/b.json": `{"b":1}`, "servers/demo/__init__.py": "# demo",
+		}}
 	}
 	return &TestHost{Files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}, Part: 4, Loose: true}
 }
@@ -104,7 +106,11 @@ var (
 			{Name: "issue", Tool: "issue", Params: []string{"number"}},
 			{Name: "meet", Tool: "meet", Params: []string{"count", "n"}},
 			{Name: "page", Tool: "page", Params: []string{"cursor"}},
-			{Name: "odd", Tool: "odd", Params: []string{"from", "to-date", "limit"}, Keywords: []string{"from_", "to_date", "limit"}, Also: map[string]string{"from_date": "from"}, Nulls: []string{"limit"}},
+			{
+				Name: "odd", Tool: "odd", Params: []string{"from", "to-date", "limit"},
+				Keywords: []string{"from_", "to_date", "limit"}, Also: map[string]string{"from_date": "from"},
+				Nulls: []string{"limit"},
+			},
 			{Name: "put", Tool: "put", Params: []string{"record", "force"}, Object: true},
 		}},
 		{Server: "math", Modules: []string{"math"}, Functions: []core.ToolFunction{{Name: "add", Tool: "add", Params: []string{"a", "b"}}}},
@@ -142,7 +148,9 @@ func (h *TestHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, 
 	const big = `{"z":12345678901234567890,"a":[9007199254740993,9007199254740991,1.2345678901234567,-9223372036854775808],"__%s__":{"polluted":true},"t":"1234567890123456789"}`
 	switch c.Tool {
 	case "fail":
-		return core.CallResult{}, (&core.Error{Kind: core.KindToolError, Message: "it broke: " + string(c.Arguments), Hint: "mend it"}).AtTool(c.Server, c.Tool)
+		return core.CallResult{}, (&core.Error{
+			Kind: core.KindToolError, Message: "it broke: " + string(c.Arguments), Hint: "mend it",
+		}).AtTool(c.Server, c.Tool)
 	case "list_big":
 		return core.CallResult{Value: json.RawMessage(strings.Replace(big, "%s", "proto", 1))}, nil
 	case "listBig":
@@ -155,7 +163,11 @@ func (h *TestHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, 
 		h.answerSlowly(ctx, a.MS)
 	case "issue":
 		yieldProcessor()
-		return jsonResult(map[string]any{"number": a.Number, "title": "issue " + string(rune('a'+a.Number%26)), "state": []string{"open", "closed"}[a.Number%2], "created": "2024-03-0" + string(rune('1'+a.Number%9)) + "T10:00:00Z"}), nil
+		return jsonResult(map[string]any{
+			"number": a.Number, "title": "issue " + string(rune('a'+a.Number%26)),
+			"state":   []string{"open", "closed"}[a.Number%2],
+			"created": "2024-03-0" + string(rune('1'+a.Number%9)) + "T10:00:00Z",
+		}), nil
 	case "meet":
 		return jsonResult(map[string]any{"met": h.waitForMeeting(ctx, a.Count), "n": a.N}), nil
 	case "page":
@@ -276,12 +288,17 @@ func (h *TestHost) readFile(content string, a fileArguments) core.CallResult {
 	}
 	part := content[min(a.Offset, len(content)):min(a.Offset+min(a.Length, most), len(content))]
 	h.largest = max(h.largest, len(part))
-	return jsonResult(map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(part)), "bytes": len(content), "eof": a.Offset+len(part) >= len(content)})
+	return jsonResult(map[string]any{
+		"data": base64.StdEncoding.EncodeToString([]byte(part)), "bytes": len(content),
+		"eof": a.Offset+len(part) >= len(content),
+	})
 }
 
 func (h *TestHost) writeFile(name, content string, a fileArguments) (core.CallResult, error) {
 	if !h.Loose && !strings.HasPrefix(name, "workspace/") {
-		return core.CallResult{}, (&core.Error{Kind: core.KindRuntime, Message: "EROFS: " + a.Path + ": only ./workspace/ can be written"}).WithHint("write to ./workspace/%s", path.Base(name))
+		return core.CallResult{}, (&core.Error{
+			Kind: core.KindRuntime, Message: "EROFS: " + a.Path + ": only ./workspace/ can be written",
+		}).WithHint("write to ./workspace/%s", path.Base(name))
 	}
 	data, _ := base64.StdEncoding.DecodeString(a.Data)
 	if a.Append {

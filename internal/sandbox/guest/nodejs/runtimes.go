@@ -26,11 +26,21 @@ const sweepAtOnce = "--no-concurrent-array-buffer-sweeping"
 func Runtimes() []Runtime {
 	return []Runtime{
 		// Without this setting, Node looks for a file that it may not be able to read, and exits.
-		{Name: "node", Env: []string{"OPENSSL_CONF=/dev/null"}, flags: []string{"--no-warnings"}, memory: "--max-old-space-size=%d " + sweepAtOnce},
+		{
+			Name: "node", Env: []string{"OPENSSL_CONF=/dev/null"}, flags: []string{"--no-warnings"},
+			memory: "--max-old-space-size=%d " + sweepAtOnce,
+		},
 		// Bun has no limit of its own, so its memory must be watched from outside.
 		{Name: "bun", Proc: true, flags: []string{"run", "--no-install", "--no-env-file", "--config=/dev/null"}},
 		// Deno may read only its time zone, and uses no cache.
-		{Name: "deno", Proc: true, Env: []string{"DENO_DIR=/tmp"}, flags: []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache", "--allow-env=TZ"}, memory: "--v8-flags=--max-old-space-size=%d," + sweepAtOnce},
+		{
+			Name: "deno", Proc: true, Env: []string{"DENO_DIR=/tmp"},
+			flags: []string{
+				"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--cached-only",
+				"--no-code-cache", "--allow-env=TZ",
+			},
+			memory: "--v8-flags=--max-old-space-size=%d," + sweepAtOnce,
+		},
 	}
 }
 

@@ -162,12 +162,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case "/mcp":
 		s.mcp(w, r)
 	case "/.well-known/oauth-protected-resource/mcp":
-		s.document(w, "resource", map[string]any{"resource": s.URL, "authorization_servers": []string{s.Root}, "scopes_supported": []string{"read", "admin"}})
+		s.document(
+			w, "resource",
+			map[string]any{"resource": s.URL, "authorization_servers": []string{s.Root}, "scopes_supported": []string{"read", "admin"}},
+		)
 	case "/.well-known/oauth-authorization-server":
 		s.document(w, "server", map[string]any{
-			"issuer": s.Root, "authorization_endpoint": s.Root + "/authorize", "token_endpoint": s.Root + "/token", "registration_endpoint": s.Root + "/register",
-			"revocation_endpoint": s.Root + "/revoke", "device_authorization_endpoint": s.Root + "/device", "code_challenge_methods_supported": []string{"S256"},
-			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"}, "authorization_response_iss_parameter_supported": true,
+			"issuer": s.Root, "authorization_endpoint": s.Root + "/authorize", "token_endpoint": s.Root + "/token",
+			"registration_endpoint": s.Root + "/register",
+			"revocation_endpoint":   s.Root + "/revoke", "device_authorization_endpoint": s.Root + "/device",
+			"code_challenge_methods_supported":               []string{"S256"},
+			"token_endpoint_auth_methods_supported":          []string{"none", "client_secret_basic", "client_secret_post"},
+			"authorization_response_iss_parameter_supported": true,
 		})
 	case "/authorize":
 		s.authorize(w, r)
@@ -244,7 +250,10 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		out.Set("error", s.rules.Deny)
 	default:
 		code := s.secret("code")
-		s.codes[code] = grant{client: q.Get("client_id"), redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"), scope: q.Get("scope"), resource: q.Get("resource")}
+		s.codes[code] = grant{
+			client: q.Get("client_id"), redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"),
+			scope: q.Get("scope"), resource: q.Get("resource"),
+		}
 		out.Set("code", code)
 	}
 	switch s.rules.Issuer {
@@ -353,7 +362,10 @@ func (s *Server) device(w http.ResponseWriter, r *http.Request) {
 	code := s.secret("device")
 	s.devices[code] = false
 	s.mu.Unlock()
-	s.document(w, "device", map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": s.Root + "/activate", "expires_in": 60, "interval": 0})
+	s.document(
+		w, "device",
+		map[string]any{"device_code": code, "user_code": "WDJB-MJHT", "verification_uri": s.Root + "/activate", "expires_in": 60, "interval": 0},
+	)
 }
 
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
