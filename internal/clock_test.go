@@ -23,12 +23,12 @@ const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Recei
 // A helper that is only called inside bubbles has to be listed too.
 var waitingAllowed = []struct{ dir, function, why string }{
 	{"internal/sandbox/wire", "servePauses", "only bubbles call it"},
-	{"internal/agent/model/modeltest", "stream", "an endless answer must not fill the connection faster than anybody reads"},
+	{"internal/agent/model/modeltest", "streamReply", "an endless answer must not fill the connection faster than anybody reads"},
 	{"internal/catalog", "List", "only bubbles call it"},
 	{"internal/mcp/client", "conformanceClient", "testenv.Patience only ends a test that hangs"},
 	{"internal/sandbox/process", "TestGuestsThatDoNotStart", "the child never answers, so nothing but the timeout ends the start, whenever that is"},
 	{"internal/sandbox/guest", "Call", "the process must end whether it is canceled early or late"},
-	{"internal/sandbox/sandboxtest", "ending", "the outcome is the same whether the program is ended early or late"},
+	{"internal/sandbox/sandboxtest", "endingHost", "the outcome is the same whether the program is ended early or late"},
 	{"internal/sandbox/sandboxtest", "commandBounds", "the command would run for hours, so nothing but the timeout ends it, whenever that is"},
 	{"internal/sandbox/sandboxtest", "commandEndsWithItsProgram", "the command would run for hours, so nothing but the end of its program ends it, whenever that is"},
 	{"cmd/retort", "drip", "the slow client that it plays; on a slower machine it is slower still"},
