@@ -175,12 +175,24 @@ func TestOthersLiveOn(t *testing.T) {
 	startIn(t, r, there, daemons["a session of its own"]+" exec sleep 1000")
 	awaitUp(t, here)
 	awaitUp(t, there)
-	others := len(living(there))
+	var others []int // the other server and its daemon; the shells that started them end by themselves
+	testenv.WaitUntil(t, "both processes of the other server sleep", func() bool {
+		others = sleeping(there)
+		return len(others) == 2
+	})
 	one.Stop(0)
 	assertNobody(t, here)
-	if now := len(living(there)); now != others || now < 2 {
-		t.Errorf("%d processes of the other server, then %d", others, now)
+	if now := sleeping(there); !slices.Equal(now, others) {
+		t.Errorf("processes %v of the other server, then %v", others, now)
 	}
+}
+
+// sleeping returns the processes in dir that run the command sleep.
+func sleeping(dir string) []int {
+	return slices.DeleteFunc(living(dir), func(pid int) bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return string(name) != "sleep\n"
+	})
 }
 
 // A server that kills its keeper gains nothing: the engine adopts what is left, and kills it.
