@@ -136,7 +136,7 @@ func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.ToolCa
 		rule = strings.Trim(rule+"; "+again.rule, "; ")
 	}
 	if rule != "" || planned || unusual.Rule != "" {
-		c.Arguments = canonjson.OrRaw(c.Arguments)
+		c.Arguments = canonjson.Normalize(c.Arguments)
 	}
 	if q := x.aboutCall(unusual.joinRule(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""

@@ -12,6 +12,23 @@ import (
 
 var errAmbiguous = errors.New("the JSON can be read in more than one way")
 
+// Normalize returns the canonical form of raw, also if raw is ambiguous: the last of several members with one name
+// counts. It returns raw if raw is not JSON. Use it only where the result replaces raw, so that every later reader
+// sees the same value.
+func Normalize(raw json.RawMessage) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	text, err := encode(v)
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
 // Marshal returns raw with sorted keys and without blanks. Numbers keep their digits, and <, > and & are not escaped.
 //
 // It returns an error if raw is not exactly one JSON value, or if two different texts could have the same canonical
@@ -26,10 +43,15 @@ func Marshal(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	return encode(v)
+}
+
+// encode writes v with sorted keys and without the escapes for HTML.
+func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil { // sorts keys
+	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil

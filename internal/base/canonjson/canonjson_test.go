@@ -40,6 +40,17 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
+// TestNormalize checks that ambiguous JSON gets one meaning, and that text that is not JSON stays.
+func TestNormalize(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"b":1, "a":2, "b":3}`: `{"a":2,"b":3}`, `nonsense`: `nonsense`, `{ "a": [1.50, "<"] }`: `{"a":[1.50,"<"]}`,
+	} {
+		if got := string(Normalize(json.RawMessage(in))); got != want {
+			t.Errorf("%s became %s, want %s", in, got, want)
+		}
+	}
+}
+
 func FuzzMarshal(f *testing.F) {
 	for _, s := range []string{`{"b":1,"a":"<"}`, `[1.0,"é"]`, `{"a":1,"a":2}`, `"\ud800"`} {
 		f.Add(s)

@@ -260,11 +260,11 @@ func (d *databaseServer) executeStatement(in statementInput) (toolResult, error)
 	var apply func(*dataTable) (int, error)
 	switch s := statement.(type) {
 	case *insertStmt:
-		name, apply = s.table, s.run
+		name, apply = s.table, s.applyTo
 	case *updateStmt:
-		name, apply = s.table, s.updateRows
+		name, apply = s.table, s.applyTo
 	case *deleteStmt:
-		name, apply = s.table, s.run
+		name, apply = s.table, s.applyTo
 	default:
 		return toolResult{}, fmt.Errorf("execute takes INSERT, UPDATE and DELETE; use query for SELECT")
 	}
@@ -305,7 +305,7 @@ func (t *dataTable) convertValues(names []string, values []any) (map[int]any, er
 }
 
 // run inserts all rows or none.
-func (s *insertStmt) run(t *dataTable) (int, error) {
+func (s *insertStmt) applyTo(t *dataTable) (int, error) {
 	if len(t.rows)+len(s.rows) > maxTable {
 		return 0, fmt.Errorf("table %s is full: it holds at most %d rows", t.name, maxTable)
 	}
@@ -330,7 +330,7 @@ func (s *insertStmt) run(t *dataTable) (int, error) {
 	return len(rows), nil
 }
 
-func (s *updateStmt) updateRows(t *dataTable) (int, error) {
+func (s *updateStmt) applyTo(t *dataTable) (int, error) {
 	fitted, err := t.convertValues(s.names, s.values)
 	if err != nil {
 		return 0, err
@@ -347,7 +347,7 @@ func (s *updateStmt) updateRows(t *dataTable) (int, error) {
 	return len(rows), err
 }
 
-func (s *deleteStmt) run(t *dataTable) (int, error) {
+func (s *deleteStmt) applyTo(t *dataTable) (int, error) {
 	rows, err := t.matchingRows(s.where)
 	if err != nil {
 		return 0, err

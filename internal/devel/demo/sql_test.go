@@ -27,8 +27,8 @@ func runSQL(sql string, params ...any) (string, error) {
 			return "", err
 		}
 		return string(encodeJSON(out.rows)), nil
-	case interface{ updateRows(*dataTable) (int, error) }:
-		n, err := s.updateRows(t)
+	case interface{ applyTo(*dataTable) (int, error) }:
+		n, err := s.applyTo(t)
 		var ids []any
 		for _, row := range t.rows {
 			ids = append(ids, row[0])
