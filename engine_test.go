@@ -139,7 +139,7 @@ func TestNothingPilesUp(t *testing.T) {
 // standing ignores the goroutines of idle sandboxes, which wait for the next execution. There may be
 // more idle sandboxes after the executions than before.
 var standing = []goleak.Option{
-	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).start.func1"),
+	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).startChild.func1"),
 	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error
 }
 
