@@ -39,9 +39,8 @@ type keptChild struct {
 func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
-		return nil, fmt.Errorf(
-			"the process that keeps watch over the server can't be started: %v", err,
-		) //nolint:errorlint // wrapped, it would say that the server's program is missing
+		const format = "the process that keeps watch over the server can't be started: %v"
+		return nil, fmt.Errorf(format, err) //nolint:errorlint // wrapped, it would say that the server's program is missing
 	}
 	first, err := k.beginChild(cmd)
 	if err == nil && first.Errno == 0 && first.PID > 0 {
