@@ -39,8 +39,9 @@ type keptChild struct {
 func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
+		// Not wrapped: errors.Is would find that the server's program is missing.
 		const format = "the process that keeps watch over the server can't be started: %v"
-		return nil, fmt.Errorf(format, err) //nolint:errorlint // wrapped, it would say that the server's program is missing
+		return nil, fmt.Errorf(format, err)
 	}
 	first, err := k.beginChild(cmd)
 	if err == nil && first.Errno == 0 && first.PID > 0 {
