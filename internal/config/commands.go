@@ -7,8 +7,8 @@ import (
 	"retort/internal/policy"
 )
 
-// Command represents a program of the machine's that programs may start, each time in a sandbox of its own, and what
-// its arguments may be.
+// Command describes a program installed on this machine that sandboxed programs may start, and the arguments it
+// accepts. Each start runs in a sandbox of its own.
 type Command struct {
 	Command string   // a name, or an absolute path
 	Args    []string // patterns, of which each argument matches one; none allows no argument
@@ -35,5 +35,5 @@ func (c *Command) read() into {
 	}
 }
 
-// name returns how programs call the command.
+// name returns the name under which programs call the command: the base name of its path.
 func (c Command) name() string { return path.Base(c.Command) }

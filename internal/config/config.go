@@ -1,6 +1,5 @@
-// Package config reads what people write: the files in which MCP clients keep
-// their servers, unchanged, and the settings of Retort. It reports everything
-// that is wrong at once, with file, line, column and the nearest right name.
+// Package config reads the configuration: the server files of MCP clients, which it never changes, and Retort's own
+// settings. It reports all problems at once, each with file, line, column and the nearest valid name.
 package config
 
 import (
@@ -12,31 +11,32 @@ import (
 	"retort/internal/core"
 )
 
-// Options describes where to look.
+// Options tells Load where to look for files.
 type Options struct {
-	// Files are those given with --config: clients' JSON files, and at most one
-	// YAML file with settings. With none, the servers come from .mcp.json in Dir,
-	// or, if there is no such file, from retort/mcp.json in UserConfigDir.
+	// Files lists the files given with --config: JSON files of clients, and at most one YAML file with settings. If
+	// it is empty, the servers come from .mcp.json in Dir. If there is no such file, they come from retort/mcp.json
+	// in UserConfigDir.
 	Files []string
 	Dir   string // working directory, absolute
 	Home  string // given with --home; empty = chosen by Load
-	// UserHome is the person's own directory, UserConfigDir their configuration
-	// directory; empty = XDG_CONFIG_HOME, else .config in UserHome.
+	// UserHome is the user's home directory. UserConfigDir is the user's configuration directory; if empty, it is
+	// XDG_CONFIG_HOME, else .config in UserHome.
 	UserHome      string
 	UserConfigDir string
 	Getenv        func(string) (string, bool) // nil = no variable is set
-	// Note, if it is set, is told of each file that is looked for, with its absolute path and its
-	// content; nil if it is not there or cannot be read.
+	// Note, if set, is called for each file that Load looks for, with its absolute path and its content. The content
+	// is nil if the file does not exist or cannot be read.
 	Note Note
-	// Again says that the files were read before. One that can be read only once, such as a pipe, is an
-	// error then.
+	// Again states that the files were read before. A file that can be read only once, such as a pipe, is then an
+	// error.
 	Again bool
 }
 
-// Note represents told of a file that is looked for: its absolute path and its content, nil if there is none.
+// Note receives the absolute path and the content of a file that Load looks for. The content is nil if the file does
+// not exist or cannot be read.
 type Note func(path string, content []byte)
 
-// Config represents everything that was read. It is not changed after Load.
+// Config holds everything that Load read. It is not changed after Load.
 type Config struct {
 	Servers  []Server // in the order of the files; each name once
 	Settings Settings // complete
@@ -45,9 +45,9 @@ type Config struct {
 	Warnings []string
 }
 
-// Load reads the configuration. No configuration at all is an empty Config. Its
-// error is a *core.Error of kind invalid_arguments that holds Problems. A server
-// whose own entry is wrong is no error: it carries its Err.
+// Load reads the configuration. Without any file it returns an empty Config. Its error is a *core.Error of kind
+// invalid_arguments that wraps Problems. A server with an invalid entry does not fail Load: the error is in the
+// server's Err.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
 	clients := l.clients()
@@ -67,8 +67,8 @@ func Load(o Options) (*Config, error) {
 	return l.config, nil
 }
 
-// ParseSettings reads the text of a retort.yaml by itself; file names it in
-// errors, and relative paths in it start at dir.
+// ParseSettings parses the text of a retort.yaml without any other file. Errors name it as file; relative paths in it
+// start at dir.
 func ParseSettings(file, dir string, text []byte, getenv func(string) (string, bool)) (Settings, error) {
 	var s Settings
 	var problems Problems
@@ -85,7 +85,7 @@ func ParseSettings(file, dir string, text []byte, getenv func(string) (string, b
 	return s.Defaults(), nil
 }
 
-// loader represents the state of one Load.
+// loader holds the state of one call of Load.
 type loader struct {
 	options  Options
 	config   *Config
@@ -94,7 +94,7 @@ type loader struct {
 	found    []foundSettings
 }
 
-// foundSettings represents a place where settings are written.
+// foundSettings holds the settings found in one place.
 type foundSettings struct {
 	place Place
 	file  string // absolute
@@ -102,7 +102,7 @@ type foundSettings struct {
 	user  bool // in the person's own directory: written for any servers
 }
 
-// readClient reads a client's file.
+// readClient reads a server file of an MCP client.
 func (l *loader) readClient(file string) {
 	root, ok := l.parse(file, parseJSON)
 	if !ok {
@@ -170,14 +170,14 @@ func (l *loader) readServers(file string, servers *entry) {
 	l.problems = append(l.problems, r.problems...)
 }
 
-// readYAML reads a file of settings.
+// readYAML reads a YAML file with settings.
 func (l *loader) readYAML(f settingsFile) {
 	if n, ok := l.parse(f.path, parseYAML); ok {
 		l.found = append(l.found, foundSettings{Place{File: l.show(f.path)}, f.path, n, f.user})
 	}
 }
 
-// chooseSettings reads the one place where settings are written.
+// chooseSettings parses the settings that were found. It adds a problem if they are written in more than one place.
 func (l *loader) chooseSettings() {
 	if len(l.found) > 1 {
 		places := make([]string, len(l.found))
@@ -198,9 +198,9 @@ func (l *loader) chooseSettings() {
 	}
 }
 
-// join gives each server what the settings say about it. Settings for a server
-// that does not exist are an error where both were written together, since a
-// misspelt name would quietly drop a deny; else a warning.
+// join applies the settings of each server to its entry. Settings for an unknown server are an error if servers and
+// settings belong to the same project, because a misspelt name would silently drop a deny. Otherwise they are a
+// warning.
 func (l *loader) join() {
 	s := &l.config.Settings
 	for i := range l.config.Servers {
@@ -237,8 +237,8 @@ func (l *loader) join() {
 	}
 }
 
-// Restrict makes the settings hold what entries say of their tools: a deny is added to
-// those of the settings, and an allow counts where the settings have none.
+// Restrict merges the tool rules of the clients' entries into the settings. The denied tools of an entry are added to
+// those of the settings. The allowed tools of an entry apply only if the settings have none.
 func (c *Config) Restrict() {
 	for _, server := range c.Servers {
 		if len(server.Allow)+len(server.Deny) == 0 {
@@ -256,7 +256,7 @@ func (c *Config) Restrict() {
 	}
 }
 
-// namedServers returns the keys in settings that name servers.
+// namedServers returns the keys in the settings that name servers.
 func namedServers(settings *node) []*node {
 	var keys []*node
 	add := func(n *node) {
@@ -275,7 +275,7 @@ func namedServers(settings *node) []*node {
 	return keys
 }
 
-// names returns those of all servers of the files, sorted.
+// names returns the names of the servers in all files, sorted.
 func (l *loader) names() []string {
 	var names []string
 	for name := range l.defined {

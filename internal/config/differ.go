@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// Differ names the settings that are not the same in both, as a file spells them, in the order of Settings.
+// Differ returns the names of the settings that differ between the two, as a file spells them, in the order of the
+// fields of Settings.
 func Differ(a, b Settings) (names []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
@@ -18,7 +19,7 @@ func Differ(a, b Settings) (names []string) {
 	return slices.Compact(names)
 }
 
-// keyOf returns the key of a field of Settings in a file.
+// keyOf returns the key that a settings file uses for a field of Settings.
 func keyOf(field string) string {
 	switch field {
 	case "MaxTasks":

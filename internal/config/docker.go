@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Docker describes how containers are run. The zero value looks for a daemon, and makes all images here.
+// Docker configures how containers are run. The zero value looks for a daemon and builds all images on this machine.
 type Docker struct {
 	Host    string            // unix:///path; empty means: look for it
 	Runtime string            // of the daemon's; empty means runsc if it has that, else its own choice

@@ -4,14 +4,14 @@ import (
 	"strings"
 )
 
-// maxEnvFile bounds a file of variables.
+// maxEnvFile bounds the size of an environment file, in bytes.
 const maxEnvFile = 1 << 20
 
 // file reads the path of a file.
 func file(v *string) into { return folder(v) }
 
-// readEnvFile adds the variables of a file to the environment of a server. What the
-// entry itself says goes first.
+// readEnvFile adds the variables of an environment file to the environment of a server. Variables in the entry itself
+// take precedence.
 func (s *serverEntry) readEnvFile(r *reader, key *node) {
 	src, err := r.read(s.envFile)
 	switch {
@@ -34,8 +34,8 @@ func (s *serverEntry) readEnvFile(r *reader, key *node) {
 	}
 }
 
-// envLine reads NAME=value, as shells and editors do: after "export", in quotes, with
-// a comment behind. A line without a name is none.
+// envLine parses a line NAME=value as shells and editors do: after "export", in quotes, or with a trailing comment.
+// ok is false if the line has no valid name.
 func envLine(line string) (name, value string, ok bool) {
 	line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
 	name, value, ok = strings.Cut(line, "=")

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// variables answer the ${…} of a file.
+// variables resolves the ${…} placeholders of a file.
 type variables struct {
 	getenv  func(string) (string, bool)
 	builtin map[string]string // what editors define: workspaceFolder, userHome; the environment goes first
 }
 
-// unset represents a variable without value and without default.
+// unset reports a variable that has neither a value nor a default.
 type unset struct{ name string }
 
 func (e *unset) Error() string { return fmt.Sprintf("the variable %s is not set", e.name) }
 
-// expand replaces ${VAR}, ${VAR:-default}, and the ${env:VAR} of VS Code. As in
-// a shell, the default stands in for an empty value too, and may itself hold
-// variables. $${ is a plain ${. A value is never expanded again.
+// expand replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an empty
+// value, and may itself contain variables. $${ is a literal ${. Expanded values are not expanded again.
 func (v variables) expand(s string) (string, error) {
 	return v.expandDeep(s, 0)
 }
@@ -56,7 +55,7 @@ func (v variables) expandDeep(s string, depth int) (string, error) {
 	}
 }
 
-// closing finds the } that belongs to a ${ just before s, or -1.
+// closing returns the index of the } that matches a ${ just before s, or -1.
 func closing(s string) int {
 	for depth, i := 0, 0; i < len(s); i++ {
 		switch {
@@ -72,7 +71,7 @@ func closing(s string) int {
 	return -1
 }
 
-// lookup answers what stands between ${ and }.
+// lookup returns the value of the text between ${ and }.
 func (v variables) lookup(inside string, depth int) (string, error) {
 	name, fallback, hasFallback := strings.Cut(inside, ":-")
 	name = strings.TrimPrefix(name, "env:")

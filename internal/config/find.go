@@ -13,8 +13,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// maxFile bounds a configuration file. Some clients keep history beside their
-// servers, so their files grow to megabytes.
+// maxFile bounds the size of a configuration file, in bytes. Some clients store their history in the same file, which
+// then grows to megabytes.
 const maxFile = 64 << 20
 
 func newLoader(o Options) *loader {
@@ -25,7 +25,7 @@ func newLoader(o Options) *loader {
 	return l
 }
 
-// userDir returns one of the person's directories by the XDG convention, or "".
+// userDir returns a directory of the user by the XDG convention, or "".
 func (l *loader) userDir(variable string, fallback ...string) string {
 	if l.options.Getenv != nil {
 		if dir, _ := l.options.Getenv(variable); filepath.IsAbs(dir) {
@@ -38,7 +38,7 @@ func (l *loader) userDir(variable string, fallback ...string) string {
 	return filepath.Join(append([]string{l.options.UserHome}, fallback...)...)
 }
 
-// ours returns Retort's directory among the person's configuration.
+// ours returns Retort's folder in the user's configuration directory.
 func (l *loader) ours() string {
 	if l.options.UserConfigDir == "" {
 		return ""
@@ -46,19 +46,19 @@ func (l *loader) ours() string {
 	return filepath.Join(l.options.UserConfigDir, "retort")
 }
 
-// settingsFile represents a YAML file to read.
+// settingsFile names a YAML file to read.
 type settingsFile struct {
 	path string
 	user bool
 }
 
-// isYAML reports whether a file given with --config holds settings, not servers.
+// isYAML reports whether a file given with --config holds settings rather than servers.
 func isYAML(file string) bool {
 	ext := strings.ToLower(filepath.Ext(file))
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// clients returns the files with servers to read.
+// clients returns the server files to read.
 func (l *loader) clients() []string {
 	if len(l.options.Files) == 0 {
 		return l.firstFile(filepath.Join(l.options.Dir, ".mcp.json"), inside(l.ours(), "mcp.json"))
@@ -72,9 +72,9 @@ func (l *loader) clients() []string {
 	return files
 }
 
-// settings returns the files with settings to read, after the clients' files: those given with --config, else every
-// retort.yaml beside a client's file and, if no file was given, in the working directory. The person's own file
-// stands in where there is nothing so far.
+// settings returns the settings files to read after the clients' files. These are the files given with --config, else
+// every retort.yaml next to a client's file and, if no file was given, the one in the working directory. If none of
+// these exists and no client's file has settings, it returns the user's own file.
 func (l *loader) settings(clients []string) []settingsFile {
 	var found []settingsFile
 	for _, f := range l.options.Files {
@@ -120,8 +120,7 @@ func (l *loader) firstFile(files ...string) []string {
 	return nil
 }
 
-// exists is true for what is there, readable or not: a file that cannot be read
-// must not be passed over in silence.
+// exists reports whether there is such a file, readable or not: an unreadable file must not be skipped silently.
 func (l *loader) exists(file string) bool {
 	_, err := os.Stat(file)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +136,7 @@ func (l *loader) note(file string, content []byte) {
 	}
 }
 
-// read is readFile that notes what it reads.
+// read reads a file and passes its content to Options.Note.
 func (l *loader) read(file string) ([]byte, error) {
 	src, err := readFile(file, l.options.Again)
 	if err != nil {
@@ -155,7 +154,7 @@ func (l *loader) absolute(file string) string {
 	return filepath.Join(l.options.Dir, file)
 }
 
-// show returns how a file is named to people.
+// show returns the path to use for a file in messages: relative to Options.Dir if the file is in it.
 func (l *loader) show(file string) string {
 	if rel, err := filepath.Rel(l.options.Dir, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -163,7 +162,7 @@ func (l *loader) show(file string) string {
 	return file
 }
 
-// reader makes a reader for the values of a file.
+// reader returns a reader for the values of a file.
 func (l *loader) reader(file string) *reader {
 	dir := l.project(file)
 	if dir == "" {
@@ -177,7 +176,7 @@ func (l *loader) reader(file string) *reader {
 	}
 }
 
-// project returns the directory of the project that a file configures, or "" if it is one of the person's own files.
+// project returns the directory of the project that a file configures, or "" for a file of the user.
 func (l *loader) project(file string) string {
 	dir := filepath.Dir(file)
 	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" {
@@ -189,8 +188,8 @@ func (l *loader) project(file string) string {
 	return dir
 }
 
-// chooseHome returns where Retort keeps its things: in the project of the first file that has one, else in the
-// person's directory.
+// chooseHome returns the data directory: Options.Home if set, else .retort in the project of the first file that has
+// one, else a folder in the user's data directory.
 func (l *loader) chooseHome() string {
 	if l.options.Home != "" {
 		return l.absolute(l.options.Home)
@@ -206,7 +205,7 @@ func (l *loader) chooseHome() string {
 	return filepath.Join(l.options.Dir, ".retort")
 }
 
-// parse reads a file with one of the parsers.
+// parse reads a file and parses it with parser.
 func (l *loader) parse(file string, parser func([]byte) (*node, error)) (*node, bool) {
 	src, err := l.read(file)
 	if err != nil {
@@ -222,8 +221,8 @@ func (l *loader) parse(file string, parser func([]byte) (*node, error)) (*node, 
 	return n, true
 }
 
-// readFile reads a configuration file. Its error does not repeat the name. What is no regular file, such as
-// a pipe, is read only the first time.
+// readFile reads a configuration file. Its error does not repeat the name of the file. If again is set, it refuses
+// files that are not regular, such as pipes: they can be read only once.
 func readFile(file string, again bool) ([]byte, error) {
 	f, err := openFile(file, again)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -243,7 +242,7 @@ func readFile(file string, again bool) ([]byte, error) {
 	return src, nil
 }
 
-// openFile opens a file without waiting for anybody, if it is a regular one.
+// openFile opens a file. Opening a regular file never blocks.
 func openFile(file string, again bool) (*os.File, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -262,7 +261,7 @@ func openFile(file string, again bool) (*os.File, error) {
 	return seal.Open(file)
 }
 
-// reason is what is left of an error of package os without operation and path.
+// reason returns the cause of an error of package os, without operation and path.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

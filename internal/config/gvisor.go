@@ -1,6 +1,6 @@
 package config
 
-// GVisor describes where gVisor is on this machine.
+// GVisor configures where gVisor is installed on this machine.
 type GVisor struct {
 	Runsc string // path of runsc, or its name in PATH; empty means "runsc"
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// HTTP represents the listener for clients.
+// HTTP configures the listener for MCP clients.
 type HTTP struct {
 	Addr           string   // of retort serve --http on
 	AllowedHosts   []string // further names that requests may name as their host
@@ -27,7 +27,7 @@ type HTTP struct {
 	Drain          time.Duration
 }
 
-// TLS holds files in PEM, with absolute paths.
+// TLS holds the absolute paths of PEM files.
 type TLS struct{ Cert, Key string }
 
 func (h HTTP) defaults() HTTP {

@@ -2,21 +2,21 @@ package config
 
 import "time"
 
-// Isolation describes who shares an instance of a server: all, the sessions of a principal, or the calls of one
-// session. Empty is not stated.
+// Isolation selects who shares an instance of a server: all callers, the sessions of one principal, or the calls of
+// one session. Empty means not stated.
 type Isolation string
 
-// The isolations.
+// The isolations of a server.
 const (
 	IsolationShared    Isolation = "shared"
 	IsolationPrincipal Isolation = "principal"
 	IsolationSession   Isolation = "session"
 )
 
-// Never is the time after which something happens that does not.
+// Never stands for "never" in a setting that holds a time.
 const Never time.Duration = -1
 
-// ServerInstances say who shares a server, and how many of it run for how long.
+// ServerInstances configures who shares a server, how many instances of it run, and for how long.
 type ServerInstances struct {
 	Isolation Isolation
 	Stateful  bool          // it remembers what it was told
@@ -33,7 +33,7 @@ func (i *ServerInstances) fields() []field {
 	}
 }
 
-// orNever reads a time, or the word never.
+// orNever reads a time or the word never.
 func orNever(v *time.Duration, timed into) into {
 	return func(r *reader, n *node) {
 		if n.kind == textKind && n.text == "never" {

@@ -13,7 +13,7 @@ const (
 	maxNodes = 1 << 20 // values in one file
 )
 
-// syntaxError represents a file that is not JSON or YAML at all.
+// syntaxError reports a file that is not valid JSON or YAML.
 type syntaxError struct {
 	line, column int
 	message      string
@@ -23,9 +23,8 @@ func (e *syntaxError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.message)
 }
 
-// parseJSON reads JSON as the editors of clients' files accept it: with // and
-// /* */ comments, commas before a closing bracket, and a byte order mark. It
-// keeps positions and repeated keys. Its error is a *syntaxError.
+// parseJSON parses JSON as the editors of clients' files accept it: with // and /* */ comments, trailing commas, and
+// a byte order mark. It keeps positions and repeated keys. Its error is a *syntaxError.
 func parseJSON(src []byte) (*node, error) {
 	p := &jsonParser{src: strings.TrimPrefix(string(src), "\ufeff"), line: 1, column: 1}
 	n, err := p.document()
@@ -67,7 +66,7 @@ func (p *jsonParser) document() (*node, *syntaxError) {
 	return n, nil
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (p *jsonParser) peek() byte {
 	if p.pos < len(p.src) {
 		return p.src[p.pos]
@@ -75,7 +74,7 @@ func (p *jsonParser) peek() byte {
 	return 0
 }
 
-// peeked names the next character in an error message.
+// peeked describes the next character for an error message.
 func (p *jsonParser) peeked() string {
 	if p.pos == len(p.src) {
 		return "the end of the file"
@@ -84,7 +83,7 @@ func (p *jsonParser) peeked() string {
 	return fmt.Sprintf("%q", r)
 }
 
-// advance moves over n bytes, which end at a character's end.
+// advance skips n bytes, which must end at the end of a character.
 func (p *jsonParser) advance(n int) {
 	for _, r := range p.src[p.pos : p.pos+n] {
 		if r == '\n' {
@@ -96,7 +95,7 @@ func (p *jsonParser) advance(n int) {
 	p.pos += n
 }
 
-// space moves over white space and comments.
+// space skips white space and comments.
 func (p *jsonParser) space() *syntaxError {
 	for p.pos < len(p.src) {
 		rest := p.src[p.pos:]
@@ -184,8 +183,7 @@ func (p *jsonParser) list(n *node, depth int) *syntaxError {
 	})
 }
 
-// sequence reads what stands between brackets, an element at a time, up to and
-// with the closing one.
+// sequence parses the elements between two brackets, up to and including the closing one.
 func (p *jsonParser) sequence(closing byte, element func() *syntaxError) *syntaxError {
 	line, column := p.line, p.column
 	p.advance(1)
@@ -215,7 +213,7 @@ func (p *jsonParser) sequence(closing byte, element func() *syntaxError) *syntax
 	}
 }
 
-// word reads true, false or null.
+// word parses true, false or null.
 func (p *jsonParser) word(n *node) *syntaxError {
 	end := p.pos
 	for end < len(p.src) && ('a' <= p.src[end] && p.src[end] <= 'z' || 'A' <= p.src[end] && p.src[end] <= 'Z') {
@@ -248,7 +246,7 @@ func (p *jsonParser) number() (string, *syntaxError) {
 	return s, nil
 }
 
-// text reads a string in double quotes.
+// text parses a string in double quotes.
 func (p *jsonParser) text() (string, *syntaxError) {
 	begin := *p
 	p.advance(1)
@@ -280,8 +278,8 @@ func (p *jsonParser) text() (string, *syntaxError) {
 	return "", begin.fail("the text that begins here has no closing quote")
 }
 
-// escape reads one escape; two, where they are halves of one character.
-// A lone half becomes U+FFFD, as in encoding/json.
+// escape parses one escape, or two that are the halves of a surrogate pair. A lone half becomes U+FFFD, as in
+// encoding/json.
 func (p *jsonParser) escape() (rune, *syntaxError) {
 	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	rest := p.src[p.pos:]
@@ -307,7 +305,7 @@ func (p *jsonParser) escape() (rune, *syntaxError) {
 	return r, nil
 }
 
-// unicodeEscape reads \uXXXX at the beginning of s.
+// unicodeEscape parses \uXXXX at the beginning of s.
 func unicodeEscape(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

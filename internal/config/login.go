@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Login describes how Retort logs in at one server. All may be empty.
+// Login configures how Retort logs in at one server. All fields may be empty.
 type Login struct {
 	ClientID       string   // registered by hand
 	ClientSecret   string   // that came with it
@@ -15,7 +15,7 @@ type Login struct {
 	RedirectPort   int      // of the loopback redirect
 }
 
-// with is o, and where it says nothing what other says. A client goes with its secret.
+// with returns o with its empty fields filled from other. A client id and its secret are taken together.
 func (o Login) with(other Login) Login {
 	if o.ClientID == "" {
 		o.ClientID, o.ClientSecret = other.ClientID, other.ClientSecret
@@ -44,8 +44,8 @@ func (o *Login) fields() []field {
 
 func (o *Login) read() into { return object(o.fields()...) }
 
-// readEntry reads what clients write into their own entries. What they write besides
-// concerns only them, also where it is no object.
+// readEntry reads the login settings that clients write into their own entries. It ignores all other fields, and
+// values that are not objects: they concern only the client.
 func (o *Login) readEntry() into {
 	known := slices.Concat(o.fields(), []field{
 		{"callbackPort", integer(&o.RedirectPort, 1, 65535)},
@@ -59,7 +59,7 @@ func (o *Login) readEntry() into {
 	}
 }
 
-// scopes reads a list, or a text with blanks between.
+// scopes reads a list, or a string with scopes separated by spaces.
 func scopes(all *[]string) into {
 	return func(r *reader, n *node) {
 		if n.kind == listKind {

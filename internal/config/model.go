@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Model describes which model writes the programs of tasks. The zero Model is that of a client which offers its own.
+// Model selects the model that writes the programs of agent tasks. The zero Model is the one that the client offers.
 type Model struct {
 	Provider  Provider
 	URL       string // empty: that of the provider
@@ -16,10 +16,10 @@ type Model struct {
 	Price     ModelPrice
 }
 
-// Provider describes whose model it is.
+// Provider names the kind of service that runs a model.
 type Provider string
 
-// The providers. Auto is an endpoint if a url or a model is named, else the client.
+// The providers. Auto means an endpoint if a URL or a model is named, else the client.
 const (
 	ProviderAuto      Provider = "auto"
 	ProviderOpenAI    Provider = "openai" // and all that speak like it
@@ -28,20 +28,20 @@ const (
 	ProviderNone      Provider = "none"
 )
 
-// ModelPrice describes what a million tokens cost. 0 means that nobody said.
+// ModelPrice holds what a million tokens cost. 0 means unknown.
 type ModelPrice struct {
 	Input, Output float64
 	Currency      string
 }
 
-// Orchestrator bounds one task.
+// Orchestrator bounds one agent task.
 type Orchestrator struct {
 	Attempts int // programs that a model writes for it
 	Tools    int // that a model is offered
 	Tokens   int // of the model
 }
 
-// Endpoint reports whether the model is behind an address.
+// Endpoint reports whether the model is reached at a URL.
 func (m Model) Endpoint() bool {
 	return m.Provider == ProviderOpenAI || m.Provider == ProviderAnthropic
 }

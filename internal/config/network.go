@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Network describes which hosts a program may reach itself.
+// Network configures which hosts a program may reach directly.
 type Network struct {
 	Default            NetworkDefault
 	Whitelist          []NetworkRule
@@ -19,25 +19,24 @@ type Network struct {
 	Secrets            []NetworkSecret
 }
 
-// NetworkDefault describes what holds for hosts on neither list.
+// NetworkDefault selects what applies to hosts on neither list.
 type NetworkDefault string
 
-// The network defaults. Allow means https and http at their ports.
+// The defaults for hosts on neither list. Allow means https and http at their standard ports.
 const (
 	NetworkDeny  NetworkDefault = "deny"
 	NetworkAllow NetworkDefault = "allow"
 )
 
-// NetworkRule names hosts with the ports and protocols that are allowed there;
-// no ports means those of the protocols, no protocols means https.
+// NetworkRule allows hosts, with ports and protocols. Without ports, the standard ports of the protocols are allowed.
+// Without protocols, https is allowed.
 type NetworkRule struct {
 	Domain    string // a name, or *.name for everything below it
 	Ports     []int
 	Protocols []string // https, http, wss, ws, tcp, ssh
 }
 
-// NetworkSecret represents a header that requests of programs to a domain get on their way, and that programs do not
-// see.
+// NetworkSecret describes a header that is added to requests of programs to a domain. Programs never see its value.
 type NetworkSecret struct {
 	Domain string // a name, or *.name for everything below it
 	Header string

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Place describes where something stands in a file. Line and Column are 1-based and count characters; Line is 0 where
-// only the file is known.
+// Place describes a position in a file. Line and Column are 1-based and count characters. Line is 0 if only the file
+// is known.
 type Place struct {
 	File   string // as shown to people: relative to the working directory if it lies below it
 	Line   int
@@ -31,8 +31,8 @@ const (
 	objectKind
 )
 
-// node represents one value of a configuration file. JSON and YAML are both read into nodes, so that what follows is
-// written once. YAML aliases share nodes.
+// node holds one value of a configuration file. JSON and YAML are both parsed into nodes, so that everything after
+// parsing is written once. YAML aliases share nodes.
 type node struct {
 	kind    kind
 	line    int
@@ -42,13 +42,13 @@ type node struct {
 	entries []entry
 }
 
-// entry represents one key of an object. Keys appear as often as the file has them.
+// entry holds one key of an object and its value. A key that a file repeats has several entries.
 type entry struct {
 	key   *node // a text
 	value *node
 }
 
-// find returns the value of the first entry called key, or nil.
+// find returns the first entry with this key, or nil.
 func (n *node) find(key string) *entry {
 	if n == nil || n.kind != objectKind {
 		return nil
@@ -61,7 +61,7 @@ func (n *node) find(key string) *entry {
 	return nil
 }
 
-// describe names a value in an error message.
+// describe describes a value for an error message.
 func (n *node) describe() string {
 	switch n.kind {
 	case nullKind:
@@ -84,8 +84,7 @@ func shorten(s string) string {
 	return s
 }
 
-// appendJSON writes n as strict JSON: comments dropped, order and the digits of
-// numbers kept.
+// appendJSON appends n as strict JSON. It drops comments, and keeps the order of keys and the digits of numbers.
 func (n *node) appendJSON(b []byte) []byte {
 	switch n.kind {
 	case textKind:

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// OAuth represents the authorization server whose tokens count. An empty Issuer means none.
+// OAuth configures the authorization server whose tokens are accepted. An empty Issuer means none.
 type OAuth struct {
 	Issuer     string
 	Audience   string   // that tokens must be for
@@ -45,7 +45,7 @@ func (o *OAuth) read() into {
 	}
 }
 
-// isTrustworthy reports whether what an address answers can be believed: https, or this machine.
+// isTrustworthy reports whether answers from a URL can be trusted: it uses https or names this machine.
 func isTrustworthy(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Passing describes what passes between a server and the client beside calls.
+// Passing configures what passes between a server and the client apart from tool calls.
 type Passing struct {
 	Expose      Exposure  // empty is ExposeSearch
 	Elicitation Allowance // of asking the person at the client; empty is Allow
@@ -14,19 +14,19 @@ type Passing struct {
 	Roots       []string  // URIs that the server is told when it asks for roots
 }
 
-// Exposure describes how clients see what a server has.
+// Exposure selects how clients see the tools, prompts and resources of a server.
 type Exposure string
 
-// The exposures.
+// The exposures of a server.
 const (
 	ExposeSearch Exposure = "search" // by search_tools, in programs and with call_tool
 	ExposeDirect Exposure = "direct" // and as it is, beside Retort's own tools
 )
 
-// Allowance represents whether a server may do something.
+// Allowance selects whether a server may do something.
 type Allowance string
 
-// The allowances.
+// The values of an Allowance.
 const (
 	Allow Allowance = "allow"
 	Deny  Allowance = "deny"
@@ -41,7 +41,7 @@ func (p *Passing) fields() []field {
 	}
 }
 
-// root reads a folder, absolute or from the file's own folder, or the URI of one.
+// root reads a folder as an absolute path, a path relative to the file's folder, or a URI.
 func root(v *string) into {
 	return func(r *reader, n *node) {
 		var s string

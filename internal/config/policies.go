@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// LevelRules describes what one permission level may reach beside tools. A nil list narrows nothing.
+// LevelRules restricts what programs of one permission level may reach apart from tools. A nil list restricts
+// nothing.
 type LevelRules struct {
 	Read             []string // folders and files of the workspace, relative to it; "." is all of it
 	Write            []string // the same
@@ -19,11 +20,11 @@ type LevelRules struct {
 	ApprovalRequired bool     // a person is asked about each program
 }
 
-// Scratch is the one folder of the workspace that read_only may write to.
+// Scratch names the only folder of the workspace that programs of level read_only may write to.
 const Scratch = "scratch"
 
-// policies holds the blocks network_policy, permission_levels and sandbox_options as they were read, before translate
-// makes settings of them.
+// policies holds the blocks network_policy, permission_levels and sandbox_options as read, before translate converts
+// them to settings.
 type policies struct {
 	network    Network
 	monitoring monitoring
@@ -33,13 +34,13 @@ type policies struct {
 	hasNetwork, hasPolicy, hasCommands bool // the keys network, network_policy, commands are written
 }
 
-// monitoring describes what network_policy says about watching connections.
+// monitoring holds the monitoring block of network_policy.
 type monitoring struct {
 	all, blacklist, volume Switch
 	rate                   Rate
 }
 
-// fields returns the keys of settings that the policies are written under.
+// fields returns the keys of the policy blocks in a settings file, with their readers.
 func (p *policies) fields() []field {
 	return []field{
 		{"network_policy", p.readNetwork()},
@@ -88,8 +89,8 @@ func (p *policies) readLevels(r *reader, n *node) {
 	})
 }
 
-// withoutStar returns the rules with deny: * of commands made an empty list of those
-// that may be started, unless some are named.
+// withoutStar returns the rules without a "*" in DenyCommands. It replaces the "*" by an empty list of allowed
+// commands, unless commands are allowed by name.
 func (l LevelRules) withoutStar() LevelRules {
 	if !slices.Contains(l.DenyCommands, "*") {
 		return l
@@ -101,7 +102,7 @@ func (l LevelRules) withoutStar() LevelRules {
 	return l
 }
 
-// spread reads an object, or a list of objects that each hold some of its keys.
+// spread reads an object, or a list of objects that each have some of its keys.
 func spread(fields ...field) into {
 	return func(r *reader, n *node) {
 		if n.kind != listKind {
@@ -121,19 +122,19 @@ func spread(fields ...field) into {
 	}
 }
 
-// levelReader reads the rules of one level.
+// levelReader reads the rules of one permission level.
 type levelReader struct {
 	policies *policies
 	level    PermissionLevel
 	rules    LevelRules
 }
 
-// note keeps what is ignored in the value being read, and why.
+// note adds a note on the value being read: what in it is ignored, and why.
 func (l *levelReader) note(r *reader, format string, args ...any) {
 	l.policies.notes = append(l.policies.notes, strings.Join(r.path, ".")+": "+fmt.Sprintf(format, args...))
 }
 
-// paths reads folders and files as a program names them.
+// paths reads folders and files, given by the paths that programs use.
 func (l *levelReader) paths(to *[]string) into {
 	return func(r *reader, n *node) {
 		var written []string
@@ -152,7 +153,7 @@ func (l *levelReader) paths(to *[]string) into {
 	}
 }
 
-// writes reads what may be written. read_only writes to its scratch folder alone.
+// writes reads the paths that may be written. Level read_only may write only to its scratch folder.
 func (l *levelReader) writes(r *reader, n *node) {
 	l.paths(&l.rules.Write)(r, n)
 	for _, w := range l.rules.Write {
@@ -171,8 +172,8 @@ func isPolicyPath(s string) bool {
 	return s == "*" || s != "" && !strings.ContainsAny(inner, "*?[]\\\x00\n") && !slices.Contains(strings.Split(s, "/"), "..")
 }
 
-// workspacePath returns a path of the visible tree relative to the workspace. It reports false for a path that is not
-// in the workspace.
+// workspacePath converts a path that programs use to one relative to the workspace. It returns false for a path
+// outside the workspace.
 func workspacePath(s string) (string, bool) {
 	if s == "*" || s == "/" || s == "/*" || s == "/**" {
 		return ".", true
@@ -182,7 +183,7 @@ func workspacePath(s string) (string, bool) {
 	return path.Clean("./" + rest), ok
 }
 
-// within reports whether a path is folder or lies below it.
+// within reports whether a path is folder or is below it.
 func within(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
@@ -246,8 +247,8 @@ func isCommandName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/ \t\n\x00")
 }
 
-// deniedCommands reads what a level may not start. Arguments are not looked at:
-// what they do can be written in many ways, so the whole command is denied.
+// deniedCommands reads the commands that a level may not start. It does not look at arguments: their effect can be
+// written in many ways, so the whole command is denied.
 func (l *levelReader) deniedCommands(r *reader, n *node) {
 	var written []string
 	list(&written, text)(r, n)
@@ -268,8 +269,7 @@ func (l *levelReader) deniedCommands(r *reader, n *node) {
 	}
 }
 
-// readSandboxes reads a description of the sandboxes, which must not claim that one
-// is stronger than it is.
+// readSandboxes reads sandbox_options. It refuses a description that claims a sandbox is stronger than it is.
 func (p *policies) readSandboxes(r *reader, n *node) {
 	var fields []field
 	for mode, most := range map[SandboxMode]int{SandboxProcess: 1, SandboxDocker: 2, SandboxGVisor: 2, SandboxVM: 3} {
@@ -287,7 +287,7 @@ func (p *policies) readSandboxes(r *reader, n *node) {
 	)
 }
 
-// isolationWord checks what is claimed of a sandbox.
+// isolationWord checks the isolation that the file claims for a sandbox.
 func isolationWord(mode SandboxMode, most int) into {
 	ranked := []string{"moderate", "strong", "maximum"}
 	return func(r *reader, n *node) {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Problem represents one thing that is wrong in a configuration file.
+// Problem describes one error in a configuration file.
 type Problem struct {
 	Place
 	Message string
@@ -25,11 +25,11 @@ func (p Problem) String() string {
 	return s
 }
 
-// Problems lists all that Load found wrong, by file and position. Load returns them wrapped in a *core.Error;
+// Problems lists all errors that Load found, sorted by file and position. Load returns them wrapped in a *core.Error;
 // errors.As finds them there.
 type Problems []Problem
 
-// Error has one line for each problem.
+// Error returns one line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -38,7 +38,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err is nil if there are no problems.
+// err returns the problems as an error, or nil if there are none.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (ps *Problems) add(at Place, hint, format string, args ...any) {
 	*ps = append(*ps, Problem{Place: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// syntax adds what a parser found.
+// syntax adds the error that a parser returned.
 func (ps *Problems) syntax(file string, err error) {
 	var e *syntaxError
 	if errors.As(err, &e) {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// reader turns nodes into values and gathers what is wrong with them.
+// reader converts nodes to values and collects the problems found in them.
 type reader struct {
 	file     string // for people
 	dir      string // relative paths start here
@@ -25,8 +25,8 @@ type reader struct {
 	problems Problems
 }
 
-// into reads one value into the place it was made for. A bad value leaves that
-// place alone and adds a problem.
+// into reads the value of a node into the variable that the into was made for. For an invalid value it adds a problem
+// and does not change the variable.
 type into func(r *reader, n *node)
 
 type field struct {
@@ -36,7 +36,7 @@ type field struct {
 
 func (r *reader) at(n *node) Place { return Place{r.file, n.line, n.column} }
 
-// fail adds a problem with the value n, which is named by its path.
+// fail adds a problem with the value n. The message begins with the path of keys that leads to it.
 func (r *reader) fail(n *node, hint, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(r.path) > 0 {
@@ -49,17 +49,17 @@ func (r *reader) want(n *node, what string) {
 	r.fail(n, "", "expected %s, found %s", what, n.describe())
 }
 
-// below reads n under one more key.
+// below reads n with key added to the path.
 func (r *reader) below(key string, n *node, read into) {
 	r.path = append(r.path, key)
 	read(r, n)
 	r.path = r.path[:len(r.path)-1]
 }
 
-// object reads an object with these keys and no others.
+// object reads an object that may have only these keys.
 func object(fields ...field) into { return fieldsOf(fields, true) }
 
-// openObject ignores keys that it does not know.
+// openObject reads an object and ignores keys that it does not know.
 func openObject(fields ...field) into { return fieldsOf(fields, false) }
 
 func fieldsOf(fields []field, closed bool) into {
@@ -86,7 +86,7 @@ func (r *reader) unknown(key *node, fields []field) {
 	r.fail(key, suggest(key.text, names), "unknown key %q", shorten(key.text))
 }
 
-// suggest names the nearest of names, or all of them if none is near.
+// suggest returns a hint with the nearest of names, or with all of them if none is near.
 func suggest(name string, names []string) string {
 	if near := core.NearestNames(name, names, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
@@ -100,8 +100,8 @@ func suggest(name string, names []string) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-// each visits the entries of an object, every key once. A key whose value is
-// left empty counts as not written.
+// each calls visit for the entries of an object, once for each key. It skips null values and adds a problem for each
+// repeated key.
 func (r *reader) each(n *node, visit func(key, value *node)) {
 	switch n.kind {
 	case nullKind:
@@ -124,7 +124,7 @@ func (r *reader) each(n *node, visit func(key, value *node)) {
 	}
 }
 
-// dict reads an object whose keys people choose; check judges a key.
+// dict reads an object with arbitrary keys. check adds a problem for an invalid key.
 func dict[V any](m *map[string]V, check into, read func(*V) into) into {
 	return func(r *reader, n *node) {
 		found := map[string]V{}
@@ -138,7 +138,7 @@ func dict[V any](m *map[string]V, check into, read func(*V) into) into {
 	}
 }
 
-// list reads a list.
+// list reads a list whose items are read with read.
 func list[V any](values *[]V, read func(*V) into) into {
 	return func(r *reader, n *node) {
 		if n.kind != listKind {
@@ -153,8 +153,7 @@ func list[V any](values *[]V, read func(*V) into) into {
 	}
 }
 
-// text reads a string; numbers and booleans count as their own text, since
-// people write PORT: 8080 without quotes.
+// text reads a string. It also takes numbers and booleans as written, since people write PORT: 8080 without quotes.
 func text(s *string) into {
 	return func(r *reader, n *node) {
 		if value, ok := r.scalar(n); ok {
@@ -163,8 +162,8 @@ func text(s *string) into {
 	}
 }
 
-// scalar returns a string with its variables expanded, or a number or boolean as written. Messages never show
-// expanded text: it may be a secret.
+// scalar returns a string with its variables expanded, or a number or boolean as written. Its messages never show
+// expanded text, which may be a secret.
 func (r *reader) scalar(n *node) (string, bool) {
 	switch n.kind {
 	case textKind:
@@ -186,7 +185,7 @@ func (r *reader) scalar(n *node) (string, bool) {
 	return "", false
 }
 
-// written returns a scalar with the exponent of a number written out.
+// written returns a scalar; a number with an exponent is written out in full.
 func (r *reader) written(n *node) (string, bool) {
 	s, ok := r.scalar(n)
 	if f, err := strconv.ParseFloat(s, 64); ok && n.kind == numberKind && err == nil {
@@ -224,7 +223,7 @@ func toggle(s *Switch) into {
 	}
 }
 
-// oneOf reads one of a few words.
+// oneOf reads a string that must equal one of values.
 func oneOf[T ~string](v *T, values ...T) into {
 	return func(r *reader, n *node) {
 		s, ok := r.scalar(n)
@@ -247,7 +246,7 @@ func oneOf[T ~string](v *T, values ...T) into {
 	}
 }
 
-// measure reads a value with a unit and holds it to a range.
+// measure reads a value with a unit and checks that it is from lo to hi.
 func measure[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string) (T, bool), show func(T) string) into {
 	return func(r *reader, n *node) {
 		s, ok := r.written(n)
@@ -272,7 +271,7 @@ func size(v *int64, lo, hi int64) into {
 	return measure(v, lo, hi, "a size such as 512MB", parseSize, showSize)
 }
 
-// orAuto reads a size, or the word auto, which is 0.
+// orAuto reads a size or the word auto, which means 0.
 func orAuto(v *int64, size into) into {
 	return func(r *reader, n *node) {
 		if n.kind == textKind && n.text == "auto" {
@@ -316,7 +315,7 @@ func rate(v *Rate, most int) into {
 	}
 }
 
-// checked reads a text that must satisfy valid.
+// checked reads a string for which valid must return true.
 func checked(v *string, what string, valid func(string) bool) into {
 	return func(r *reader, n *node) {
 		s, ok := r.scalar(n)
@@ -330,7 +329,7 @@ func checked(v *string, what string, valid func(string) bool) into {
 	}
 }
 
-// folder reads the path of a folder, absolute or from the file's own folder.
+// folder reads the path of a folder, absolute or relative to the file's own folder.
 func folder(v *string) into {
 	return func(r *reader, n *node) {
 		var s string
@@ -340,7 +339,7 @@ func folder(v *string) into {
 	}
 }
 
-// resolve makes a path absolute.
+// resolve returns p as an absolute path.
 func (r *reader) resolve(p string) string {
 	if rest, ok := strings.CutPrefix(filepath.ToSlash(p), "~/"); ok && r.home != "" {
 		return filepath.Join(r.home, rest)
@@ -351,7 +350,7 @@ func (r *reader) resolve(p string) string {
 	return filepath.Join(r.dir, p)
 }
 
-// pattern reads a name in which * stands for any characters and ? for one.
+// pattern reads a pattern of tool names: * matches any characters, ? matches one.
 func pattern(v *string) into {
 	return checked(v, "a tool's name, perhaps with * and ?", isPattern)
 }

@@ -2,15 +2,15 @@ package config
 
 import "slices"
 
-// otherLevel describes what a word for a security level or risk means as a SecurityLevel. auto is the weakest sandbox
-// that sandboxMode: auto takes then; empty is that of the level.
+// otherLevel gives the meaning of a synonym for a security level. auto is the weakest sandbox that sandboxMode: auto
+// may choose then; if empty, the level decides.
 type otherLevel struct {
 	level SecurityLevel
 	auto  SandboxMode
 }
 
-// otherLevels returns the words that securityLevel takes beside its own. None of them judges programs more mildly
-// than the default.
+// otherLevels returns the synonyms that the setting securityLevel accepts. None of them is more permissive than the
+// default level.
 func otherLevels() map[SecurityLevel]otherLevel {
 	return map[SecurityLevel]otherLevel{
 		"low":      {SecurityStandard, ""},
@@ -20,7 +20,7 @@ func otherLevels() map[SecurityLevel]otherLevel {
 	}
 }
 
-// readSecurityLevel reads a level in our own words, or in others.
+// readSecurityLevel reads a security level by its own name or a synonym.
 func (s *Settings) readSecurityLevel(r *reader, n *node) {
 	words := []SecurityLevel{SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum, "low", "medium", "moderate", "critical"}
 	var written SecurityLevel

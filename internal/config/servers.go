@@ -13,11 +13,10 @@ import (
 	"retort/internal/core"
 )
 
-// Transport describes how a server is reached.
+// Transport selects the protocol that a server is reached with.
 type Transport string
 
-// The transports. Auto is a URL without a type: Streamable HTTP, and SSE if the
-// server speaks only that.
+// The transports. Auto applies to a URL without a type: Streamable HTTP, or SSE if the server speaks only that.
 const (
 	TransportAuto  Transport = "auto"
 	TransportStdio Transport = "stdio"
@@ -25,8 +24,8 @@ const (
 	TransportSSE   Transport = "sse"
 )
 
-// Server represents one upstream: an entry of a client's file with its variables expanded, joined with what the
-// settings say about it.
+// Server describes one upstream server: the entry of a client's file with its variables expanded, joined with the
+// settings for it.
 type Server struct {
 	Name      string
 	Transport Transport
@@ -39,17 +38,18 @@ type Server struct {
 	Timeout   time.Duration     // of one call; 0 is not stated
 	Disabled  bool
 	OAuth     Login // http, sse, auto
-	// Allow and Deny are patterns of tools, besides those of the settings; nil means all.
+	// Allow and Deny are patterns of tools that the entry itself allows and denies, in addition to the settings. A
+	// nil Allow allows all.
 	Allow, Deny []string
 	Err         *core.Error // why this server cannot be started; nil if it can
 	Category    string
 	Reveal      []string // types of personal data that are not hidden
-	// Extra are the fields that only the client knows, as strict JSON.
+	// Extra holds the fields that only the client understands, as strict JSON.
 	Extra  map[string]json.RawMessage
 	Source Place
 }
 
-// serverName refuses names that could not be written in a program or a log.
+// serverName refuses names that cannot be written in a program or a log.
 func serverName(r *reader, key *node) {
 	switch s := key.text; {
 	case strings.TrimSpace(s) == "":
@@ -61,8 +61,8 @@ func serverName(r *reader, key *node) {
 	}
 }
 
-// entryFields are the fields of a client's entry that mean something here.
-// Type and both spellings of transport are the same field, as are the URLs.
+// serverEntry holds a client's entry while it is read. type and both spellings of transport are one field; the URL
+// fields are another.
 type serverEntry struct {
 	Server
 	kind    string
@@ -97,7 +97,7 @@ func (s *serverEntry) fields() []field {
 	}
 }
 
-// patterns adds tools to a list. Clients take an empty list for none at all.
+// patterns appends patterns of tools to a list. An empty list adds nothing: clients treat it like a missing one.
 func patterns(all *[]string) into {
 	return func(r *reader, n *node) {
 		var found []string
@@ -134,8 +134,8 @@ func headerValue(v *string) into {
 	}
 }
 
-// readServer reads one entry. What is wrong with it is the Server's Err: it
-// hurts no other server. r is used up.
+// readServer reads one entry. Problems with it go into the Err of the Server and do not affect other servers. r
+// cannot be used again.
 func readServer(r *reader, key, value *node) Server {
 	var s serverEntry
 	s.Name, s.Source = key.text, r.at(key)
@@ -165,7 +165,7 @@ func readServer(r *reader, key, value *node) Server {
 	return s.Server
 }
 
-// settle decides how the server is reached and checks that the fields fit together.
+// settle sets the transport and checks that the fields are consistent.
 func (s *serverEntry) settle(r *reader, key *node) {
 	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s.kind)) {
 	case "":
@@ -201,13 +201,13 @@ func (s *serverEntry) settle(r *reader, key *node) {
 	}
 }
 
-// IsRetort reports whether a command starts retort serve, behind any launcher.
+// IsRetort reports whether a command starts retort serve, directly or through a launcher.
 func IsRetort(command string, args []string) bool {
 	return isOurselves(Server{Command: command, Args: args})
 }
 
-// isOurselves recognises retort serve behind any launcher: npx retort serve,
-// go run ./cmd/retort serve.
+// isOurselves reports whether s starts retort serve, directly or through a launcher such as npx retort serve or go
+// run ./cmd/retort serve.
 func isOurselves(s Server) bool {
 	words := append([]string{s.Command}, s.Args...)
 	for i, word := range words {

@@ -19,21 +19,21 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// Switch represents a yes or no that knows whether anybody said it.
+// Switch holds a boolean setting that may also be unset.
 type Switch uint8
 
-// The positions of a Switch. Settings from Load or Defaults have no Unset one.
+// The values of a Switch. In the result of Load or Defaults none is Unset.
 const (
 	Unset Switch = iota
 	Off
 	On
 )
 
-// Bool is true for On.
+// Bool reports whether s is On.
 func (s Switch) Bool() bool { return s == On }
 
-// Settings holds retort.yaml. The zero Settings are valid; Defaults completes them. What a setting is for is said
-// where it is used.
+// Settings holds the content of retort.yaml. The zero Settings are valid; Defaults completes them. Each setting is
+// explained where it is used.
 type Settings struct {
 	Enabled          Switch
 	SandboxMode      SandboxMode
@@ -77,18 +77,18 @@ type Settings struct {
 	Tasks            Tasks
 }
 
-// Recommend describes where retort recommend --update fetches the list of servers.
+// Recommend configures where retort recommend --update fetches the list of servers.
 type Recommend struct {
 	Registry string // an address that has /v0/servers below it; empty: none
 }
 
-// Tasks bound what waits for its turn.
+// Tasks bounds the job queue.
 type Tasks struct {
 	Waiting int           // of one principal
 	Keep    time.Duration // after which one that has ended is forgotten
 }
 
-// SandboxMode represents the backend that programs run in.
+// SandboxMode selects the backend that programs run in.
 type SandboxMode string
 
 // The sandbox modes. Auto chooses by the program's risk.
@@ -100,7 +100,7 @@ const (
 	SandboxAuto    SandboxMode = "auto"
 )
 
-// SandboxFallback describes what may run where the system refuses the sandbox its walls.
+// SandboxFallback selects which programs may run if the operating system does not let the sandbox confine them.
 type SandboxFallback string
 
 // The fallbacks, strictest first.
@@ -110,15 +110,15 @@ const (
 	FallbackAll     SandboxFallback = "all"
 )
 
-// Runtimes holds programs of the machine's, as paths or names in PATH. Empty means the usual name.
+// Runtimes names the runtimes installed on this machine, as paths or as names in PATH. Empty means the usual name.
 type Runtimes struct {
 	Python, Node, Bun, Deno string
 }
 
-// ScriptRuntimes returns the runtimes for TypeScript and JavaScript. The first is built in.
+// ScriptRuntimes returns the runtimes for TypeScript and JavaScript. The first one is built in.
 func ScriptRuntimes() []string { return []string{"quickjs", "node", "bun", "deno"} }
 
-// SecurityLevel describes how strictly the gate judges a program.
+// SecurityLevel selects how strictly programs are checked before they run.
 type SecurityLevel string
 
 // The security levels, weakest first.
@@ -129,7 +129,7 @@ const (
 	SecurityMaximum    SecurityLevel = "maximum"
 )
 
-// PermissionLevel describes what a program may do to the world.
+// PermissionLevel selects which side effects a program may have.
 type PermissionLevel string
 
 // The permission levels, strictest first.
@@ -139,17 +139,17 @@ const (
 	PermissionExecuteFull     PermissionLevel = "execute_full"
 )
 
-// ToolChanges describes what becomes of a tool whose definition is not the one that was trusted.
+// ToolChanges selects how a tool is treated whose definition differs from the trusted one.
 type ToolChanges string
 
-// What becomes of it, strictest first.
+// The treatments of a changed tool, strictest first.
 const (
 	ChangesBlock ToolChanges = "block" // it is hidden, and calls are refused
 	ChangesAsk   ToolChanges = "ask"   // a person is asked about each call
 	ChangesNote  ToolChanges = "note"  // calls leave, with a warning
 )
 
-// PII describes how personal data is hidden.
+// PII configures how personal data is hidden.
 type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
@@ -162,28 +162,27 @@ type PII struct {
 	Expiry         time.Duration // after which the tokens of a session that nobody used are gone
 }
 
-// PIIKey describes where the key is that personal data is encrypted with; if it says nothing, the keyring of the
-// system or a file of the user's own.
+// PIIKey configures where the encryption key for personal data is stored. If it is empty, the key is in the system's
+// keyring or in a file of the user.
 type PIIKey struct{ Variable, Age, Identity string }
 
-// PIIType represents a type of personal data that the settings add. Both may be empty: then its values are known by
-// their keys only.
+// PIIType defines a further type of personal data. If both fields are empty, only PII.Keys identifies its values.
 type PIIType struct {
 	Pattern string   // the form of its values, in the syntax of RE2
 	Words   []string // words and phrases that are of it wherever they stand
 }
 
-// PIIMode describes from whom one type of personal data is hidden.
+// PIIMode selects from whom one type of personal data is hidden.
 type PIIMode string
 
-// The modes: hidden from programs and the model, from the model only, from nobody.
+// The modes. Sealed hides values from programs and the model, border only from the model, off from neither.
 const (
 	PIISealed PIIMode = "sealed"
 	PIIBorder PIIMode = "border"
 	PIIOff    PIIMode = "off"
 )
 
-// piiTypes returns the types of personal data that settings can name without defining them.
+// piiTypes returns the built-in types of personal data, which settings can name without defining them.
 func piiTypes() (names []string) {
 	for _, t := range pii.AllTypes() {
 		names = append(names, string(t))
@@ -191,7 +190,7 @@ func piiTypes() (names []string) {
 	return names
 }
 
-// ResourceLimits bound one execution; zero fields are not stated.
+// ResourceLimits bounds one execution. A zero field is not stated.
 type ResourceLimits struct {
 	Computing   time.Duration // what programs may take of maxExecutionTime without waiting for tools; maxExecutionTime if only that is stated
 	Memory      int64         // bytes
@@ -204,7 +203,7 @@ type ResourceLimits struct {
 	Concurrency int
 }
 
-// Results bound what one answer brings to the model, and say whether types are learned.
+// Results bounds how much of a result is returned to the model, and configures whether result types are learned.
 type Results struct {
 	MaxTokens        int    // o200k_base
 	DefinitionTokens int    // o200k_base, of the definition of one tool
@@ -212,7 +211,8 @@ type Results struct {
 	Summarize        Switch // a model puts each result into words, if there is one
 }
 
-// Workspace configures how long unused files of sessions stay, and whether copies with real values are kept for a person.
+// Workspace configures how long unused files of sessions are kept, and whether copies with real values are kept for
+// the user.
 type Workspace struct {
 	Results    time.Duration // what was too large to return
 	Sessions   time.Duration // everything of a session
@@ -220,7 +220,7 @@ type Workspace struct {
 	RealValues Switch        // copies with the values behind tokens are kept in the data directory
 }
 
-// Audit describes where the record is, and how long entries stay.
+// Audit configures where the audit log is stored and how long its entries are kept.
 type Audit struct {
 	Store      string        // postgres://…; files below home if empty
 	Required   AuditRequired // what must not happen unless it can be recorded
@@ -230,23 +230,23 @@ type Audit struct {
 	Checkpoint []string      // command that is given each checkpoint, as a line on its standard input
 }
 
-// AuditRequired describes what must not happen unless it can be recorded.
+// AuditRequired selects the actions that are refused if they cannot be recorded in the audit log.
 type AuditRequired string
 
-// What must not happen unrecorded.
+// The actions that are refused if they cannot be recorded.
 const (
 	AuditEffects AuditRequired = "effects" // calls that may have effects
 	AuditAll     AuditRequired = "all"     // anything
 )
 
-// Cache says for how long answers of tools count; 0 is not at all.
+// Cache configures how long results of tools are reused. A TTL of 0 turns the cache off.
 type Cache struct {
 	TTL   time.Duration
 	Size  int64    // bytes
 	Tools []string // patterns of SERVER.TOOL that may be kept without saying that they are idempotent
 }
 
-// Approval describes which risks run without asking a person, and how long one is waited for.
+// Approval configures which risks run without approval, and how long an approval is waited for.
 type Approval struct {
 	AutoApproveLow    Switch
 	AutoApproveMedium Switch
@@ -258,21 +258,21 @@ type Approval struct {
 	Webhook           Webhook
 }
 
-// Webhook represents an address that is asked too, with the secret that both sides sign with. An empty URL means
-// none.
+// Webhook configures a URL that receives notifications and requests, with the secret that both sides sign with. An
+// empty URL means none.
 type Webhook struct{ URL, Secret string }
 
-// Anomalies describes what is done about what is unusual. A kind that Actions do not name has Default.
+// Anomalies configures the reaction to unusual behaviour. Default applies to kinds that are not in Actions.
 type Anomalies struct {
 	Default AnomalyAction
 	Actions map[string]AnomalyAction // by kind
 	Webhook Webhook                  // that alerts go to
 }
 
-// AnomalyAction describes what is done about one kind of anomalies.
+// AnomalyAction selects the reaction to one kind of anomaly.
 type AnomalyAction string
 
-// The actions, mildest first. Each includes those before it, off excepted.
+// The actions, mildest first. Each one except off includes those before it.
 const (
 	AnomalyOff     AnomalyAction = "off"
 	AnomalyNote    AnomalyAction = "note"
@@ -289,10 +289,11 @@ func AnomalyKinds() []string {
 	}
 }
 
-// Of returns what is done about a kind.
+// Of returns the action for a kind.
 func (a Anomalies) Of(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
 
-// defaults returns milder or stricter by kind only if the settings say nothing of all.
+// defaults fills in the default action. It fills in the usual actions of the kinds only if the settings state no
+// default action.
 func (a Anomalies) defaults() Anomalies {
 	if a.Default != "" {
 		return a
@@ -309,7 +310,7 @@ func (a Anomalies) defaults() Anomalies {
 	return a
 }
 
-// usualActions returns what is done about kinds that are not only noted where the settings say nothing of all.
+// usualActions returns the kinds whose action is not note if the settings state no default action.
 func usualActions() map[string]AnomalyAction {
 	return map[string]AnomalyAction{
 		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
@@ -335,7 +336,7 @@ func (a *Anomalies) read() into {
 	return object(fields...)
 }
 
-// ServerSettings describes what a person adds to one server of a client's file.
+// ServerSettings holds the settings for one server of a client's file.
 type ServerSettings struct {
 	ToolRules
 	ServerInstances
@@ -349,20 +350,20 @@ type ServerSettings struct {
 	Passing
 }
 
-// ToolRules describes which tools of a server may be called.
+// ToolRules configures which tools of a server may be called.
 type ToolRules struct {
 	Allow      []string          // patterns of tools; nil means all
 	Deny       []string          // patterns of tools; stronger than Allow
 	Conditions map[string]string // pattern of tools → what must be true of a call
 }
 
-// Principal describes what one who calls may do, at most what everybody may.
+// Principal configures what one principal may do. It only narrows what all principals may do.
 type Principal struct {
 	PermissionLevel PermissionLevel
 	Servers         map[string]ToolRules
 }
 
-// ServerPII holds exceptions for one server.
+// ServerPII holds exceptions from PII for one server.
 type ServerPII struct {
 	Hide   []string // types of which its answers have tokens only, for programs too
 	Reveal []string // types that the server may be sent though others have sent them
@@ -370,19 +371,19 @@ type ServerPII struct {
 	Block  []string // types that its answers have nothing of
 }
 
-// Search describes how tools are found.
+// Search configures how tools are found.
 type Search struct {
 	Embeddings Embeddings
 }
 
-// Embeddings represents an OpenAI-compatible endpoint; an empty URL means none.
+// Embeddings configures an OpenAI-compatible endpoint for embeddings. An empty URL means none.
 type Embeddings struct {
 	URL    string
 	Model  string
 	APIKey string
 }
 
-// Named returns the servers that the settings speak of, sorted.
+// Named returns the names of all servers that the settings mention, sorted.
 func (s Settings) Named() []string {
 	names := slices.Collect(maps.Keys(s.Servers))
 	for _, p := range s.Principals {
@@ -392,12 +393,12 @@ func (s Settings) Named() []string {
 	return slices.Compact(names)
 }
 
-// ChangesOf returns what becomes of tools of a server whose definition has changed.
+// ChangesOf returns how a server's tools are treated whose definition has changed.
 func (s Settings) ChangesOf(server string) ToolChanges {
 	return cmp.Or(s.Servers[server].Changes, s.ToolChanges, ChangesBlock)
 }
 
-// Limits returns the limits of one execution, complete.
+// Limits returns the limits of one execution, with defaults for those that are not stated.
 func (s Settings) Limits() core.Limits {
 	l := s.ResourceLimits
 	return core.Limits{
@@ -406,8 +407,8 @@ func (s Settings) Limits() core.Limits {
 	}.WithDefaults(core.DefaultLimits())
 }
 
-// Defaults returns s with everything that is not stated filled in. It can be
-// applied again without effect.
+// Defaults returns s with defaults for all settings that are not stated. Applying it twice has the same effect as
+// once.
 func (s Settings) Defaults() Settings {
 	state(&s.Enabled, On)
 	state(&s.SandboxMode, SandboxProcess)
@@ -472,7 +473,7 @@ const (
 	tib = 1 << 40
 )
 
-// read returns the whole grammar of retort.yaml.
+// read returns the reader for the whole of retort.yaml.
 func (s *Settings) read() into {
 	written := &policies{}
 	return further(written.translated(s, object(append([]field{
@@ -551,7 +552,7 @@ func (r *Runtimes) read() into {
 	)
 }
 
-// command returns a program of the machine's.
+// command reads the path or name of a program installed on this machine.
 func command(s *string) into {
 	return checked(s, "the path or name of a program", func(c string) bool { return c != "" })
 }
@@ -597,7 +598,8 @@ func piiType(s *string) into {
 	return func(r *reader, n *node) { oneOf(s, r.piiTypes...)(r, n) }
 }
 
-// further makes the types known that a file adds, since all else in it may name them.
+// further collects the names of the types in pii.types before it calls read, because the rest of the file may name
+// them.
 func further(read into) into {
 	return func(r *reader, n *node) {
 		r.piiTypes = piiTypes()
@@ -614,7 +616,7 @@ func further(read into) into {
 	}
 }
 
-// newType judges the name of a type that is added. Tokens bear it in capitals.
+// newType checks the name of a further type of personal data. Tokens contain the name in capitals.
 func newType(r *reader, key *node) {
 	switch {
 	case slices.Contains(piiTypes(), key.text):
@@ -687,7 +689,7 @@ func (w *Webhook) read() into {
 	), "url", "secret")
 }
 
-// complete reads an object of which these keys must be there.
+// complete reads an object in which these keys are required.
 func complete(o into, keys ...string) into {
 	return func(r *reader, n *node) {
 		o(r, n)

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Show returns what the settings say of sandboxes, levels, network, commands and what is
-// unusual, as settings: network_policy, permission_levels and sandbox_options are written
-// in our own terms, and what they say that changes nothing is a comment. Nothing that may
-// be secret is in it. s must be complete.
+// Show returns the settings for sandboxes, levels, network, commands and anomalies as YAML. It writes network_policy,
+// permission_levels and sandbox_options as the settings they were translated to; parts of them without effect become
+// comments. The output has no value that may be secret. s must be complete.
 func (s Settings) Show() string {
 	w := &shower{}
 	w.line("sandboxMode: %s", s.SandboxMode)
@@ -39,7 +38,7 @@ type shower struct{ b strings.Builder }
 
 func (w *shower) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// words returns a list of texts in one line.
+// words returns a list of strings on one line.
 func words(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {
@@ -88,7 +87,7 @@ func (w *shower) commands(all []Command) {
 	}
 }
 
-// levels have the paths that programs use.
+// levels writes permission_levels with the paths that programs use.
 func (w *shower) levels(levels map[PermissionLevel]LevelRules) {
 	if len(levels) > 0 {
 		w.line("permission_levels:")

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Telemetry says who is told what executions do. Empty addresses mean nobody.
+// Telemetry configures where data on executions is exported. An empty address turns that export off.
 type Telemetry struct {
 	Traces     string            // collector that takes OTLP over HTTP
 	Metrics    string            // such a collector
@@ -16,10 +16,10 @@ type Telemetry struct {
 	Prometheus string            // address on this machine where metrics can be asked for
 }
 
-// Stats describes how usage is shown.
+// Stats configures how usage is shown.
 type Stats struct{ Price Price }
 
-// Price describes what a million tokens cost that a model reads. 0 means that nobody said.
+// Price holds what a million tokens cost that a model reads. 0 means unknown.
 type Price struct {
 	Input    float64
 	Currency string // as it is shown before the amount
@@ -53,7 +53,7 @@ func number(v *float64, lo, hi float64) into {
 	}, show)
 }
 
-// isLoopback reports whether s is an address and a port that only this machine reaches.
+// isLoopback reports whether s is a loopback address with a port, which only this machine can reach.
 func isLoopback(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// translated reads settings with read, and then makes settings of the policies that
-// were written beside them.
+// translated reads settings with read, and then converts the policies in the same file to settings.
 func (p *policies) translated(s *Settings, read into) into {
 	return func(r *reader, n *node) {
 		read(r, n)
@@ -17,7 +16,7 @@ func (p *policies) translated(s *Settings, read into) into {
 	}
 }
 
-// check refuses policies that contradict other settings.
+// check adds a problem for each policy that contradicts other settings.
 func (p *policies) check(r *reader, n *node, s Settings) {
 	at := n.find("network_policy")
 	if at == nil {
@@ -32,8 +31,7 @@ func (p *policies) check(r *reader, n *node, s Settings) {
 	}
 }
 
-// translate returns s with what the policies say, in terms of our own settings. It
-// changes neither.
+// translate returns s with the policies added as settings. It changes neither p nor s.
 func (p *policies) translate(s Settings) Settings {
 	notes := slices.Clone(p.notes)
 	if p.hasPolicy {
@@ -52,8 +50,7 @@ func (p *policies) translate(s Settings) Settings {
 	return s
 }
 
-// watch returns the actions with those that monitoring asks for. It makes none milder
-// that is stated.
+// watch returns a with the actions that the monitoring block asks for. It never makes a stated action milder.
 func (m monitoring) watch(a Anomalies) Anomalies {
 	a.Actions = maps.Clone(a.Actions)
 	if a.Actions == nil {
@@ -76,7 +73,7 @@ func (m monitoring) watch(a Anomalies) Anomalies {
 	return a
 }
 
-// planned returns what will be done about a kind once the defaults are filled in.
+// planned returns the action that a kind will have once the defaults are filled in.
 func (a Anomalies) planned(kind string) AnomalyAction {
 	if usual := usualActions()[kind]; a.Default == "" && a.Actions[kind] == "" && usual != "" {
 		return usual
@@ -91,9 +88,9 @@ func anomalyActions() []AnomalyAction {
 	return []AnomalyAction{AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop}
 }
 
-// openNetwork opens the network for the hosts of the levels that somebody has, unless
-// the settings say themselves what is open: then levels narrow that. A level that names no
-// hosts reaches none where nothing but levels opens the network.
+// openNetwork adds the hosts of the levels in force to the network's whitelist. If the settings configure the network
+// themselves, it adds nothing, and the levels only narrow them. If only levels open the network, a level without
+// hosts reaches no host.
 func (p *policies) openNetwork(s *Settings) (notes []string) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(p.levels)), func(l LevelRules) bool { return l.Hosts != nil }) {
 		return nil
@@ -122,8 +119,8 @@ func (p *policies) openNetwork(s *Settings) (notes []string) {
 	return nil
 }
 
-// allowCommands allows the commands that levels name, with any arguments, unless the
-// settings say themselves which there are: then levels narrow that.
+// allowCommands allows the commands that the levels name, with any arguments. If the settings list the commands
+// themselves, it adds nothing, and the levels only narrow them.
 func (p *policies) allowCommands(s *Settings) (notes []string) {
 	var named []string
 	stated := false
@@ -159,7 +156,7 @@ func (p *policies) allowCommands(s *Settings) (notes []string) {
 	return notes
 }
 
-// levelsInForce returns the levels that everybody or a principal has.
+// levelsInForce returns the default level and those of the principals.
 func (s Settings) levelsInForce() []PermissionLevel {
 	everybody := s.PermissionLevel
 	state(&everybody, PermissionWriteRestricted)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Rate represents so many things in a time. The zero Rate is "not stated".
+// Rate allows Count events in the time Per. The zero Rate is "not stated".
 type Rate struct {
 	Count int
 	Per   time.Duration
@@ -23,14 +23,14 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%s", r.Count, r.Per)
 }
 
-// unit represents a unit of measure with all spellings in lower case.
+// unit describes a unit of measure with all its spellings, in lower case.
 type unit struct {
 	size  float64
 	names []string
 }
 
-// Sizes are powers of 1024 with and without the i, as containers count memory:
-// the default of 512MB is what a container limit of 512m is.
+// sizeUnits lists the units of size. They are powers of 1024 with and without the i, as containers count memory: the
+// default of 512MB equals a container limit of 512m.
 var sizeUnits = []unit{
 	{1, []string{"b", "byte", "bytes"}},
 	{1 << 10, []string{"kb", "kib", "k"}},
@@ -67,8 +67,8 @@ func find(units []unit, name string) (float64, bool) {
 	return 0, false
 }
 
-// quantity reads a number with at most one unit from the beginning of s and
-// returns what follows. A missing unit counts as bare.
+// quantity parses a number with at most one unit from the beginning of s, and returns the rest of s. A number without
+// a unit counts in the unit bare.
 func quantity(s string, units []unit, bare float64) (value float64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
@@ -93,7 +93,7 @@ func quantity(s string, units []unit, bare float64) (value float64, rest string,
 	return number * size, s[letters:], size > 0
 }
 
-// whole turns a quantity into an integer, unless it is too large for one.
+// whole converts a quantity to an integer, and returns false if it is too large for one.
 func whole(v float64) (int64, bool) {
 	if v < 0 || v >= math.MaxInt64 {
 		return 0, false
@@ -101,18 +101,17 @@ func whole(v float64) (int64, bool) {
 	return int64(v), true
 }
 
-// parseSize reads bytes: 512MB, 1GiB, 1.5g, 4096.
+// parseSize parses a number of bytes: 512MB, 1GiB, 1.5g, 4096.
 func parseSize(s string) (int64, bool) {
 	v, rest, ok := quantity(s, sizeUnits, 1)
 	n, fits := whole(v)
 	return n, ok && fits && rest == ""
 }
 
-// ParseDuration reads a time such as 12h, 90d or 1h30m; a bare number is milliseconds.
+// ParseDuration parses a duration such as 12h, 90d or 1h30m. A bare number counts milliseconds.
 func ParseDuration(s string) (time.Duration, bool) { return parseDuration(s) }
 
-// parseDuration reads a time: 10m, 1h30m, 1.5 hours, 2d; a bare number is
-// milliseconds.
+// parseDuration parses a duration: 10m, 1h30m, 1.5 hours, 2d. A bare number counts milliseconds.
 func parseDuration(s string) (time.Duration, bool) {
 	total, rest, ok := quantity(s, timeUnits, float64(time.Millisecond))
 	for ok && strings.TrimSpace(rest) != "" {
@@ -127,13 +126,13 @@ func parseDuration(s string) (time.Duration, bool) {
 	return time.Duration(n), fits
 }
 
-// parseCores reads processors: 0.5, 1 core, 2 cores.
+// parseCores parses a number of processors: 0.5, 1 core, 2 cores.
 func parseCores(s string) (float64, bool) {
 	v, rest, ok := quantity(s, coreUnits, 1)
 	return v, ok && rest == ""
 }
 
-// parseRate reads a rate: 100/minute.
+// parseRate parses a rate such as 100/minute.
 func parseRate(s string) (Rate, bool) {
 	count, per, found := strings.Cut(s, "/")
 	n, err := strconv.Atoi(strings.TrimSpace(count))
@@ -141,7 +140,7 @@ func parseRate(s string) (Rate, bool) {
 	return Rate{Count: n, Per: time.Duration(size)}, found && err == nil && known
 }
 
-// showSize returns the shortest exact way to write a size.
+// showSize returns the shortest exact spelling of a size.
 func showSize(n int64) string {
 	for i := len(sizeUnits) - 1; i > 0; i-- {
 		if size := int64(sizeUnits[i].size); n >= size && n%size == 0 {
@@ -151,7 +150,7 @@ func showSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// showDuration returns a time in its largest whole unit.
+// showDuration returns a duration in its largest whole unit.
 func showDuration(d time.Duration) string {
 	for i := len(timeUnits) - 1; i >= 0; i-- {
 		if size := time.Duration(timeUnits[i].size); d >= size && d%size == 0 {

@@ -1,10 +1,10 @@
 package config
 
-// VM describes what virtual machines are made of.
+// VM configures the programs and images of virtual machines.
 type VM struct {
 	QEMU string // path of QEMU's program, or its name in PATH; empty means "qemu-system-x86_64"
-	// Firecracker is the path of Firecracker's program, or its name in PATH; empty means
-	// "firecracker", which need not be there.
+	// Firecracker is the path of the Firecracker program, or its name in PATH. Empty means "firecracker", which need
+	// not be installed.
 	Firecracker string
 	Kernel      string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
 }

@@ -16,8 +16,8 @@ import (
 // PollInterval sets how often Watch.Poll should be called.
 const PollInterval = 250 * time.Millisecond
 
-// Watch finds out when the files of a configuration say something else. It looks at them again and again,
-// since no system tells of changes on a network file system. It is used by one goroutine at a time.
+// Watch detects changes of the files of a configuration. It polls them, because network file systems do not report
+// changes. Only one goroutine at a time may use it.
 type Watch struct {
 	load     func(note Note, again bool) (*Config, error)
 	readFile func(path string) ([]byte, error)
@@ -32,7 +32,7 @@ type Watch struct {
 	moved  time.Time          // when a stamp was last another one
 }
 
-// content describes what a file says. The zero content is that of a file which is not there or cannot be read.
+// content identifies the content of a file. The zero content means that the file does not exist or cannot be read.
 type content struct {
 	digest string // SHA-256, hexadecimal
 	blank  bool
@@ -43,27 +43,27 @@ type stamped struct {
 	content content
 }
 
-// doubted is for how long after a change files are read again although their stamps are the same: their times may
+// doubted sets how long after a change files are read again even if their stamps are equal: a file system's times may
 // be as coarse as two seconds.
 const doubted = 3 * time.Second
 
-// Update describes what a Watch has found.
+// Update describes what Poll found.
 type Update struct {
 	Config *Config  // nil if Err is not
 	Err    error    // why the files count for nothing
 	Files  []string // paths of the files that say something else than when they were last accepted, sorted
-	// Digests are the SHA-256 of those that are there, hexadecimal, by path.
+	// Digests maps the paths of those files that exist to their SHA-256 digests in hexadecimal.
 	Digests map[string]string
 }
 
-// NewWatch makes a Watch of a configuration that load reads. load gives note to Load as Options.Note, and again
-// as Options.Again.
+// NewWatch returns a Watch of the configuration that load reads. load must pass note and again to Load as
+// Options.Note and Options.Again.
 func NewWatch(load func(note Note, again bool) (*Config, error)) *Watch {
 	read := func(path string) ([]byte, error) { return readFile(path, true) }
 	return &Watch{load: load, readFile: read, now: time.Now, stamps: map[string]stamped{}}
 }
 
-// Load reads the configuration for the first time, and accepts it.
+// Load reads the configuration for the first time and accepts it.
 func (w *Watch) Load() (*Config, error) {
 	c, found, err := w.read(false)
 	if err != nil {
@@ -78,9 +78,10 @@ func (w *Watch) Load() (*Config, error) {
 	return c, nil
 }
 
-// Poll looks at the files. It reads the configuration once they have been the same in two polls, and reports false if
-// there is nothing new. A file that was in force and is gone or empty now is an error: it may be about to be
-// written, and without it less would be forbidden. After an error the files are read when they change again.
+// Poll checks the files for changes. It reads the configuration once two polls in a row found the same change, and
+// returns false if there is nothing new. If an accepted file is now missing or empty, Update.Err is set: the file may
+// be about to be written, and without it fewer things would be forbidden. After an error Poll reads the files again
+// when they change.
 func (w *Watch) Poll() (Update, bool) {
 	now := w.look()
 	switch {
@@ -109,16 +110,16 @@ func (w *Watch) Poll() (Update, bool) {
 	return w.update(c, err), true
 }
 
-// Quiet reports whether the last Poll found the files to say what was known.
+// Quiet reports whether the last Poll found no change.
 func (w *Watch) Quiet() bool { return w.pending == nil && !w.retry }
 
-// Accept says that the configuration of the last Update is in force.
+// Accept states that the configuration of the last Update is now in force.
 func (w *Watch) Accept() { w.inForce = w.known }
 
-// Retry has the next Poll read the files again.
+// Retry makes the next Poll read the files again.
 func (w *Watch) Retry() { w.retry = true }
 
-// agree reports whether two readings found the same in the files that both looked for.
+// agree reports whether two readings are equal in all files that both looked for.
 func agree(a, b map[string]content) bool {
 	for path, f := range a {
 		if other, both := b[path]; both && other != f {
@@ -142,7 +143,8 @@ func contentOf(text []byte) content {
 	return content{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
 }
 
-// look returns what the known files say now. A file is read only if it has another stamp, or had one a moment ago.
+// look returns the current content of the known files. It reads a file only if its stamp has changed, or if any stamp
+// changed within the time doubted.
 func (w *Watch) look() map[string]content {
 	now := map[string]content{}
 	for path := range w.known {
@@ -164,7 +166,8 @@ func (w *Watch) look() map[string]content {
 	return now
 }
 
-// stampOf returns the stamp of a file. It opens the file, since that has a network file system ask its server.
+// stampOf returns the stamp of a file. It opens the file first, because that makes a network file system ask its
+// server.
 func stampOf(path string) seal.Stamp {
 	if f, err := openFile(path, true); err == nil {
 		_ = f.Close()
@@ -172,7 +175,7 @@ func stampOf(path string) seal.Stamp {
 	return seal.StampOf(path)
 }
 
-// lost returns an error if a file is gone or empty that was in force.
+// lost returns an error if a file of the accepted configuration is now missing or empty.
 func (w *Watch) lost(found map[string]content) error {
 	for _, path := range slices.Sorted(maps.Keys(w.inForce)) {
 		before := w.inForce[path]

@@ -13,9 +13,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseYAML reads one YAML document into nodes; an empty one is null. Anchors
-// work; merge keys, tags and further documents are refused, since settings need
-// none of them. Its error is a *syntaxError.
+// parseYAML parses one YAML document into nodes. An empty document is null. Anchors work. Merge keys, tags and
+// further documents are refused, since settings need none of them. Its error is a *syntaxError.
 func parseYAML(src []byte) (n *node, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.
@@ -56,8 +55,8 @@ func parseYAML(src []byte) (n *node, err error) {
 	return root, nil
 }
 
-// checkTokens refuses what would keep the parser busy for minutes: many keys, and
-// brackets and dashes nested by the thousand, take it quadratic time and worse.
+// checkTokens refuses files that would keep the parser busy for minutes. Many keys, and thousands of nested brackets
+// or dashes, take it quadratic time or worse.
 func checkTokens(tokens token.Tokens) *syntaxError {
 	if len(tokens) > maxTokens {
 		return &syntaxError{1, 1, "the file is too large for settings"}
@@ -101,7 +100,7 @@ func position(t *token.Token) (line, column int) {
 	return max(t.Position.Line, 1), max(t.Position.Column, 1)
 }
 
-// Bounds of a file of settings.
+// Bounds of a settings file.
 const (
 	maxYAML   = 256 << 10 // bytes
 	maxTokens = 20_000
@@ -169,7 +168,8 @@ func (c *yamlConverter) entries(n *node, values []*ast.MappingValueNode, depth i
 	return nil
 }
 
-// anchor is known to aliases only when it is complete: none contains itself.
+// anchor converts an anchored value. It registers the anchor only when the value is complete, so no anchor can
+// contain itself.
 func (c *yamlConverter) anchor(from *ast.AnchorNode, depth int) (*node, *syntaxError) {
 	n, err := c.convert(from.Value, depth+1)
 	if err == nil {
@@ -178,7 +178,7 @@ func (c *yamlConverter) anchor(from *ast.AnchorNode, depth int) (*node, *syntaxE
 	return n, err
 }
 
-// name returns the text of a key or of an anchor's name.
+// name returns the text of a key or the name of an anchor.
 func name(n ast.Node) string {
 	if s, ok := n.(*ast.StringNode); ok {
 		return s.Value
