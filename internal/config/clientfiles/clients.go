@@ -1,5 +1,5 @@
-// Package clientfiles takes servers over from the configuration files of MCP clients, and
-// puts Retort into them. It reads and writes files and starts nothing.
+// Package clientfiles imports servers from the configuration files of MCP clients and installs Retort into these
+// files. It reads and writes files and starts no processes.
 package clientfiles
 
 import (
@@ -13,17 +13,17 @@ import (
 	"retort/internal/core"
 )
 
-// Scope says for whom a file's servers are.
+// Scope selects for whom the servers of a file are.
 type Scope string
 
-// The scopes. Local is a project's part of a person's own file.
+// The scopes. Local is the part of a user's own file that applies to one project.
 const (
 	User    Scope = "user"
 	Local   Scope = "local"
 	Project Scope = "project"
 )
 
-// Client represents a program that has MCP servers in a file.
+// Client describes an MCP client that lists its servers in a file.
 type Client struct {
 	Name  string // as in "retort install cursor"
 	Title string // as its maker writes it
@@ -32,10 +32,10 @@ type Client struct {
 	dialect
 	fields map[string]meaning // of an entry, by key; others are kept without effect
 	entry  func(command string, args []string) map[string]any
-	// problem says why an entry cannot be taken over; "" if nothing speaks against it.
+	// problem returns why an entry cannot be imported, or "" if it can.
 	problem func(entry map[string]any) string
 	places  []place
-	// disabled says whether the rest of the file turns a server off; may be nil.
+	// disabled reports whether the rest of the file disables a server. It may be nil.
 	disabled func(whole map[string]any, name string) bool
 }
 
@@ -43,16 +43,16 @@ func (c *Client) off(whole map[string]any, name string) bool {
 	return c.disabled != nil && c.disabled(whole, name)
 }
 
-// place describes where a client has servers. Of several files the first that is there counts.
+// place describes where a client stores servers. Of several files the first existing one counts.
 type place struct {
 	scope Scope
 	files []string // patterns: "{home}/.cursor/mcp.json"; a * stands for any one folder
 	at    []string // keys down to the object of servers; "{dir}" is the project's
-	// readOnly files are read, and never changed.
+	// readOnly states that the files are read but never changed.
 	readOnly bool
 }
 
-// Environment describes what paths depend on.
+// Environment holds the values that the paths of files depend on.
 type Environment struct {
 	GOOS     string // as runtime.GOOS
 	Getenv   func(string) string
@@ -60,7 +60,7 @@ type Environment struct {
 	Dir      string // of the project, absolute
 }
 
-// Find returns the client of a name, or an error that lists all.
+// Find returns the client with this name, or an error whose hint lists all names.
 func Find(name string) (*Client, error) {
 	all := Table()
 	known := make([]string, len(all))
@@ -77,7 +77,7 @@ func Find(name string) (*Client, error) {
 	return nil, err.WithHint("known are %s", strings.Join(known, ", "))
 }
 
-// root returns a directory that patterns begin with.
+// root returns the directory for the placeholder at the beginning of a pattern.
 func (e Environment) root(name string) string {
 	or := func(variable string, fallback ...string) string {
 		if dir := e.Getenv(variable); dir != "" && filepath.IsAbs(dir) {
@@ -119,7 +119,8 @@ func (e Environment) root(name string) string {
 	return e.UserHome
 }
 
-// paths returns the files that a place's patterns name; those that are there, or the first one, which may come to be.
+// paths returns the existing files that the patterns of a place match. Of the patterns without * only the first match
+// counts.
 func (e Environment) paths(p place) []string {
 	var found []string
 	for _, pattern := range p.files {
@@ -137,7 +138,7 @@ func (e Environment) paths(p place) []string {
 	return found
 }
 
-// first returns the file of a place that is there, else the one that would be made.
+// first returns the existing file of a place, or the one to create if there is none.
 func (e Environment) first(p place) string {
 	if found := e.paths(p); len(found) > 0 {
 		return found[0]
@@ -146,7 +147,7 @@ func (e Environment) first(p place) string {
 	return filepath.Join(e.root(name), filepath.FromSlash(rest))
 }
 
-// others returns the keys down to the servers of other projects than this one, sorted by project.
+// others returns the key paths to the servers of all projects but the current one, sorted by project.
 func (e Environment) others(c *Client, p place, src []byte) (all [][]string) {
 	n := slices.Index(p.at, "{dir}")
 	whole, err := c.format.decode(src)
@@ -173,8 +174,8 @@ func there(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// keys returns those down to the servers of a place in a file. For a part of a person's file that is a project's, it
-// is the part of the nearest folder that has servers.
+// keys returns the key path to the servers of a place in a file. If the place is the project part of a user's file,
+// the path is that of the nearest folder above Dir, or Dir itself, with servers; nil if there is none.
 func (e Environment) keys(c *Client, p place, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// diff returns what changes in a file, with three lines around: all of it in one piece, since an edit is in one
-// place, or in two that are seldom far apart.
+// diff returns the changes of a file with three lines of context. It returns them as one hunk, because an edit
+// changes one place, or two that are rarely far apart.
 func diff(name string, before, after []byte) string {
 	a, b := lines(before), lines(after)
 	from := 0
@@ -44,7 +44,7 @@ func lines(src []byte) []string {
 	return list
 }
 
-// mask hides values in a text that people may show to others.
+// mask replaces values by *** in a text that users may show to others. It skips values shorter than four bytes.
 func mask(src []byte, values []string) []byte {
 	for _, v := range values {
 		if len(v) >= 4 {

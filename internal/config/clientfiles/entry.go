@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// meaning describes what a field of a client's entry says.
+// meaning selects how a field of a client's entry is translated.
 type meaning uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 	ofDeny                      // tools that are not offered
 )
 
-// entry represents a server as our file has it.
+// entry holds a server in the form that Retort's server file has.
 type entry struct {
 	kind     string // "", "stdio", "http", "sse"
 	command  string
@@ -58,7 +58,7 @@ type entry struct {
 	extra    map[string]any
 }
 
-// json returns the entry as it is written.
+// json returns the entry as JSON for Retort's server file.
 func (e entry) json() (json.RawMessage, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -103,7 +103,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// transport names how the server is reached, for people.
+// transport returns the name of the transport to show to users.
 func (e entry) transport() string {
 	switch {
 	case e.command != "":
@@ -114,7 +114,7 @@ func (e entry) transport() string {
 	return "http or sse"
 }
 
-// reading represents one entry on its way from a client's shape to ours.
+// reading holds the state while one client's entry is translated.
 type reading struct {
 	client *Client
 	t      *translator
@@ -123,7 +123,7 @@ type reading struct {
 	unused []string
 }
 
-// read translates an entry. wrong says why it cannot be taken over.
+// read translates an entry. If it cannot be imported, wrong is the reason, else "".
 func (c *Client) read(value json.RawMessage, t *translator) (e entry, wrong string) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
@@ -196,7 +196,7 @@ func (r *reading) field(key string, m meaning, v any) {
 	}
 }
 
-// other keeps what has no effect here, unless it would have another one.
+// other keeps a field that has no effect in Retort. It drops a field that would have a different effect there.
 func (r *reading) other(key string, v any) {
 	if slices.Contains(meansElse, key) {
 		r.t.note("%s was left out: it means something else here", key)
@@ -209,14 +209,14 @@ func (r *reading) other(key string, v any) {
 	r.unused = append(r.unused, key)
 }
 
-// meansElse are the fields of our own entries; what another client says with one of
-// them that it does not share is not for us.
+// meansElse lists the fields that have a meaning in Retort's own entries. If a client uses one of them with another
+// meaning, it must not be copied.
 var meansElse = []string{
 	"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "serverUrl", "httpUrl", "headers", "timeout", "disabled",
 	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
 }
 
-// plain returns a scalar as text.
+// plain returns a string, number or boolean as a string.
 func (r *reading) plain(key string, v any) string {
 	switch v := v.(type) {
 	case string:
@@ -240,7 +240,7 @@ func (r *reading) list(key string, v any) []string {
 	return texts
 }
 
-// into adds an object of texts.
+// into adds the members of an object of strings to a map.
 func (r *reading) into(to *map[string]string, key string, v any, translate func(string) string) {
 	o, ok := v.(map[string]any)
 	if !ok {
@@ -267,7 +267,7 @@ func (r *reading) headers(key string, v any) {
 	r.into(&r.e.headers, key, v, t.text)
 }
 
-// reference returns a variable where a client has its bare name.
+// reference returns a placeholder for a variable that a client gives by its bare name.
 func reference(name string) string {
 	if variable.FindString(name) == name {
 		return "${" + name + "}"
@@ -292,7 +292,7 @@ func (r *reading) envNames(key string, m meaning, v any) {
 	}
 }
 
-// command reads the three ways in which clients write it.
+// command reads the three forms of a command that clients use: a string, a list with the arguments, or an object.
 func (r *reading) command(key string, v any) {
 	switch v := v.(type) {
 	case []any:
@@ -334,7 +334,8 @@ func (r *reading) disabled(key string, m meaning, v any) {
 
 var allPunctuation = regexp.MustCompile(`[-_]`)
 
-// settle checks that the fields fit together, and drops a type that goes without saying.
+// settle normalises the transport and checks that the fields are consistent. It drops a type that the other fields
+// imply.
 func (r *reading) settle() {
 	switch kind := allPunctuation.ReplaceAllString(strings.ToLower(r.e.kind), ""); kind {
 	case "", "remote":
@@ -361,7 +362,7 @@ func (r *reading) settle() {
 	}
 }
 
-// badName returns why a server's name would spoil our file.
+// badName returns why a server's name cannot be written to Retort's server file, or "" if it can.
 func badName(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -380,8 +381,8 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// ourselves reports whether an entry starts Retort, or is the one that install writes, also with other arguments than
-// it was written with.
+// ourselves reports whether an entry starts Retort, or is the one that install writes. The arguments may have been
+// changed since.
 func (e entry) ourselves(name string) bool {
 	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))
@@ -389,7 +390,7 @@ func (e entry) ourselves(name string) bool {
 
 var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
 
-// secrets returns the values that look like credentials and are written out.
+// secrets returns the values that look like credentials and are written in plain text, not as variables.
 func (e entry) secrets() []string {
 	var found []string
 	for _, m := range []map[string]string{e.env, e.headers} {

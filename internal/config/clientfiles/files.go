@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// file represents a configuration file as it was read.
+// file holds a configuration file as it was read.
 type file struct {
 	path   string // as it is named to people
 	target string // behind links
@@ -27,8 +27,8 @@ type file struct {
 
 func lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 
-// open reads a file that may not exist. Links are followed and stay links; a project's
-// file must lie in the project, or a hostile one could name any file.
+// open reads a file that need not exist. It follows links and keeps them. With scope Project the file must be inside
+// the project, because a hostile project could otherwise name any file.
 func (e Environment) open(path string, scope Scope) (file, error) {
 	f := file{path: path, target: path, mode: 0o600}
 	real, err := realPath(path)
@@ -62,7 +62,7 @@ func (e Environment) open(path string, scope Scope) (file, error) {
 	return f, nil
 }
 
-// realPath follows links, those of folders above a file that does not exist, too.
+// realPath resolves links. If the file does not exist, it resolves those of the folders above it.
 func realPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func readBounded(path string) ([]byte, error) {
 	return src, err
 }
 
-// fileError names a file.
+// fileError returns an error that begins with the path of the file.
 func fileError(path string, err error) *core.Error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -102,7 +102,7 @@ func fileError(path string, err error) *core.Error {
 		WithHint("nothing was changed in it; mend it and try again")
 }
 
-// write replaces a file that is still as it was read, whole or not at all.
+// write replaces the file atomically. It fails if the file has changed since it was read.
 func (f file) write(data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(f.target), 0o700); err != nil {
 		return fileError(f.path, err)
@@ -130,7 +130,7 @@ func (f file) write(data []byte) error {
 	return nil
 }
 
-// sweep removes what a write left that was killed: it may have credentials in it.
+// sweep removes temporary files of writes that were killed, because they may contain credentials.
 func sweep(dir string) {
 	parts, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".retort-*.part"))
 	for _, part := range parts {
@@ -141,7 +141,7 @@ func sweep(dir string) {
 	}
 }
 
-// unchanged is an error if somebody else has written the file since it was read.
+// unchanged returns an error if another program has changed the file since it was read.
 func (f file) unchanged() error {
 	now, err := readBounded(f.target)
 	if errors.Is(err, fs.ErrNotExist) && !f.exists {
@@ -154,7 +154,7 @@ func (f file) unchanged() error {
 	return nil
 }
 
-// remove deletes a file that is still as it was read.
+// remove deletes the file. It fails if the file has changed since it was read.
 func (f file) remove() error {
 	if err := f.unchanged(); err != nil {
 		return err

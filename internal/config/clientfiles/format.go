@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// format reads and edits files of one kind. Its functions are pure.
+// format reads and edits files of one syntax. Its methods do not access the disk.
 type format interface {
-	// members are the servers in the object below the keys at, in the order of the
-	// file. A file without that object has none.
+	// members returns the servers in the object at the key path at, in the order of the file. A file without that
+	// object has none.
 	members(src []byte, at []string) ([]member, error)
-	// edit takes members out of that object and puts others in, where the first one
-	// that goes was, else behind the last. All other bytes stay as they are.
+	// edit removes the members out from that object and inserts the members in. It inserts at the place of the first
+	// removed member, else after the last member. All other bytes stay unchanged.
 	edit(src []byte, at, out []string, in []member) ([]byte, error)
-	// decode is the whole file.
+	// decode returns the whole file as decoded values.
 	decode(src []byte) (map[string]any, error)
 }
 
-// member represents one entry of an object of servers.
+// member holds one entry of an object of servers.
 type member struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
-	// Text is how the file writes it; empty for one that is new.
+	// Text is the entry as the file writes it. It is empty for a new entry.
 	Text string `json:"text,omitempty"`
 }
 
@@ -34,19 +34,19 @@ const (
 	maxDepth = 200      // of brackets
 )
 
-// change describes what goes out of one object of servers, and what goes in.
+// change describes an edit of one object of servers: the names to remove and the members to insert.
 type change struct {
 	at, out []string
 	in      []member
 }
 
-// edited returns what edit makes of src, if reading it back shows that the right members went and came, and that
-// nothing else did.
+// edited returns src after an edit. It decodes the result, and returns an error unless exactly the named members were
+// removed and inserted.
 func edited(f format, src []byte, at, out []string, in []member) ([]byte, error) {
 	return editedAll(f, src, []change{{at, out, in}})
 }
 
-// editedAll is edited for several objects at once.
+// editedAll does the same as edited for several objects at once.
 func editedAll(f format, src []byte, changes []change) (_ []byte, err error) {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return len(c.out) == 0 && len(c.in) == 0 })
 	if len(changes) == 0 {
@@ -78,7 +78,7 @@ func editedAll(f format, src []byte, changes []change) (_ []byte, err error) {
 	return result, nil
 }
 
-// replaced is edit on what a file says instead of on its text. whole stays as it is.
+// replaced applies a change to decoded values. It returns a copy and does not change whole.
 func replaced(whole map[string]any, c change) (map[string]any, error) {
 	whole, object := within(whole, c.at)
 	for _, name := range c.out {
@@ -96,7 +96,8 @@ func replaced(whole map[string]any, c change) (map[string]any, error) {
 	return whole, nil
 }
 
-// within returns a copy of whole of which the object below the keys at, which is there then, may be changed.
+// within returns a copy of whole, and the object in it at the key path at. The caller may change that object. Missing
+// objects on the path are created.
 func within(whole map[string]any, at []string) (all, object map[string]any) {
 	all = maps.Clone(whole)
 	if all == nil {
@@ -114,7 +115,8 @@ func within(whole map[string]any, at []string) (all, object map[string]any) {
 	return all, object
 }
 
-// prune is whole without the object below the keys at if that is empty: it is the same as none.
+// prune returns whole without the object at the key path at if that is empty: an empty object means the same as a
+// missing one.
 func prune(whole map[string]any, at []string) map[string]any {
 	last := at[len(at)-1]
 	parent, err := object(whole, at[:len(at)-1])
@@ -129,8 +131,8 @@ func prune(whole map[string]any, at []string) map[string]any {
 	return whole
 }
 
-// sameJSON compares what two values say. Numbers of different formats are the same
-// if JSON writes them the same.
+// sameJSON reports whether two decoded values are equal. Numbers decoded from different formats are equal if their
+// JSON is.
 func sameJSON(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -149,7 +151,7 @@ func sameJSON(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// object returns the object below the keys at of a decoded file, nil if there is none.
+// object returns the object at the key path at in a decoded file, or nil if there is none.
 func object(whole map[string]any, at []string) (map[string]any, error) {
 	for i, key := range at {
 		value, there := whole[key]
@@ -165,7 +167,8 @@ func object(whole map[string]any, at []string) (map[string]any, error) {
 	return whole, nil
 }
 
-// tooDeep guards parsers that recurse: it counts brackets outside of texts on one line.
+// tooDeep returns an error if src has too many nested brackets for a recursive parser. It ignores brackets in double
+// quotes, which end at the latest with their line.
 func tooDeep(src []byte) error {
 	depth, quoted := 0, false
 	for i := 0; i < len(src); i++ {
@@ -188,7 +191,7 @@ func tooDeep(src []byte) error {
 	return nil
 }
 
-// newline returns how a file ends its lines.
+// newline returns the line ending of a file.
 func newline(src []byte) string {
 	if bytes.Contains(src, []byte("\r\n")) {
 		return "\r\n"
@@ -196,7 +199,7 @@ func newline(src []byte) string {
 	return "\n"
 }
 
-// compact returns a value as JSON in one line, without escapes that only HTML needs.
+// compact returns a value as JSON on one line, without the escapes for HTML.
 func compact(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -207,7 +210,7 @@ func compact(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// ordered returns an object as JSON, its keys as people write them: a command first.
+// ordered returns an object as JSON with its keys in the usual order: the command comes before its arguments.
 func ordered(o map[string]any) (json.RawMessage, error) {
 	b := []byte("{")
 	for i, key := range sortedKeys(o) {
@@ -227,12 +230,12 @@ func ordered(o map[string]any) (json.RawMessage, error) {
 	return append(b, '}'), nil
 }
 
-// lineStart returns where the line with the byte at offset begins.
+// lineStart returns the offset of the beginning of the line with the byte at offset.
 func lineStart(src []byte, offset int) int {
 	return bytes.LastIndexByte(src[:offset], '\n') + 1
 }
 
-// lineEnd returns where the line after the one with the byte at offset begins.
+// lineEnd returns the offset after the line with the byte at offset.
 func lineEnd(src []byte, offset int) int {
 	if i := bytes.IndexByte(src[offset:], '\n'); i >= 0 {
 		return offset + i + 1
@@ -240,10 +243,10 @@ func lineEnd(src []byte, offset int) int {
 	return len(src)
 }
 
-// span represents a part of a file: src[from:to].
+// span marks a part of a file: src[from:to].
 type span struct{ from, to int }
 
-// cut takes spans out of src and puts text in at an offset that lies in none of them.
+// cut removes spans from src and inserts text at the offset at, which must not be inside of a span.
 func cut(src []byte, spans []span, at int, text string) []byte {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })

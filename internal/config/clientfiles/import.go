@@ -14,7 +14,7 @@ import (
 	"retort/internal/home"
 )
 
-// State describes what becomes of a server.
+// State describes what an import did with a server.
 type State string
 
 // The states of a server.
@@ -25,7 +25,7 @@ const (
 	Left   State = "left"   // it stays where it is; Reason says why
 )
 
-// Server represents one server of a client and what becomes of it.
+// Server describes one server of a client and what an import did with it.
 type Server struct {
 	Name      string   `json:"name"`
 	As        string   `json:"as,omitempty"` // its name in our file, if it is another
@@ -43,14 +43,14 @@ type Server struct {
 	at    []string
 }
 
-// Broken represents a file that cannot be read, or has no servers in a shape that is known.
+// Broken describes a file that cannot be read, or whose servers have an unknown form.
 type Broken struct {
 	Client string `json:"client"`
 	File   string `json:"file"`
 	Error  string `json:"error"`
 }
 
-// Imported describes what an import has done, or would do.
+// Imported describes what an import did, or would do in a dry run.
 type Imported struct {
 	File     string   `json:"file"` // ours
 	Changed  bool     `json:"changed"`
@@ -60,7 +60,7 @@ type Imported struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ImportOptions describes what to import, and where to.
+// ImportOptions selects what to import, and into which file.
 type ImportOptions struct {
 	From    string // a client's name; empty = all
 	Project bool   // the project's servers instead of the person's own
@@ -69,8 +69,8 @@ type ImportOptions struct {
 	DryRun  bool
 }
 
-// Import reads the servers of clients and adds them to our file. What is there stays.
-// A client's file that cannot be read is in Broken, and the others are imported.
+// Import reads the servers of clients and adds them to Retort's server file. Entries already there stay. A client's
+// file that cannot be read is listed in Broken, and the others are imported.
 func Import(e Environment, o ImportOptions) (*Imported, error) {
 	all := Table()
 	if o.From != "" {
@@ -111,8 +111,8 @@ func Import(e Environment, o ImportOptions) (*Imported, error) {
 	return result, e.merge(result, scopeOf(o.Project), false)
 }
 
-// elsewhere returns the servers that a person has for other projects, in one file. They are only named: in those
-// projects they can be imported.
+// elsewhere returns the servers that a user's file has for other projects. They are only listed; to import them, run
+// the import in those projects.
 func (e Environment) elsewhere(c *Client, p place, path string) (all []Server) {
 	if !slices.Contains(p.at, "{dir}") {
 		return nil
@@ -142,7 +142,7 @@ func scopeOf(project bool) Scope {
 	return User
 }
 
-// lock keeps a second import or install waiting.
+// lock makes a second import or install wait, for up to ten seconds.
 func lock(data home.Dir, dry bool) (func(), error) {
 	if dry {
 		return func() {}, nil
@@ -158,7 +158,7 @@ func lock(data home.Dir, dry bool) (func(), error) {
 	return unlock, nil
 }
 
-// servers returns those of one place of a client in one file.
+// servers returns the servers of one place of a client in one file.
 func (e Environment) servers(c *Client, p place, path string) ([]Server, error) {
 	f, err := e.open(path, p.scope)
 	if err != nil || !f.exists {
@@ -171,7 +171,7 @@ func (e Environment) servers(c *Client, p place, path string) ([]Server, error) 
 	return list, err
 }
 
-// servers reads those of a file below the keys at.
+// servers returns the servers of a file at the key path at.
 func (c *Client) servers(e Environment, f file, at []string) ([]Server, error) {
 	whole, err := c.format.decode(f.src)
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *Client) servers(e Environment, f file, at []string) ([]Server, error) {
 	return list, nil
 }
 
-// inputs returns the values that VS Code asks for.
+// inputs returns the inputs that VS Code prompts the user for.
 func (c *Client) inputs(whole map[string]any) []input {
 	items, _ := whole["inputs"].([]any)
 	var list []input
@@ -219,8 +219,8 @@ func (c *Client) inputs(whole map[string]any) []input {
 	return list
 }
 
-// merge decides what becomes of each server that is not left, and writes our file. A
-// server that must not be lost gets another name where its own is taken.
+// merge sets the State of each server that is not Left, and writes Retort's server file. With keepAll, a server whose
+// name is taken is added under another name instead of being skipped.
 func (e Environment) merge(result *Imported, scope Scope, keepAll bool) error {
 	f, err := e.open(result.File, scope)
 	if err != nil {
@@ -268,7 +268,7 @@ func (e Environment) merge(result *Imported, scope Scope, keepAll bool) error {
 	return f.write(src)
 }
 
-// name returns the server's name in our file.
+// name returns the server's name in Retort's server file.
 func (s *Server) name() string {
 	if s.As != "" {
 		return s.As
@@ -283,7 +283,7 @@ type merging struct {
 	keepAll bool
 }
 
-// place finds the name under which a server goes into our file.
+// place chooses the name under which a server is added to Retort's server file.
 func (m *merging) place(s *Server) error {
 	value, err := s.entry.json()
 	if err != nil {

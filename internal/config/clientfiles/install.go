@@ -12,7 +12,7 @@ import (
 	"retort/internal/home"
 )
 
-// InstallOptions describes how Retort is put into a client.
+// InstallOptions configures an install or uninstall for one client.
 type InstallOptions struct {
 	Client  string
 	Project bool     // into the project's file instead of the person's own
@@ -24,14 +24,14 @@ type InstallOptions struct {
 	DryRun  bool
 }
 
-// Installed describes what an install or an uninstall has done, or would do.
+// Installed describes what an install or an uninstall did, or would do in a dry run.
 type Installed struct {
 	Client  string `json:"client"`
 	File    string `json:"file"` // the client's
 	Changed bool   `json:"changed"`
 	DryRun  bool   `json:"dry_run,omitempty"`
-	// Restored says how an uninstall ended: exact, byte for byte; merged, since the
-	// file was changed in between; none, since Retort was not in it.
+	// Restored is the result of an uninstall. "exact" means that the file was restored byte for byte, "merged" that
+	// it had been changed in between, and "none" that Retort was not in it.
 	Restored string   `json:"restored,omitempty"`
 	Moved    []Server `json:"moved,omitempty"`    // into our file
 	PutBack  []string `json:"put_back,omitempty"` // servers, by name
@@ -42,7 +42,7 @@ type Installed struct {
 	Diff     string   `json:"diff,omitempty"` // of a dry run; credentials that are seen as such are left out
 }
 
-// Kept represents a server that is in the client's file besides Retort, and why.
+// Kept names a server that stays in the client's file next to Retort, with the reason.
 type Kept struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -50,7 +50,7 @@ type Kept struct {
 
 const ourName = "retort"
 
-// installing represents an install on its way.
+// installing holds the state of one install or uninstall.
 type installing struct {
 	Environment
 	InstallOptions
@@ -62,9 +62,9 @@ type installing struct {
 	result *Installed
 }
 
-// Install puts the servers of a client into our file, and Retort in their place. What
-// cannot be taken over stays. Nothing is lost if it is killed: our file is written
-// first, then the journal, then the client's file.
+// Install moves the servers of a client into Retort's server file, and puts an entry for Retort in their place.
+// Servers that cannot be imported stay. Nothing is lost if the process is killed: it writes Retort's file first, then
+// the journal, then the client's file.
 func Install(e Environment, o InstallOptions) (*Installed, error) {
 	unlock, err := lock(home.Dir(o.Home), o.DryRun)
 	if err != nil {
@@ -106,7 +106,7 @@ func Install(e Environment, o InstallOptions) (*Installed, error) {
 	return in.result, in.file.write(src)
 }
 
-// begin reads the client's file.
+// begin finds the client and reads its file.
 func (e Environment) begin(o InstallOptions) (*installing, error) {
 	c, err := Find(o.Client)
 	if err != nil {
@@ -137,7 +137,7 @@ func (e Environment) begin(o InstallOptions) (*installing, error) {
 	return in, nil
 }
 
-// warn says what keeps Retort from standing in front of everything.
+// warn adds a warning for each reason why the client may use servers without Retort, or may not start Retort.
 func (in *installing) warn() {
 	for _, p := range in.client.places {
 		for _, path := range in.paths(p) {
@@ -163,14 +163,14 @@ func (in *installing) installed() (bool, error) {
 	return slices.ContainsFunc(members, in.client.isOurs), nil
 }
 
-// isOurs recognises what install writes. Another entry may start Retort, too, with
-// other settings: that one is the person's.
+// isOurs reports whether m is an entry that install writes. Other entries may start Retort with other settings; those
+// belong to the user.
 func (c *Client) isOurs(m member) bool {
 	e, wrong := c.read(m.Value, &translator{dialect: c.dialect})
 	return m.Name == ourName && wrong == "" && e.ourselves(m.Name)
 }
 
-// moving returns the servers that go into our file. Those that stay are in the result.
+// moving returns the servers to move into Retort's server file. It adds those that stay to the result.
 func (in *installing) moving() ([]Server, error) {
 	if other, err := in.open(in.Out, in.scope); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (in *installing) moving() ([]Server, error) {
 	return moved, nil
 }
 
-// plan returns what becomes of the client's file.
+// plan returns the new content of the client's file, and the journal's step for it.
 func (in *installing) plan(moved []Server) (step, []byte, error) {
 	value, err := ordered(in.client.entry(in.Command, in.Args))
 	if err != nil {
@@ -248,7 +248,8 @@ func (in *installing) plan(moved []Server) (step, []byte, error) {
 	return s, src, nil
 }
 
-// ours adds Retort to what goes in and, in its former shape, to what goes out.
+// ours returns the names to remove and the members to insert so that Retort's entry is value. It adds an outdated
+// entry of Retort to out.
 func (in *installing) ours(src []byte, at, out []string, value json.RawMessage) ([]string, []member, error) {
 	members, err := in.client.format.members(src, at)
 	if err != nil {
@@ -275,7 +276,7 @@ func (in *installing) ours(src []byte, at, out []string, value json.RawMessage) 
 	return out, []member{{Name: ourName, Value: value}}, nil
 }
 
-// masked returns a file without the credentials of the servers that go.
+// masked returns src without the credentials of servers.
 func (in *installing) masked(src []byte, servers []Server) []byte {
 	for _, s := range servers {
 		src = mask(src, s.entry.secrets())
@@ -283,9 +284,8 @@ func (in *installing) masked(src []byte, servers []Server) []byte {
 	return src
 }
 
-// Uninstall takes Retort out of a client's file. If nobody has changed the file since
-// the install, it is what it was before, byte for byte; else what was removed is put
-// back where its name is free.
+// Uninstall removes Retort from a client's file. If the file has not changed since the install, it restores the
+// earlier file byte for byte. Otherwise it puts back each removed server whose name is free.
 func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 	unlock, err := lock(home.Dir(o.Home), o.DryRun)
 	if err != nil {
@@ -336,7 +336,7 @@ func Uninstall(e Environment, o InstallOptions) (*Installed, error) {
 	return in.result, err
 }
 
-// starting returns the entries of a file that start Retort, by name.
+// starting returns the names of the entries in a file that start Retort.
 func (in *installing) starting(src []byte) (list []string, err error) {
 	for _, at := range in.at {
 		members, err := in.client.format.members(src, at)
@@ -352,8 +352,7 @@ func (in *installing) starting(src []byte) (list []string, err error) {
 	return list, nil
 }
 
-// isInstalled reports whether an entry is the one that a step has written, also if somebody has
-// changed its arguments since.
+// isInstalled reports whether an entry is the one that a step wrote. Its arguments may have been changed since.
 func (in *installing) isInstalled(m member, s step) bool {
 	if in.client.isOurs(m) {
 		return true
@@ -362,7 +361,7 @@ func (in *installing) isInstalled(m member, s step) bool {
 	return m.Name == ourName && s.Command != "" && e.command == s.Command && slices.Contains(e.args, "serve")
 }
 
-// gone returns the servers that a journal's steps have taken out.
+// gone returns the servers that the steps of a journal removed.
 func (in *installing) gone(j *journal) []Server {
 	var list []Server
 	for _, s := range j.Steps {
@@ -376,7 +375,7 @@ func (in *installing) gone(j *journal) []Server {
 	return list
 }
 
-// mode returns that of a file before it was first written; a new one has its own.
+// mode returns the mode that the file had before it was first written, or now if it did not exist then.
 func (j *journal) mode(now fs.FileMode) fs.FileMode {
 	if first := j.Steps[0]; first.Existed {
 		return first.Mode
@@ -384,7 +383,7 @@ func (j *journal) mode(now fs.FileMode) fs.FileMode {
 	return now
 }
 
-// undo takes back the steps of a journal, the last first.
+// undo reverts the steps of a journal, beginning with the last.
 func (in *installing) undo(j *journal) (src []byte, exists bool, err error) {
 	src, exists = in.file.src, in.file.exists
 	in.result.Restored = "exact"
@@ -423,7 +422,7 @@ func (s step) removed() []string {
 	return list
 }
 
-// mergeBack undoes a step in a file that was changed after it.
+// mergeBack reverts a step in a file that was changed after it.
 func (in *installing) mergeBack(src []byte, s step) ([]byte, error) {
 	in.result.Restored = "merged"
 	format := in.client.format
@@ -461,7 +460,7 @@ func (in *installing) mergeBack(src []byte, s step) ([]byte, error) {
 	return src, nil
 }
 
-// kept notes a server that somebody has put into the file since.
+// kept adds to the result a server that was put into the file after the install.
 func (in *installing) kept(name string, again bool) {
 	reason := "it came after the install"
 	if again {

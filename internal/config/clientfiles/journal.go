@@ -15,8 +15,8 @@ import (
 	"retort/internal/home"
 )
 
-// journal describes what install has done to one file, oldest first. It is on disk before the file is written; by the
-// hashes one sees whether the last step came to pass.
+// journal lists the changes that install made to one file, oldest first. It is written before the file. The hashes in
+// it show whether the last change was completed.
 type journal struct {
 	Client string `json:"client"`
 	File   string `json:"file"` // behind links
@@ -25,7 +25,7 @@ type journal struct {
 	path string // of the journal, without .json
 }
 
-// step represents one writing of a client's file.
+// step describes one write of a client's file.
 type step struct {
 	Time    time.Time   `json:"time"`
 	Existed bool        `json:"existed"`
@@ -38,13 +38,13 @@ type step struct {
 	Removed []removal   `json:"removed"`
 }
 
-// removal describes what was taken out of one object of servers.
+// removal lists the members that were removed from one object of servers.
 type removal struct {
 	At      []string `json:"at"`
 	Members []member `json:"members"`
 }
 
-// openJournal reads what is known of a file; no steps if nothing is.
+// openJournal reads the journal of a file. If there is none, the journal has no steps.
 func openJournal(data home.Dir, client, target string) (*journal, error) {
 	path := filepath.Join(data.Clients(), client+"-"+hash([]byte(target))[:16])
 	j := &journal{Client: client, File: target, path: path}
@@ -65,7 +65,7 @@ func openJournal(data home.Dir, client, target string) (*journal, error) {
 	return j, nil
 }
 
-// begin writes down a step before it is done.
+// begin writes a backup and the journal with a new step before the step is done.
 func (j *journal) begin(s step, before []byte) error {
 	s.Backup = filepath.Base(j.path) + "." + strconv.Itoa(len(j.Steps)+1) + ".orig"
 	if err := seal.Replace(filepath.Join(filepath.Dir(j.path), s.Backup), before); err != nil {
@@ -82,7 +82,7 @@ func (j *journal) begin(s step, before []byte) error {
 	return nil
 }
 
-// backup returns the file as it was before a step.
+// backup returns the content of the file before a step.
 func (j *journal) backup(s step) ([]byte, error) {
 	text, err := readBounded(filepath.Join(filepath.Dir(j.path), filepath.Base(s.Backup)))
 	if err == nil && hash(text) != s.Before {
@@ -94,7 +94,7 @@ func (j *journal) backup(s step) ([]byte, error) {
 	return text, nil
 }
 
-// settle drops what a file shows not to have happened, or to have been undone by hand.
+// settle drops the steps that the content of the file shows were not completed, or were reverted by hand.
 func (j *journal) settle(f file, installed bool) {
 	for i, s := range j.Steps {
 		if now := hash(f.src); now == s.Before && now != s.After {
@@ -107,7 +107,7 @@ func (j *journal) settle(f file, installed bool) {
 	}
 }
 
-// end removes the journal and its backups, once the file is restored.
+// end removes the journal and its backups after the file is restored.
 func (j *journal) end() {
 	backups, _ := filepath.Glob(escapeGlob(j.path) + ".*.orig")
 	for _, b := range append(backups, j.path+".json") {

@@ -10,14 +10,14 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonFile represents JSON as editors write it: with comments, trailing commas and a byte order mark. An empty file
-// is an empty object.
+// jsonFile implements format for JSON as editors accept it: with comments, trailing commas and a byte order mark. An
+// empty file is an empty object.
 type jsonFile struct {
-	// read is what was made of the last texts, since some files have 25 MB; nil remembers nothing.
+	// read caches the results for the last texts, because some files have 25 MB. Nil caches nothing.
 	read *lastRead
 }
 
-// lastRead describes what one operation has read.
+// lastRead caches what one operation has parsed.
 type lastRead struct {
 	text []byte // of tree
 	tree hujson.Value
@@ -25,7 +25,7 @@ type lastRead struct {
 	says []said // at most two, the newest last
 }
 
-// said describes what a text says. Nobody changes it.
+// said holds a text and its decoded value. The value must not be changed.
 type said struct {
 	text  []byte
 	whole map[string]any
@@ -33,7 +33,7 @@ type said struct {
 
 const byteOrderMark = "\ufeff"
 
-// parse returns the tree of a text. Only edit changes it.
+// parse returns the syntax tree of a text and the object at its root. Only edit may change the tree.
 func (f jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
 	v, known := f.read.of(src)
 	if !known {
@@ -73,7 +73,7 @@ func endsOpen(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
 
-// of returns the tree of a text, if it is known.
+// of returns the cached tree of a text.
 func (r *lastRead) of(src []byte) (hujson.Value, bool) {
 	if r == nil || r.tree.Value == nil || !bytes.Equal(r.text, src) {
 		return hujson.Value{}, false
@@ -87,7 +87,7 @@ func (r *lastRead) keep(src []byte, v hujson.Value, made bool) {
 	}
 }
 
-// decode returns what a text says. One that an edit has made is read back.
+// decode returns the decoded value of a text. It parses the result of an edit again instead of using the edited tree.
 func (f jsonFile) decode(src []byte) (map[string]any, error) {
 	if f.read != nil {
 		for _, s := range f.read.says {
@@ -110,7 +110,7 @@ func (f jsonFile) decode(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// plainJSON returns what a tree says, numbers as they are written. Of a key that is written twice the last counts.
+// plainJSON converts a tree to decoded values, with numbers as written. The last of repeated keys counts.
 func plainJSON(v hujson.Value) any {
 	switch value := v.Value.(type) {
 	case *hujson.Object:
@@ -139,8 +139,8 @@ func plainJSON(v hujson.Value) any {
 	return nil
 }
 
-// find returns the object below the keys at, nil if there is none. Of a key that is written twice it is the last, as
-// for JSON.parse.
+// find returns the object at the key path at, or nil if there is none. The last of repeated keys counts, as in
+// JSON.parse.
 func (jsonFile) find(root *hujson.Object, at []string) (*hujson.Object, error) {
 	for i, key := range at {
 		n := index(root, key)
@@ -176,7 +176,8 @@ func memberName(m hujson.ObjectMember) string {
 	return unquoted(name)
 }
 
-// unquoted returns a literal's text. Most have nothing that needs the decoder.
+// unquoted returns the string of a literal. It decodes only literals with escapes or special characters, which are
+// rare.
 func unquoted(l hujson.Literal) string {
 	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
 	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {
@@ -250,7 +251,7 @@ func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 	return text, nil
 }
 
-// unit returns the indentation of the first key of a file.
+// unit returns the indentation of the first key of a file, or two spaces.
 func unit(root *hujson.Object) string {
 	if len(root.Members) > 0 {
 		if s, ok := indentation(root.Members[0].Name.BeforeExtra); ok && s != "" {
@@ -260,7 +261,8 @@ func unit(root *hujson.Object) string {
 	return "  "
 }
 
-// indentation returns the white space after the last line break of what stands before a key.
+// indentation returns the white space after the last line break before a key. It returns false if there is no line
+// break.
 func indentation(extra hujson.Extra) (string, bool) {
 	_, after, found := strings.Cut(string(extra), "\n")
 	for found {
@@ -273,7 +275,7 @@ func indentation(extra hujson.Extra) (string, bool) {
 	return "", false
 }
 
-// enter goes into the object that is the value of key, which it makes if need be.
+// enter returns the object that is the value of key, and creates it if it is missing.
 func (l *layout) enter(o *hujson.Object, key string) *hujson.Object {
 	inner := l.indent + l.unit
 	if len(o.Members) > 0 {
@@ -298,7 +300,7 @@ func (l *layout) enter(o *hujson.Object, key string) *hujson.Object {
 	return next
 }
 
-// settle finds out how the members of o are written. l.indent is that of its key.
+// settle detects how the members of o are written. On entry l.indent is the indentation of the key of o.
 func (l *layout) settle(o *hujson.Object) {
 	outer := l.indent
 	l.indent = outer + l.unit
@@ -315,7 +317,8 @@ func (l *layout) settle(o *hujson.Object) {
 	l.oneLine = !ok
 }
 
-// remove takes members out and says where the first of them was. Comments stay.
+// remove removes members and returns the index of the first of them, or the number of members if there were none.
+// Comments stay.
 func (l *layout) remove(o *hujson.Object, out []string) int {
 	place := -1
 	var kept []hujson.ObjectMember
@@ -347,7 +350,8 @@ func (l *layout) remove(o *hujson.Object, out []string) int {
 	return place
 }
 
-// join puts what may end in a line comment before something else.
+// join concatenates two pieces of white space and comments. It adds a line break if the first one ends in a line
+// comment.
 func (l *layout) join(first, then hujson.Extra) hujson.Extra {
 	between := ""
 	if endsInLineComment(first) && !bytes.HasPrefix(bytes.TrimLeft(then, " \t\r"), []byte("\n")) {
@@ -356,7 +360,7 @@ func (l *layout) join(first, then hujson.Extra) hujson.Extra {
 	return slices.Concat(first, hujson.Extra(between), then)
 }
 
-// endWithoutComma makes a member the last of an object.
+// endWithoutComma makes the member i the last one of an object, without a trailing comma.
 func (l *layout) endWithoutComma(o *hujson.Object, i int) {
 	last := &o.Members[i].Value
 	if hasComment(last.AfterExtra) {
@@ -367,7 +371,7 @@ func (l *layout) endWithoutComma(o *hujson.Object, i int) {
 
 func hasComment(extra hujson.Extra) bool { return bytes.IndexByte(extra, '/') >= 0 }
 
-// endsInLineComment reports whether the last comment ends with its line.
+// endsInLineComment reports whether extra ends in a line comment without a line break.
 func endsInLineComment(extra hujson.Extra) bool {
 	for rest := bytes.TrimSpace(extra); len(rest) > 0; rest = bytes.TrimSpace(rest) {
 		line := bytes.HasPrefix(rest, []byte("//"))
@@ -406,7 +410,7 @@ func (l *layout) insert(o *hujson.Object, at int, m member) error {
 	return nil
 }
 
-// put inserts a member, and keeps whether there is a comma after the last one.
+// put inserts a member at index at. It keeps or omits the trailing comma as the file does.
 func (l *layout) put(o *hujson.Object, at int, m hujson.ObjectMember, outer string) {
 	n := len(o.Members)
 	if at == n && (l.comma || n > 0 && o.Members[n-1].Value.AfterExtra != nil) {
@@ -425,14 +429,13 @@ func (l *layout) put(o *hujson.Object, at int, m hujson.ObjectMember, outer stri
 	o.Members = slices.Insert(o.Members, at, m)
 }
 
-// splitEnd parts what stands before a closing bracket: comments, and the white space
-// of the bracket's own line.
+// splitEnd splits the text before a closing bracket into comments and the white space after them.
 func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
 	text := strings.TrimRight(string(extra), " \t\r\n")
 	return hujson.Extra(text), extra[len(text):]
 }
 
-// text returns a value as it is written into this file.
+// text returns the value of a member in the form in which to write it to this file.
 func (l *layout) text(m member) (string, error) {
 	if m.Text != "" {
 		return m.Text, nil
@@ -448,7 +451,7 @@ func (l *layout) text(m member) (string, error) {
 	return value.String(), nil
 }
 
-// spread writes objects with a key a line, and lists in one line.
+// spread formats objects with one key per line, and lists on one line.
 func (l *layout) spread(v *hujson.Value, indent string) {
 	switch value := v.Value.(type) {
 	case *hujson.Array:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// dialect describes which placeholders a client replaces. What it does not replace is text.
+// dialect selects the placeholders that a client replaces. Everything else is plain text.
 type dialect struct {
 	braces    bool // ${VAR} and ${VAR:-default}
 	dollar    bool // $VAR
@@ -17,12 +17,12 @@ type dialect struct {
 	inHeaders bool // ${VAR} and $VAR, and those in headers alone
 }
 
-// input represents a value that VS Code asks for.
+// input describes a value that VS Code prompts the user for.
 type input struct {
 	ID, Description, Default string
 }
 
-// translator writes texts of a client so that they mean the same in our file.
+// translator converts a client's strings so that they have the same meaning in Retort's server file.
 type translator struct {
 	dialect
 	windows bool
@@ -38,7 +38,7 @@ func (t *translator) note(format string, args ...any) {
 	}
 }
 
-// text translates one text. ${ that the client would leave alone becomes $${.
+// text translates one string. A ${ that the client would not replace becomes $${.
 func (t *translator) text(s string) string {
 	var b strings.Builder
 	for s != "" {
@@ -63,7 +63,8 @@ func (t *translator) text(s string) string {
 	return b.String()
 }
 
-// placeholder translates the one that s begins with, of n bytes; n is 0 if there is none.
+// placeholder translates the placeholder at the beginning of s and returns its length in bytes. The length is 0 if
+// there is none.
 func (t *translator) placeholder(s string) (value string, n int) {
 	if t.curly {
 		if inside, ok := bracketed(s, "{env:"); ok && variable.FindString(inside) == inside && inside != "" {
@@ -91,7 +92,7 @@ func (t *translator) placeholder(s string) (value string, n int) {
 	return "", 0
 }
 
-// bracketed returns what stands between the prefix of s and the next closing bracket.
+// bracketed returns the text between prefix at the beginning of s and the next }.
 func bracketed(s, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok {
@@ -101,7 +102,7 @@ func bracketed(s, prefix string) (string, bool) {
 	return inside, found
 }
 
-// inside translates what stands between ${ and }; "" is what the client leaves alone.
+// inside translates the placeholder with s between ${ and }. It returns "" if the client would not replace it.
 func (t *translator) inside(s string) string {
 	if t.braces {
 		name, fallback, has := strings.Cut(s, ":-")
@@ -138,14 +139,14 @@ func (t *translator) inside(s string) string {
 	return ""
 }
 
-// unknown returns a placeholder that only the client can replace. It stays, and so the server has an error that names
-// it.
+// unknown returns a placeholder that only the client can replace. It is kept, so that the server has an error that
+// names it.
 func (t *translator) unknown(s string) string {
 	t.note("${%s} means something only to the client: replace it before this server can start", s)
 	return "${" + s + "}"
 }
 
-// input returns the variable that stands for a value that VS Code asks for.
+// input returns a variable in place of a value that VS Code prompts for.
 func (t *translator) input(id string) string {
 	name := inputVariable(id)
 	asked := input{ID: id}

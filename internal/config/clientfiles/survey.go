@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Surveyed represents a file of a client, and whether Retort is in it.
+// Surveyed describes a client's file, and whether Retort is in it.
 type Surveyed struct {
 	Client  string
 	Scope   Scope
@@ -17,7 +17,7 @@ type Surveyed struct {
 	Err     error    // it cannot be read
 }
 
-// Survey looks into the files of all clients that are there. It changes none.
+// Survey reads the existing files of all clients. It changes none.
 func Survey(e Environment) []Surveyed {
 	var all []Surveyed
 	for _, c := range Table() {
@@ -32,7 +32,7 @@ func Survey(e Environment) []Surveyed {
 	return all
 }
 
-// survey is about one file; ok is false where a client has nothing.
+// survey describes one file. ok is false if the file has no servers.
 func (e Environment) survey(c *Client, p place, path string) (s Surveyed, ok bool) {
 	s = Surveyed{Client: c.Name, Scope: p.scope, File: path}
 	if !there(path) {
@@ -54,7 +54,7 @@ func (e Environment) survey(c *Client, p place, path string) (s Surveyed, ok boo
 	return s, err != nil || len(list) > 0
 }
 
-// starts reports whether there is such a program.
+// starts reports whether there is a program of this path or name.
 func starts(command string) bool {
 	if filepath.IsAbs(command) {
 		info, err := os.Stat(command)

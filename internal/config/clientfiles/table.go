@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Table returns every client that Retort knows. Shapes and paths are those of the clients' own documentation. What is
-// read of large files is remembered in it: it is for one operation.
+// Table returns all clients that Retort knows. Formats and paths are those of the clients' own documentation. The
+// result caches what is read from large files, so use it for one operation only.
 func Table() []Client {
 	all := append(known(), further()...)
 	for i := range all {
@@ -135,7 +135,7 @@ func further() []Client {
 	}
 }
 
-// fields returns those that nearly every client has, and its own.
+// fields returns the fields that nearly every client has, together with its own.
 func fields(own map[string]meaning) map[string]meaning {
 	all := map[string]meaning{
 		"command": ofCommand, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,
@@ -159,7 +159,7 @@ func merged(m map[string]any, key string, value any) map[string]any {
 	return m
 }
 
-// zedProblem finds servers that an extension of Zed brings.
+// zedProblem refuses servers that are provided by an extension of Zed.
 func zedProblem(entry map[string]any) string {
 	if entry["source"] == "extension" || entry["command"] == nil && entry["url"] == nil {
 		return "an extension of Zed brings it"
@@ -167,7 +167,7 @@ func zedProblem(entry map[string]any) string {
 	return ""
 }
 
-// gooseProblem finds what Goose brings itself.
+// gooseProblem refuses the extensions that are built into Goose.
 func gooseProblem(entry map[string]any) string {
 	switch kind, _ := entry["type"].(string); kind {
 	case "builtin", "platform", "frontend", "inline_python":
@@ -176,7 +176,7 @@ func gooseProblem(entry map[string]any) string {
 	return ""
 }
 
-// geminiDisabled reads the lists of servers that may start, and that may not.
+// geminiDisabled reports whether Gemini CLI's lists of allowed and excluded servers disable a server.
 func geminiDisabled(whole map[string]any, name string) bool {
 	lists, _ := whole["mcp"].(map[string]any)
 	allowed, some := lists["allowed"].([]any)

@@ -12,7 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlFile represents TOML. Servers stand in tables below one key: [mcp_servers.NAME].
+// tomlFile implements format for TOML. Servers are tables below one key: [mcp_servers.NAME].
 type tomlFile struct{}
 
 func (tomlFile) decode(src []byte) (map[string]any, error) {
@@ -88,15 +88,15 @@ func (tomlFile) inline(o map[string]any) ([]member, error) {
 	return list, nil
 }
 
-// tomlPart represents a header or a key with its value: whole lines, with the empty ones behind. Comments in lines of
-// their own are no part of it.
+// tomlPart describes a header or a key with its value. It spans whole lines and the empty lines after them, but no
+// comments on lines of their own.
 type tomlPart struct {
 	span
 	path   []string // from the root
 	header bool
 }
 
-// below reports whether a part belongs to a member of the object below the keys at.
+// below returns the member of the object at the key path at that the part belongs to, if there is one.
 func (p tomlPart) below(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false
@@ -155,7 +155,7 @@ func (tomlFile) key(e *unstable.Node) (path []string, first int) {
 	return path, first
 }
 
-// emptyLines moves over the empty lines at an offset.
+// emptyLines returns the offset after the empty lines that begin at an offset.
 func emptyLines(src []byte, at int) int {
 	for at < len(src) {
 		end := lineEnd(src, at)
@@ -205,7 +205,7 @@ func shifted(spans []span, by int) []span {
 	return list
 }
 
-// separate returns what a file needs at its end before a new table.
+// separate returns the text to append to a file before a new table.
 func separate(src []byte, nl string) string {
 	switch {
 	case len(bytes.TrimPrefix(src, []byte(byteOrderMark))) == 0:
@@ -232,7 +232,7 @@ func (f tomlFile) tables(at []string, in []member, nl string) (string, error) {
 	return strings.Join(all, nl), nil
 }
 
-// table writes an object as a table with a header of its own.
+// table returns an object as a table with its own header.
 func (f tomlFile) table(path []string, value json.RawMessage, nl string) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
@@ -251,7 +251,7 @@ func (f tomlFile) table(path []string, value json.RawMessage, nl string) (string
 	return text, nil
 }
 
-// sortedKeys has a command first, and its arguments behind.
+// sortedKeys returns the keys of an entry in the usual order: the command comes before its arguments.
 func sortedKeys(o map[string]any) []string {
 	keys := make([]string, 0, len(o))
 	for k := range o {
@@ -277,7 +277,7 @@ func tomlKey(k string) string {
 	return tomlValue(k)
 }
 
-// tomlValue writes what JSON can say. A text's escapes are those of JSON.
+// tomlValue returns a JSON value in TOML. Strings are escaped as in JSON.
 func tomlValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -15,17 +15,17 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// yamlFile represents one YAML document. Servers are a mapping in block style below one key of the document's own
-// mapping.
+// yamlFile implements format for a single YAML document. Servers are a block mapping below one key of the document's
+// top-level mapping.
 type yamlFile struct{}
 
-// Bounds within which the parser is quick.
+// Bounds within which the parser is fast.
 const (
 	maxYAML   = 256 << 10 // bytes
 	maxTokens = 20_000
 )
 
-// parse returns the document's mapping, empty for an empty file.
+// parse returns the document's mapping. It is empty for an empty file.
 func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.
@@ -116,18 +116,19 @@ func (f yamlFile) decode(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// unix returns a text as the parser counts its lines: without carriage returns and mark.
+// unix returns a text without byte order mark and carriage returns, so that its lines are those that the parser
+// counts.
 func unix(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }
 
-// yamlMember represents a member and the lines where it stands.
+// yamlMember describes a member and the lines that it occupies.
 type yamlMember struct {
 	name string
 	span
 }
 
-// yamlPlace represents the mapping of servers. Members is nil where there is none.
+// yamlPlace describes the mapping of servers. Members is nil if there is none.
 type yamlPlace struct {
 	key     span // the line of its key; from == to if there is none
 	end     int  // behind what belongs to it
@@ -195,8 +196,8 @@ func lineOffsets(src []byte) []int {
 	return offsets
 }
 
-// backTo moves an end back over empty lines, and over comments that stand no deeper
-// than a member: they belong to what follows.
+// backTo moves end back over empty lines and over comments. It moves over comments only if they are indented no
+// deeper than a member, because those belong to what follows.
 func backTo(src []byte, from, end, column int) int {
 	for end > from {
 		start := lineStart(src, end-1)
@@ -282,7 +283,7 @@ func (f yamlFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 	return cut(src, spans, place, text), nil
 }
 
-// head writes the key of servers anew, where all members go, or there were none.
+// head returns src with the line of the servers' key rewritten, if all members are removed or there were none.
 func (yamlFile) head(src []byte, p yamlPlace, key string, spans []span, place int, text, nl string) []byte {
 	switch {
 	case text == "" || text == nl:
