@@ -39,7 +39,7 @@ type Guard struct {
 	oauth  *JWTVerifier // nil: there is no authorization server
 }
 
-// NewGuard returns a Guard that accepts the tokens of both; either may be nil.
+// NewGuard returns a Guard that accepts the tokens of both sources. Either may be nil.
 func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tokens, oauth} }
 
 // Authenticate returns the principal of a token. The error is a *core.Error that wraps ErrToken,

@@ -44,10 +44,10 @@ type storedToken struct {
 	Digest []byte `json:"sha256"`
 }
 
-// TokenStore stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of
-// its writes is stored next to the key. So a server that can write to the file can neither add a
-// token nor restore a revoked one. In a file that was tampered with, no token is valid. Book is
-// safe for concurrent use, and processes may share the file.
+// TokenStore stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of its writes is
+// stored next to the key. So an MCP server that can write to the file can neither add a token nor restore a revoked
+// one. In a file that was tampered with, no token is valid. TokenStore is safe for concurrent use, and processes may
+// share the file.
 type TokenStore struct {
 	path, key, aside string // aside: how often it was written; the lock is beside it
 	now              func() time.Time
@@ -74,7 +74,7 @@ func isUnchanged(was seal.Stamp, path string) bool {
 	return was.Exists() && was.Same(seal.StampOf(path))
 }
 
-// OpenBook returns the tokens in a file. key is the path of the key, which need not exist yet.
+// OpenBook returns the store for the tokens in a file. key is the path of the key, which need not exist yet.
 func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
 	b := &TokenStore{
@@ -317,7 +317,7 @@ func (b *TokenStore) readFile() storeState {
 	return s
 }
 
-// writeCount returns how often the file was written, as noted next to the key.
+// writeCount returns how often the file was written, as stored next to the key.
 func (b *TokenStore) writeCount() (uint64, error) {
 	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,7 @@ const (
 	minRSA    = 2048
 )
 
-// issuerKeys caches the keys of an issuer. It fetches them when a token needs them.
+// issuerKeys caches the public keys of an issuer. It fetches them when a token needs them.
 type issuerKeys struct {
 	issuer, url string
 	client      *http.Client
@@ -146,8 +146,7 @@ func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	close(flight)
 }
 
-// fittingKeys returns the keys with this id that can have signed with an algorithm. Without an id it
-// returns all of these.
+// fittingKeys returns the keys with this id that fit the algorithm. Without an id it returns all keys that fit.
 func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebKey) {
 	for _, key := range set {
 		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) && canSign(key, algorithm) {
@@ -157,7 +156,7 @@ func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSON
 	return found
 }
 
-// canSign reports whether a public key is one for an algorithm.
+// canSign reports whether a public key belongs to the algorithm.
 func canSign(key jose.JSONWebKey, algorithm string) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:
@@ -200,7 +199,7 @@ func (k *issuerKeys) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return set, nil
 }
 
-// discoverAddress asks the issuer where its keys are: RFC 8414, then OpenID Connect.
+// discoverAddress asks the issuer for the address of its keys, by RFC 8414, then by OpenID Connect.
 func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 	u, err := url.Parse(k.issuer)
 	if err != nil {

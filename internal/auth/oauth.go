@@ -17,16 +17,16 @@ import (
 	"retort/internal/core"
 )
 
-// leeway sets how far the clocks of two machines may be apart.
+// leeway sets by how much the clocks of two machines may differ.
 const leeway = time.Minute
 
-// Algorithms returns those that tokens can be signed with. All have a public key: where a secret signs, whoever can
-// check a token can make one.
+// Algorithms returns the signature algorithms that can be accepted. All of them have a public key: with a shared
+// secret, anyone able to check a token could also create one.
 func Algorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// OAuth says whose tokens count.
+// OAuth configures which issuer's tokens are accepted, and what they must contain.
 type OAuth struct {
 	Issuer     string   // of the tokens, exactly as they name it
 	Audience   string   // that tokens must be for
@@ -37,7 +37,7 @@ type OAuth struct {
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
 }
 
-// JWTVerifier represents the side of OAuth 2.1 that tokens are shown to.
+// JWTVerifier checks tokens in the role of an OAuth 2.1 resource server.
 type JWTVerifier struct {
 	o           OAuth
 	algorithms  []jose.SignatureAlgorithm
@@ -48,8 +48,8 @@ type JWTVerifier struct {
 	now         func() time.Time
 }
 
-// NewResource checks o. Nothing is fetched before the first token comes. log is told why keys
-// can't be fetched, which is not for who shows a token.
+// NewResource returns a JWTVerifier, or an error if o is invalid. It fetches nothing before the first token is
+// checked. Reasons why keys cannot be fetched go to log, because callers must not see them.
 func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 	wrong := func(what, value, hint string) error {
 		return core.Errorf(core.KindInvalidArguments, "access.oauth", "http.oauth: %s %q %s", what, value, hint)
@@ -76,13 +76,13 @@ func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 	return r, r.describeResource()
 }
 
-// Trustworthy reports whether what comes from an address can be believed: https, or this machine.
+// Trustworthy reports whether answers from an address can be trusted: it uses https or names this machine.
 func Trustworthy(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && isTrustworthy(u)
 }
 
-// tokenClaims describes what is read of a token.
+// tokenClaims holds the claims of a token that are checked.
 type tokenClaims struct {
 	jwt.Claims
 	Scope        textOrList      `json:"scope"`
@@ -91,7 +91,7 @@ type tokenClaims struct {
 	Verified     any             `json:"email_verified"`
 }
 
-// textOrList represents one text or several; what is neither is none.
+// textOrList holds a claim that is a string or a list of strings. Any other value is taken for an empty list.
 type textOrList []string
 
 func (t *textOrList) UnmarshalJSON(data []byte) error {
@@ -129,9 +129,9 @@ func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principa
 	return Principal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
 }
 
-// verifyToken reads a token and proves that the issuer has signed it. Of the token's header only
-// algorithm, type and the name of the key count: a key that it brings along does not. Before
-// anything is fetched, it must look like a token of this issuer.
+// verifyToken parses a token and checks that the issuer has signed it. Of the token's header it uses only the
+// algorithm, the type and the key id; it ignores a key in the header. It fetches keys only if the token names the
+// expected issuer.
 func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenClaims, named map[string]any, err error) {
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 	return c, nil, refused(ErrToken, "the token's signature is wrong, or its claims can't be read")
 }
 
-// isAccess reports whether a type in a header may be that of an access token.
+// isAccess reports whether kind, the type in a token's header, may be that of an access token.
 func isAccess(kind string) bool {
 	switch strings.ToLower(kind) {
 	case "", "jwt", "at+jwt", "application/at+jwt":
@@ -168,7 +168,8 @@ func isAccess(kind string) bool {
 	return false
 }
 
-// checkClaims holds claims to what is expected of them.
+// checkClaims returns an error unless the token is valid now and meant for this server. It also refuses a token bound
+// to a key of its client.
 func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {
@@ -196,8 +197,8 @@ func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 
 func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
 
-// principalName returns that of the principal. An address that nobody has verified names nobody: many servers let users write
-// any.
+// principalName returns the name of the principal. It refuses an email address that is not verified: many servers let
+// users enter any.
 func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
 	if !ok || !ValidName(name) {
@@ -215,7 +216,7 @@ func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// describeResource makes the metadata of RFC 9728.
+// describeResource prepares the resource metadata of RFC 9728.
 func (r *JWTVerifier) describeResource() (err error) {
 	u, err := url.Parse(r.o.Resource)
 	if err != nil {
@@ -233,8 +234,9 @@ func (r *JWTVerifier) describeResource() (err error) {
 	return err
 }
 
-// Metadata returns where the metadata of this resource is (RFC 9728), and what answers there; nil without an
-// authorization server. It needs no token. Clients that know no path get it from the first of the paths, too.
+// Metadata returns the paths of the resource metadata (RFC 9728) and the handler that serves it. Both are nil without
+// an authorization server. The handler needs no token. The first path is for clients that do not know the resource's
+// own path.
 func (g *Guard) Metadata() (paths []string, h http.Handler) {
 	if g.oauth == nil {
 		return nil, nil

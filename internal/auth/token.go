@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A token is the prefix and 56 letters and digits: 32 random bytes and a checksum of
-// three. It can be selected with a double click, and found in texts by its form.
+// A token consists of the prefix and 56 letters and digits, which encode 32 random bytes and a checksum of three
+// bytes. A double click selects all of it, and its form makes it easy to find in texts.
 const (
 	prefix      = "rtk_"
 	randomSize  = 32
@@ -19,13 +19,13 @@ const (
 
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// tokenDigest represents all that is kept of a token. It has 256 random bits, so nobody finds it by trying, however fast
-// the hash.
+// tokenDigest holds the hash of a token, which is all that is stored of it. A token has 256 random bits, so it cannot
+// be guessed, however fast the hash is.
 type tokenDigest [sha256.Size]byte
 
 var errTypo = errors.New("the token is incomplete, or has a typo: its checksum is wrong")
 
-// newToken returns a token that nobody has.
+// newToken returns a new random token.
 func newToken() string {
 	var secret [randomSize + sumSize]byte
 	_, _ = rand.Read(secret[:randomSize]) // never fails
@@ -34,7 +34,8 @@ func newToken() string {
 	return prefix + encoding.EncodeToString(secret[:])
 }
 
-// parseToken tells a token that was mistyped from one that is unknown.
+// parseToken returns the digest of a token. It fails if the token is mistyped, which the checksum shows; so a typo is
+// not reported as an unknown token.
 func parseToken(text string) (tokenDigest, error) {
 	encoded, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(encoded) != encodedSize {

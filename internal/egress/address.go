@@ -2,8 +2,7 @@ package egress
 
 import "net/netip"
 
-// never lists the address ranges that no program reaches, whatever the settings say, with a
-// description of each.
+// never lists the address ranges that no program may reach, whatever the settings say, with a description of each.
 var never = []struct {
 	prefix netip.Prefix
 	what   string
@@ -46,8 +45,8 @@ var never = []struct {
 // global contains all IPv6 addresses that are assigned for the Internet.
 var global = netip.MustParsePrefix("2000::/3")
 
-// forbidden describes the range that keeps programs from reaching an address, or "" if they may reach
-// it.
+// forbidden returns a description of the range that makes an address unreachable for programs, or "" if they may
+// reach it.
 func forbidden(a netip.Addr) string {
 	if !a.IsValid() {
 		return "no address"
@@ -64,6 +63,5 @@ func forbidden(a netip.Addr) string {
 	return ""
 }
 
-// plain returns an address in the form in which addresses are compared: resolvers return IPv4
-// addresses in either form.
+// plain returns an address in the form used for comparison: resolvers return IPv4 addresses in either form.
 func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }

@@ -19,7 +19,7 @@ const (
 	maxAddresses   = 8 // of a host that are tried
 )
 
-// Target represents the destination of a request. Host is a result of ParseHost.
+// Target describes the destination of a request. Host is a result of ParseHost.
 type Target struct {
 	Host     string
 	Port     int
@@ -28,8 +28,8 @@ type Target struct {
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// permit checks a target against the lists before anything is resolved. It returns those of
-// protocols that are allowed there, and the key by which requests are counted for the rate limit.
+// permit checks a target against the lists before its host is resolved. It returns those of protocols that are
+// allowed there, and the key by which requests are counted for the rate limit.
 func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.names(t.Host) {
 		return nil, "", refuse("%s is in network.blacklist", t.Host)
@@ -72,7 +72,7 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
 }
 
-// outside returns nil if all scopes allow host, or else the error that refuses it.
+// outside returns an error if a scope refuses host, else nil.
 func (n *Network) outside(host string) *core.Error {
 	for _, s := range n.scopes {
 		if rule := s.refuses(host); rule != "" {
@@ -82,8 +82,8 @@ func (n *Network) outside(host string) *core.Error {
 	return nil
 }
 
-// holds checks a connection that is already open, to host at the address at, because the scopes may have
-// changed since. It returns nil if they allow it, or else the error that refuses it.
+// holds checks a connection that is already open to host at the address at, because the scopes may have changed
+// since. It returns an error if they now refuse it, else nil.
 func (n *Network) holds(host string, at netip.Addr) *core.Error {
 	if refused := n.outside(host); refused != nil {
 		return refused
@@ -102,7 +102,7 @@ func Off(what string) *core.Error {
 		)
 }
 
-// HostIn returns the host of an address, as far as it can be parsed.
+// HostIn returns the host of a URL, as far as it can be parsed.
 func HostIn(address string) string {
 	_, t, _ := parseURL(address)
 	return t.Host
@@ -110,8 +110,7 @@ func HostIn(address string) string {
 
 func closed(t Target) *core.Error { return Off("https://" + t.Host) }
 
-// addresses resolves the host of a target and checks every address. One forbidden address refuses
-// them all.
+// addresses resolves the host of a target and checks every address. A single forbidden address refuses the host.
 func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -149,7 +148,7 @@ func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
 	return n.barred(a)
 }
 
-// barred returns which scope denies an address, or "" if none does.
+// barred returns the setting of the scope that denies an address, or "" if none does.
 func (n *Network) barred(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {
@@ -162,7 +161,7 @@ func (n *Network) barred(a netip.Addr) string {
 // opBlacklist is the Op of the error for a host that resolves to an address in the blacklist.
 const opBlacklist = "egress.blacklist"
 
-// dial connects to a target that permit has allowed, and returns at which of its addresses.
+// dial connects to a target that permit has allowed. It returns the connection and the address it is connected to.
 func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *core.Error) {
 	list, refused := n.addresses(ctx, t)
 	if refused != nil {

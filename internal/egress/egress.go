@@ -1,10 +1,8 @@
-// Package egress decides what programs reach over the network: nothing, except the domains that a
-// person has allowed. All connections take the same decision. A host is parsed once, checked
-// against the lists with its port and protocol, and resolved once. Each of its addresses is
-// checked, and the connection goes to an address that was checked.
-//
-// A program has no socket of its own. It asks for a request to be made (Fetch), or speaks to its
-// own proxy (ServeConn), whose connections the engine makes.
+// Package egress decides what programs reach over the network: nothing, except the domains that the user has allowed.
+// All connections go through the same decision. A host is parsed once, checked against the lists with its port and
+// protocol, and resolved once. Each of its addresses is checked, and the connection goes to an address that was
+// checked. A program has no socket of its own. It either asks for a request to be made (Fetch), or talks to its own
+// proxy (ServeConn), whose connections the engine makes.
 package egress
 
 import (
@@ -19,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// The protocols of rules. Inside of a tunnel https and wss cannot be told apart.
+// The protocols of rules. Inside a tunnel https and wss cannot be told apart.
 const (
 	https = "https"
 	http1 = "http"
@@ -31,27 +29,27 @@ const (
 
 const sshPort = 22
 
-// Rule allows hosts, with ports and protocols. No protocols means https; no ports means those
-// of the protocols, of which tcp has none. Where a rule names ssh, port 22 is for ssh and tcp.
+// Rule allows hosts, with ports and protocols. No protocols means https. No ports means the standard ports of the
+// protocols; tcp has none. If a rule names ssh, port 22 is for ssh and tcp.
 type Rule struct {
 	Domain    string // a name, or *.name for everything below it
 	Ports     []int
 	Protocols []string
 }
 
-// Secret represents a header that is added to requests to a domain. Programs never see its value.
+// Secret describes a header that is added to requests to a domain. Programs never see its value.
 type Secret struct {
 	Domain string // a name, or *.name for everything below it
 	Header string
 	Value  string
 }
 
-// Resolver finds the addresses of a host; a *net.Resolver is one.
+// Resolver finds the addresses of a host. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dialer connects to an address, which is always an IP address and a port; a *net.Dialer is one.
+// Dialer connects to an IP address and port. *net.Dialer implements it.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -59,28 +57,28 @@ type Dialer interface {
 // Options configures a Network. The zero value allows nothing.
 type Options struct {
 	Allow []Rule
-	// Open also allows https and http, at their ports, to hosts that no rule names.
+	// Open also allows https and http, at their standard ports, to hosts that no rule names.
 	Open    bool
 	Deny    []string // domains, addresses and ranges; stronger than Allow
 	Secrets []Secret
-	// Rate is how many requests and tunnels there may be within Per, for each rule; for
-	// each host where Open allows it. 100 a minute if zero.
+	// Rate bounds the requests and tunnels within Per for each rule. Where Open allows the host, it counts for each
+	// host. If either is zero, the limit is 100 a minute.
 	Rate int
 	Per  time.Duration
-	// Bytes is what one execution may send and receive, together; 100 MB if zero.
+	// Bytes bounds what one execution may send and receive, together; 100 MB if zero.
 	Bytes int64
-	// Body is how large the body of an answer to Fetch may be; 16 MB if zero.
+	// Body bounds the body of a response to Fetch, in bytes; 16 MB if zero.
 	Body int64
-	// Roots are the authorities of Fetch; those of the machine if nil.
+	// Roots holds the certificate authorities for Fetch; those of the machine if nil.
 	Roots    *x509.CertPool
 	Resolver Resolver // the machine's if nil
 	Dialer   Dialer   // the machine's if nil
-	// Own are this machine's addresses, which no program reaches; found out if nil.
+	// Own returns this machine's addresses, which no program may reach. If nil, they are detected.
 	Own func() []netip.Addr
 	Now func() time.Time // the clock of rates; time.Now if nil
 }
 
-// Network decides what programs reach. It is safe for concurrent use.
+// Network decides what programs may reach. It is safe for concurrent use.
 type Network struct {
 	o       Options
 	rules   []Rule // of Options, complete
@@ -96,7 +94,7 @@ const (
 	defaultBody  = 16 << 20
 )
 
-// New checks o. Its errors are of kind invalid_arguments.
+// New returns a Network with these options. Its errors are of kind invalid_arguments.
 func New(o Options) (*Network, error) {
 	n := &Network{o: o.complete()}
 	for _, r := range o.Allow {
@@ -149,7 +147,7 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Closed reports whether nothing is allowed.
+// Closed reports whether the network allows nothing.
 func (n *Network) Closed() bool {
 	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, scope.closed)
 }

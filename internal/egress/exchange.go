@@ -16,8 +16,7 @@ import (
 
 const maxURL = 8 << 10
 
-// parseURL parses an absolute http or https address. It normalises the host and removes the
-// fragment.
+// parseURL parses an absolute http or https URL. It normalises the host and removes the fragment.
 func parseURL(text string) (*url.URL, Target, *core.Error) {
 	where := authorityOf(text)
 	t := Target{Host: where}
@@ -60,8 +59,8 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	return u, t, nil
 }
 
-// authorityOf returns what stands between the slashes of an address, or its scheme if there are
-// none. An error may quote it even if the address is invalid.
+// authorityOf returns the host part of a URL without a user name, or the scheme if there is no host. An error may
+// quote the result even if the URL is invalid.
 func authorityOf(text string) string {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
@@ -89,7 +88,7 @@ var ours = []string{
 	"Accept-Encoding", "Via", "Http2-Settings",
 }
 
-// owned reports whether programs may not set a header.
+// owned reports whether a header is one that programs may not set.
 func owned(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return slices.Contains(ours, name) || strings.HasPrefix(name, "Proxy-")
@@ -105,7 +104,7 @@ func isHeaderValue(value string) bool {
 
 var readers = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
 
-// mayLeave reports whether a request with a method may leave in a rehearsal.
+// mayLeave returns an error if a request with this method may not be sent because the execution is a dry run.
 func (s *Session) mayLeave(t Target, method string) *core.Error {
 	if !s.x.Rehearses || slices.Contains(readers, method) {
 		return nil
@@ -113,7 +112,7 @@ func (s *Session) mayLeave(t Target, method string) *core.Error {
 	return s.refused(t, refuse("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
 }
 
-// roundTrip makes a request that was allowed. Its errors are typed.
+// roundTrip sends a request that was allowed, with the secret headers for its host. Its errors are typed.
 func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.Error) {
 	for _, secret := range s.n.secretsOf(t.Host) {
 		req.Header.Set(secret.Header, secret.Value)
@@ -125,7 +124,7 @@ func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.
 	return resp, nil
 }
 
-// failure explains why a request got no answer, or an incomplete one.
+// failure returns a typed error that explains why a request got no response, or an incomplete one.
 func (s *Session) failure(ctx context.Context, t Target, err error) *core.Error {
 	var typed *core.Error
 	var untrusted x509.UnknownAuthorityError

@@ -25,7 +25,7 @@ const (
 	maxRequestBytes = 16 << 20
 )
 
-// Request describes what a program asks for with fetch.
+// Request describes a request that a program makes with fetch.
 type Request struct {
 	ID       string      `json:"id"` // for Abort; may be empty
 	URL      string      `json:"url"`
@@ -36,7 +36,7 @@ type Request struct {
 	Redirect string      `json:"redirect"` // follow, error, manual; follow if empty
 }
 
-// Response represents the answer to a Request. Text holds a body in UTF-8.
+// Response holds the response to a Request. Text holds a body that is valid UTF-8.
 type Response struct {
 	URL        string      `json:"url"`
 	Redirected bool        `json:"redirected,omitempty"`
@@ -47,7 +47,7 @@ type Response struct {
 	Base64     string      `json:"base64,omitempty"`
 }
 
-// Functions returns the functions that programs call: fetch and fetch_abort.
+// Functions returns the functions that programs can call: fetch and fetch_abort.
 func (s *Session) Functions() map[string]func(ctx context.Context, arguments json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
 		"fetch": func(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -70,7 +70,7 @@ func (s *Session) Functions() map[string]func(ctx context.Context, arguments jso
 	}
 }
 
-// Abort cancels the request with an id, if it is running.
+// Abort cancels the request with this id, if it is running.
 func (s *Session) Abort(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Session) Abort(id string) {
 	}
 }
 
-// Fetch makes a request and follows redirects. Each step is decided like the first.
+// Fetch makes a request and follows redirects. Each redirect is checked like the first request.
 func (s *Session) Fetch(ctx context.Context, r Request) (Response, *core.Error) {
 	if !s.enter() {
 		return Response{}, core.Errorf(core.KindCancelled, "egress", "the program has ended")
@@ -110,7 +110,7 @@ func (s *Session) Fetch(ctx context.Context, r Request) (Response, *core.Error) 
 	return f.follow(ctx)
 }
 
-// fetching represents the state of one running request.
+// fetching holds the state of one running request.
 type fetching struct {
 	*Session
 	method   string
@@ -194,7 +194,7 @@ func (f *fetching) follow(ctx context.Context) (Response, *core.Error) {
 	}
 }
 
-// step makes one request. next is the address to which the answer redirects.
+// step makes one request. next is the URL that the response redirects to, or "".
 func (f *fetching) step(ctx context.Context) (answer Response, next string, failed *core.Error) {
 	if refused := f.mayLeave(f.target, f.method); refused != nil {
 		return answer, "", refused
@@ -228,7 +228,7 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 	return answer, next, nil
 }
 
-// read reads an answer and masks secrets in it.
+// read reads a response and masks secrets in it.
 func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *core.Error) {
 	answer := Response{
 		URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)),
@@ -269,11 +269,11 @@ func statusText(resp *http.Response) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// across lists the headers of a program that are kept when a redirect leads to another origin. Any
-// other may be a credential for the first one.
+// across lists the headers of a program that are kept when a redirect leads to another origin. Any other header may
+// be a credential for the first origin.
 var across = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
 
-// turn follows a redirect.
+// turn prepares the request that follows a redirect, or returns an error that refuses it.
 func (f *fetching) turn(status int, location string) *core.Error {
 	from := f.url
 	to, err := from.Parse(location)

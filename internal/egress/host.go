@@ -15,9 +15,8 @@ const (
 	maxLabel = 63
 )
 
-// ParseHost returns the one form of a host in which it is compared, resolved and requested: a name
-// in ASCII, in lower case, without a dot at its end. It refuses invalid names, and IP addresses in
-// any notation. No other code parses hosts.
+// ParseHost returns the one form of a host that is compared, resolved and requested: an ASCII name in lower case
+// without a trailing dot. It refuses invalid names, and IP addresses in any notation. No other code parses hosts.
 func ParseHost(host string) (string, *core.Error) {
 	if host == "" {
 		return "", refuse("there is no host in the address")
@@ -60,7 +59,7 @@ func ParseHost(host string) (string, *core.Error) {
 	return name, nil
 }
 
-// needsIDNA reports whether a name has characters beyond ASCII, or claims to be encoded.
+// needsIDNA reports whether a name has non-ASCII characters, or a label marked as encoded.
 func needsIDNA(name string) bool {
 	for i := range len(name) {
 		if name[i] >= 0x80 {
@@ -83,8 +82,8 @@ func isLabel(l string) bool {
 	return true
 }
 
-// isNumber reports whether some parsers would take a host whose last part is l for an address:
-// 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
+// isNumber reports whether some parsers would take a host whose last label is l for an IP address: 127.1, 0x7f.1,
+// 0177.0.0.1, 2130706433.
 func isNumber(l string) bool {
 	if digits := strings.TrimPrefix(l, "0x"); digits != l {
 		return strings.Trim(digits, "0123456789abcdef") == ""
@@ -98,7 +97,7 @@ func literal(host string) *core.Error {
 	)
 }
 
-// ParsePort parses the port of an address.
+// ParsePort parses the port of a URL.
 func ParsePort(text string) (int, *core.Error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
@@ -107,7 +106,7 @@ func ParsePort(text string) (int, *core.Error) {
 	return int(n), nil
 }
 
-// parseAuthority parses host:port; both are required.
+// parseAuthority parses host:port. Both are required.
 func parseAuthority(text string) (string, int, *core.Error) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 {

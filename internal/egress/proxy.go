@@ -24,8 +24,8 @@ const (
 	idleTimeout = 2 * time.Minute // between the requests of a connection
 )
 
-// ServeConn serves a proxy on a connection of the program. The proxy answers CONNECT, and requests
-// with an absolute http address. ServeConn closes conn, and returns when conn or ctx has ended.
+// ServeConn serves a proxy on a connection of the program. The proxy answers CONNECT and requests with an absolute
+// http URL. ServeConn closes conn, and returns when conn or ctx has ended.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	if !s.enter() {
@@ -46,7 +46,7 @@ func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// proxied represents one connection of a program to the proxy.
+// proxied holds the state of one connection of a program to the proxy.
 type proxied struct {
 	*Session
 	ctx    context.Context
@@ -78,8 +78,7 @@ func (p *proxied) serve() bool {
 	return p.tunnel(h)
 }
 
-// reply answers with an error. The status line repeats the message, because some clients show
-// nothing else.
+// reply sends an error response. Its status line repeats the message, because some clients show nothing else.
 func (p *proxied) reply(e *core.Error) {
 	status := http.StatusForbidden
 	switch e.Kind {
@@ -101,7 +100,7 @@ func (p *proxied) reply(e *core.Error) {
 	)
 }
 
-// Phrase returns a message in the form that fits into a status line.
+// Phrase returns a message in a form that fits into a status line: printable ASCII, at most 300 bytes.
 func Phrase(message string) string {
 	const most = 300
 	return strings.Map(func(r rune) rune {
@@ -112,9 +111,9 @@ func Phrase(message string) string {
 	}, message[:min(len(message), most)])
 }
 
-// peekHead returns the head of the next request, including the empty line at its end, without
-// consuming it. It calls begun after the first byte. Its errors are those of reading, and typed if
-// the head is too long.
+// peekHead returns the head of the next request, including the empty line at its end, without consuming it. It calls
+// begun after the first byte. It returns errors of reading as they are; a head that is invalid or too long is a typed
+// error.
 func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	}
 }
 
-// head has the parts of a request's head that are examined.
+// head holds the parts of a request's head that are checked.
 type head struct {
 	method, target, version string
 	host                    string // of the header; "" if there is none
@@ -204,7 +203,7 @@ func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// sameHost reports whether the header Host agrees with the request line.
+// sameHost reports whether the Host header agrees with the request line.
 func (h *head) sameHost(t Target) bool {
 	if h.host == "" {
 		return true
@@ -221,7 +220,7 @@ func (h *head) sameHost(t Target) bool {
 	return refused == nil && name == t.Host && port == t.Port
 }
 
-// forward makes a request with an absolute address, and reports whether another may follow.
+// forward makes a request with an absolute URL, and reports whether another may follow.
 func (p *proxied) forward(h head) bool {
 	t, req, refused := p.incoming(h)
 	if refused != nil {
@@ -245,7 +244,7 @@ func (p *proxied) forward(h head) bool {
 	return again && failed == nil
 }
 
-// incoming reads and admits a request.
+// incoming checks the head of a request, admits the request and reads it.
 func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.Error) {
 	u, t, refused := p.address(h)
 	switch {
@@ -276,7 +275,7 @@ func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.E
 	return t, req, nil
 }
 
-// address returns where a request is to go.
+// address returns the URL and the target of a request.
 func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
 	if !strings.HasPrefix(h.target, "/") {
 		return parseURL(h.target)
@@ -287,8 +286,8 @@ func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
 	return parseURL("http://" + p.origin.String() + h.target)
 }
 
-// sealed returns where a request of http goes to a host that gets a secret: over https, if that is what the settings
-// allow there. A program that spoke TLS itself could not be given it.
+// sealed returns the target to use for an http request to a host with a secret header: https, unless the settings
+// allow http there. The proxy has to speak TLS itself to add the header.
 func (p *proxied) sealed(t Target) Target {
 	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != ports[http1] {
 		return t
@@ -299,7 +298,8 @@ func (p *proxied) sealed(t Target) Target {
 	return Target{Host: t.Host, Port: ports[https], Protocol: https}
 }
 
-// outgoing returns a request as it leaves: framed anew, without what is between program and proxy.
+// outgoing returns the request to send to the target, with its framing renewed and without headers that concern only
+// the program and the proxy.
 func outgoing(ctx context.Context, req *http.Request) *http.Request {
 	out := req.Clone(ctx)
 	for _, name := range req.Header.Values("Connection") {
@@ -319,7 +319,7 @@ func outgoing(ctx context.Context, req *http.Request) *http.Request {
 	return out
 }
 
-// answer passes an answer on. It has been told how long the body was.
+// answer sends a response to the program, and returns the length of its body.
 func (p *proxied) answer(resp *http.Response, t Target, again bool) (received int64, failed *core.Error) {
 	for _, name := range resp.Header.Values("Connection") {
 		for _, n := range strings.Split(name, ",") {
@@ -349,7 +349,7 @@ func (p *proxied) answer(resp *http.Response, t Target, again bool) (received in
 	return counted.n, nil
 }
 
-// masked takes what is secret out of an answer.
+// masked masks secrets in the headers and the body of a response.
 func (p *proxied) masked(resp *http.Response, t Target) *core.Error {
 	for _, values := range resp.Header {
 		for i := range values {

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// maxKeys bounds the memory of rates. What is full again is forgotten first; it makes no
-// difference to whom it belongs.
+// maxKeys bounds the memory of rates. Full buckets are removed first, which makes no difference to their keys.
 const maxKeys = 4096
 
-// rates count by key: each has a bucket that holds most, and is full again after a span.
+// rates limits events by key. Each key has a bucket of most tokens, which is full again after the time per.
 type rates struct {
 	most float64
 	per  time.Duration
@@ -28,8 +27,7 @@ func newRates(most int, per time.Duration) *rates {
 	return &rates{most: float64(most), per: per, by: map[string]bucket{}}
 }
 
-// take counts one, or says how long to wait until there is one. A clock that goes back
-// gives nothing.
+// take counts one event, or returns how long to wait until one is allowed. A clock that goes back adds no tokens.
 func (r *rates) take(key string, now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

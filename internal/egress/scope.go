@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Scope narrows a Network for some of those who use it.
+// Scope narrows a Network for some of its users.
 type Scope struct {
 	Allow []string // domains, of which "*" is every host; nil allows every host
 	Deny  []string // domains, addresses and ranges; stronger
 	Rule  string   // the setting that says so, in refusals
 }
 
-// Narrowed returns a Network that allows what n allows and every scope allows, too. It
-// counts rates together with n. Its errors are of kind invalid_arguments.
+// Narrowed returns a Network that allows only what n and every scope allow. It shares its rate limits with n. Its
+// errors are of kind invalid_arguments.
 func (n *Network) Narrowed(scopes ...Scope) (*Network, error) {
 	if len(scopes) == 0 {
 		return n, nil
@@ -31,7 +31,7 @@ func (n *Network) Narrowed(scopes ...Scope) (*Network, error) {
 	return &narrowed, nil
 }
 
-// scope represents a Scope as hosts and addresses are held against it.
+// scope holds a Scope compiled for comparison with hosts and addresses.
 type scope struct {
 	every  bool
 	allow  []string
@@ -58,7 +58,7 @@ func (s Scope) compile() (scope, error) {
 
 func (s scope) closed() bool { return !s.every && len(s.allow) == 0 }
 
-// refuses returns which setting keeps a host from being reached; "" if none does.
+// refuses returns the setting that refuses a host, or "" if none does.
 func (s scope) refuses(host string) string {
 	switch {
 	case s.denied.names(host):
@@ -69,7 +69,7 @@ func (s scope) refuses(host string) string {
 	return ""
 }
 
-// targets holds hosts and addresses that are denied.
+// targets holds denied hosts and addresses.
 type targets struct {
 	domains []string
 	ranges  []netip.Prefix
@@ -99,7 +99,7 @@ func (t targets) names(host string) bool {
 	return slices.ContainsFunc(t.domains, func(p string) bool { return matches(p, host) })
 }
 
-// rangeOf returns the range that an address is in; false if it is in none.
+// rangeOf returns the denied range that contains an address. It returns false if none does.
 func (t targets) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	a = plain(a)
 	for _, r := range t.ranges {
@@ -110,8 +110,8 @@ func (t targets) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// Lists reports whether the blacklist denies a host as a program wrote it: a name, or an
-// address, which no program reaches anyway.
+// Lists reports whether the blacklist denies a host as a program wrote it: a name, or an IP address, which no program
+// reaches anyway.
 func (n *Network) Lists(host string) bool {
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		_, listed := n.denied.rangeOf(a)

@@ -13,17 +13,17 @@ import (
 	"retort/internal/core"
 )
 
-// Decision describes what became of an attempt.
+// Decision describes the result of an attempt.
 type Decision string
 
-// The decisions. What was allowed ends, or fails.
+// The decisions. An allowed attempt is followed by one that has Ended, or is Refused because a later check denied it.
 const (
 	Allowed Decision = "allowed"
 	Refused Decision = "refused"
 	Ended   Decision = "ended"
 )
 
-// Attempt represents one request or tunnel of a program, as the record has it: no path, no header, no body.
+// Attempt describes one request or tunnel of a program for the audit log. It has no path, header or body.
 type Attempt struct {
 	Decision       Decision
 	Host           string // as the program wrote it if it is no name
@@ -35,19 +35,18 @@ type Attempt struct {
 	Took           time.Duration
 }
 
-// Execution describes what a Session has to know of the execution that it serves. The zero value is usable.
+// Execution connects a Session to the execution that it serves. The zero value is usable.
 type Execution struct {
-	// Note is told of attempts. What is allowed leaves after it has returned, and does not
-	// leave if it returns an error. It must be safe for concurrent use. Nil is told nothing.
+	// Note receives all attempts. An allowed request is sent only after Note has returned, and not if it returns an
+	// error. It must be safe for concurrent use. It may be nil.
 	Note func(Attempt) *core.Error
-	// Rehearses lets only requests leave that read, of which that can be seen.
+	// Rehearses marks a dry run: only requests are sent whose method shows that they only read.
 	Rehearses bool
-	// Mask takes what is secret out of answers; nil takes out nothing.
+	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte
-	// InForce returns the Network as the rules allow it now: the one that was opened, or one that was
-	// Narrowed from it. It returns the same one until the rules change. It is called before each attempt
-	// and for all bytes of connections that are open, and must be safe for concurrent use. Nil: the rules
-	// never change.
+	// InForce returns the Network that the rules allow now: the one that was opened, or one that was Narrowed from
+	// it. It returns the same one until the rules change. It is called before each attempt and for every read and
+	// write on open connections, and must be safe for concurrent use. If nil, the rules never change.
 	InForce func() *Network
 }
 
@@ -56,7 +55,7 @@ const (
 	maxOpen     = 64     // connections and requests at once
 )
 
-// Session represents the network of one execution. It is safe for concurrent use.
+// Session serves the network requests of one execution. It is safe for concurrent use.
 type Session struct {
 	n         *Network
 	x         Execution
@@ -74,7 +73,7 @@ type Session struct {
 	refusals []*core.Error                 // the first
 }
 
-// Open begins the network of an execution. Close must be called.
+// Open returns a Session for an execution. The caller must close it.
 func (n *Network) Open(x Execution) *Session {
 	s := &Session{n: n, x: x, slots: make(chan struct{}, maxOpen), aborts: map[string]context.CancelFunc{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -87,7 +86,7 @@ func (n *Network) Open(x Execution) *Session {
 	return s
 }
 
-// Close ends what is under way, and returns when nothing is left of it.
+// Close cancels all requests and connections, and returns when none is left.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -97,7 +96,7 @@ func (s *Session) Close() {
 	s.transport.CloseIdleConnections()
 }
 
-// network returns the Network as the rules allow it now.
+// network returns the Network that the rules allow now.
 func (s *Session) network() *Network {
 	if s.x.InForce == nil {
 		return s.n
@@ -105,14 +104,14 @@ func (s *Session) network() *Network {
 	return s.x.InForce()
 }
 
-// Refusals returns the first that the execution met.
+// Refusals returns the first refusals of the execution, at most eight.
 func (s *Session) Refusals() []*core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*core.Error(nil), s.refusals...)
 }
 
-// enter begins something that Close waits for; false if that has begun.
+// enter begins an operation that Close waits for. It returns false if the session is closed.
 func (s *Session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *Session) enter() bool {
 	return true
 }
 
-// refused notes a refusal, which is what it returns.
+// refused notes that an attempt was refused, and returns why.
 func (s *Session) refused(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()
@@ -145,7 +144,7 @@ func (s *Session) note(a Attempt) *core.Error {
 	return s.x.Note(a)
 }
 
-// admit decides about an attempt, and notes it. The error refuses it.
+// admit decides whether an attempt is allowed, and notes the decision. refused is nil if it is allowed.
 func (s *Session) admit(t Target, protocols ...string) (allowed []string, refused *core.Error) {
 	allowed, key, refused := s.network().permit(t, protocols...)
 	if refused != nil {
@@ -161,7 +160,7 @@ func (s *Session) admit(t Target, protocols ...string) (allowed []string, refuse
 	return allowed, s.note(Attempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }
 
-// ended notes how an attempt went that was admitted.
+// ended notes the result of an attempt that was admitted.
 func (s *Session) ended(t Target, began time.Time, sent, received int64, failed *core.Error) {
 	if failed != nil && failed.IsDenial() {
 		_ = s.refused(t, failed)
@@ -173,7 +172,8 @@ func (s *Session) ended(t Target, began time.Time, sent, received int64, failed 
 	})
 }
 
-// slot waits until one more may be under way.
+// slot waits until fewer than maxOpen requests and connections are open. ok is false if ctx or the session ends
+// first.
 func (s *Session) slot(ctx context.Context) (free func(), ok bool) {
 	select {
 	case s.slots <- struct{}{}:
@@ -184,7 +184,7 @@ func (s *Session) slot(ctx context.Context) (free func(), ok bool) {
 	return nil, false
 }
 
-// connect dials a target that was admitted. What goes over the connection counts.
+// connect dials a target that was admitted. The bytes of the connection count towards Options.Bytes.
 func (s *Session) connect(ctx context.Context, t Target) (*metered, *core.Error) {
 	if s.bytes.Load() <= 0 {
 		return nil, s.spent()
@@ -199,7 +199,7 @@ func (s *Session) connect(ctx context.Context, t Target) (*metered, *core.Error)
 	return m, nil
 }
 
-// dialHTTP returns how the transport connects, to the hosts of requests that were admitted.
+// dialHTTP connects the HTTP transport to the hosts of requests that were admitted.
 func (s *Session) dialHTTP(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, refused := parseAuthority(address)
 	if refused != nil {
@@ -216,7 +216,7 @@ func (s *Session) spent() *core.Error {
 	return core.Errorf(core.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
 }
 
-// metered represents a connection whose bytes count. Reading and writing fail when there are too many, and when the
+// metered counts the bytes of a connection. Reading and writing fail when the session's bytes are used up, or the
 // rules no longer allow the connection.
 type metered struct {
 	net.Conn
@@ -255,7 +255,7 @@ func (m *metered) count(n int, err error) error {
 	return err
 }
 
-// CloseWrite says that nothing more is sent.
+// CloseWrite closes the sending half of the connection.
 func (m *metered) CloseWrite() error { return closeWrite(m.Conn) }
 
 func closeWrite(c net.Conn) error {

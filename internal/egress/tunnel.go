@@ -21,9 +21,9 @@ const (
 	extensionECH = 0xfe0d
 )
 
-// tunnel answers CONNECT, and reports whether requests follow. What goes through must be TLS for
-// the host that was asked for, unless a rule allows tcp there; where it allows only http, it is
-// requests, each of which is decided by itself.
+// tunnel answers CONNECT, and reports whether requests follow on the same connection. A tunnel must carry TLS for the
+// requested host, unless a rule allows tcp or only ssh there. If only http is allowed there, the tunnel carries
+// requests, and each of them is decided separately.
 func (p *proxied) tunnel(h head) (requests bool) {
 	t := Target{Host: authorityOf("tunnel://" + h.target), Protocol: https}
 	host, port, refused := parseAuthority(h.target)
@@ -59,7 +59,7 @@ func (p *proxied) tunnel(h head) (requests bool) {
 	return false
 }
 
-// beginning describes what a program has to begin a tunnel with.
+// beginning selects the protocol with which a program must begin a tunnel.
 type beginning int
 
 const (
@@ -68,7 +68,7 @@ const (
 	beginsAnyhow
 )
 
-// speaksSSH reports whether ssh is all that a target is allowed for.
+// speaksSSH reports whether ssh is the only protocol allowed for a target.
 func (p *proxied) speaksSSH(t Target) bool {
 	if _, _, refused := p.network().permit(t, https, wss, tcp); refused == nil {
 		return false
@@ -79,7 +79,7 @@ func (p *proxied) speaksSSH(t Target) bool {
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// speaksHTTP reports whether http is all that a target is allowed for.
+// speaksHTTP reports whether http is the only protocol allowed for a target. It is false inside of a tunnel.
 func (p *proxied) speaksHTTP(t Target) bool {
 	if _, _, refused := p.network().permit(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
 		return false
@@ -88,7 +88,7 @@ func (p *proxied) speaksHTTP(t Target) bool {
 	return refused == nil || p.sealed(Target{t.Host, t.Port, http1}).Protocol == https
 }
 
-// open connects to a target that was admitted.
+// open connects to a target that was admitted, and serves the tunnel until it ends.
 func (p *proxied) open(t Target, begins beginning) {
 	began := time.Now()
 	conn, failed := p.connect(p.ctx, t)
@@ -102,7 +102,7 @@ func (p *proxied) open(t Target, begins beginning) {
 	p.ended(t, began, conn.sent.Load(), conn.received.Load(), failed)
 }
 
-// tunnels returns why a CONNECT is refused, whatever the lists say.
+// tunnels returns an error if a CONNECT is refused for a reason other than the lists, else nil.
 func (p *proxied) tunnels(h head, t Target) *core.Error {
 	switch {
 	case !h.sameHost(t):
@@ -121,7 +121,7 @@ func (p *proxied) tunnels(h head, t Target) *core.Error {
 	return nil
 }
 
-// through joins both ends, once it was seen what the program begins with.
+// through checks what the program sends first, and then copies in both directions.
 func (p *proxied) through(conn *metered, t Target, begins beginning) *core.Error {
 	if _, err := io.WriteString(p.conn, established); err != nil {
 		return nil
@@ -143,8 +143,8 @@ func (p *proxied) through(conn *metered, t Target, begins beginning) *core.Error
 	return p.splice(conn, t, p.in)
 }
 
-// greeted describes what a program sends in a tunnel for SSH, which must begin as SSH does. The server may speak
-// first, so nothing is waited for.
+// greeted reads what a program sends in a tunnel for SSH. It fails unless that begins with the SSH greeting. The
+// server may speak first, so the tunnel does not wait for the greeting.
 type greeted struct {
 	in   *bufio.Reader // not embedded: io.Copy would take its WriteTo
 	host string
@@ -192,13 +192,14 @@ func (p *proxied) splice(conn *metered, t Target, from io.Reader) *core.Error {
 	return nil
 }
 
-// plainWriter keeps io.Copy from moving bytes past the one that counts them.
+// plainWriter hides the other methods of a writer, so that io.Copy cannot bypass the connection that counts the
+// bytes.
 type plainWriter struct{ io.Writer }
 
 var errSeen = errors.New("seen")
 
-// readHello reads what a program begins a tunnel with, as far as it must be looked at: a
-// ClientHello of TLS that names host and a protocol of the web. It returns all that was read.
+// readHello reads the beginning of a program's tunnel, which must be a TLS ClientHello that names host (SNI) and only
+// HTTP protocols (ALPN). It returns all bytes that it read.
 func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	first, err := in.Peek(1)
 	if err != nil {
@@ -234,7 +235,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	return read.all.Bytes(), nil
 }
 
-// recorded represents a connection of which is read, and which remembers what.
+// recorded implements a connection that only reads, and keeps all bytes that were read.
 type recorded struct {
 	net.Conn
 	in  io.Reader

@@ -1,6 +1,6 @@
-// Package egresstest is a piece of the Internet for tests: hosts with certificates of an
-// authority of their own, a resolver that knows them, and a dialer that leads to a server on
-// this machine and remembers which addresses it was asked for. Nothing leaves the machine.
+// Package egresstest simulates a part of the Internet for tests. It has hosts with certificates of its own authority,
+// a resolver that knows them, and a dialer that connects to a server on this machine and records the requested
+// addresses. No traffic is sent beyond this machine.
 package egresstest
 
 import (
@@ -27,11 +27,10 @@ import (
 	"time"
 )
 
-// Public is the address that hosts have unless they are given another. It is one on the
-// Internet, which nobody dials.
+// Public is the address of hosts that are given no other one. It is a public address that the tests never dial.
 var Public = netip.MustParseAddr("93.184.215.14")
 
-// Site represents a number of hosts with one handler, over https at every port but 80, and over http there.
+// Site serves a number of hosts with one handler: http at port 80, https at every other port.
 type Site struct {
 	Roots       *x509.CertPool
 	Certificate []byte // of the authority, PEM
@@ -64,7 +63,7 @@ func New(t testing.TB, handler http.Handler, hosts ...string) *Site {
 	return s
 }
 
-// authority makes one, and a certificate of it for hosts.
+// authority creates a certificate authority, and a certificate of it for hosts.
 func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	t.Helper()
 	must := func(err error) {
@@ -99,14 +98,14 @@ func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed, root}, PrivateKey: own}
 }
 
-// Answer adds what the resolver says of a host: after what was added before, and from then on.
+// Answer adds an answer of the resolver for a host. Answers are used in turn; the last one is repeated.
 func (s *Site) Answer(host string, addrs ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers[host] = append(s.answers[host], addrs)
 }
 
-// LookupNetIP returns the resolver.
+// LookupNetIP implements the resolver.
 func (s *Site) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +120,8 @@ func (s *Site) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 	return slices.Clone(list[0]), nil
 }
 
-// DialContext returns the dialer. Whatever it is asked for, it leads to the servers of the site, and nowhere if that
-// is not on the Internet.
+// DialContext implements the dialer. It connects to a server of the site when asked for the address Public. It fails
+// for all other addresses, and for port 9.
 func (s *Site) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialled = append(s.dialled, address)
@@ -142,21 +141,21 @@ func (s *Site) DialContext(ctx context.Context, network, address string) (net.Co
 	return d.DialContext(ctx, network, to)
 }
 
-// Dialled returns the addresses that were asked for.
+// Dialled returns the addresses that were dialled.
 func (s *Site) Dialled() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.dialled)
 }
 
-// Resolved returns the hosts that were asked for.
+// Resolved returns the hosts that were resolved.
 func (s *Site) Resolved() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.resolved)
 }
 
-// Strangers returns the addresses that were asked for and are not those of the site.
+// Strangers returns the dialled addresses that are not addresses of the site.
 func (s *Site) Strangers() (found []string) {
 	for _, a := range s.Dialled() {
 		if !strings.HasPrefix(a, Public.String()+":") {

@@ -13,7 +13,7 @@ import (
 
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// deviceCode represents a login with a code, RFC 8628.
+// deviceCode holds the response to a request for a login with a code (RFC 8628).
 type deviceCode struct {
 	Device   string `json:"device_code"`
 	User     string `json:"user_code"`
@@ -23,7 +23,7 @@ type deviceCode struct {
 	Interval *int64 `json:"interval"`
 }
 
-// startDevice asks for a code.
+// startDevice asks the authorization server for a code.
 func (l *Login) startDevice(ctx context.Context) (err error) {
 	c, m := l.client, l.found.server
 	if m.Device == "" {
@@ -60,15 +60,15 @@ func (l *Login) startDevice(ctx context.Context) (err error) {
 	return nil
 }
 
-// RFC 8628: how much longer a device waits from then on when it is told to slow down, and
-// between tries of which the answer did not come; and how many of those may follow each other.
+// Pauses between requests for the token (RFC 8628): by how much slow_down lengthens them, and the longest one after
+// failed requests. mostBroken bounds how many requests may fail in a row.
 const (
 	slower     = 5 * time.Second
 	longest    = time.Minute
 	mostBroken = 5
 )
 
-// poll asks for the token until the person has typed the code in.
+// poll asks for the token until the user has entered the code.
 func (l *Login) poll(ctx context.Context) error {
 	pause := 5 * time.Second
 	if d := l.device.Interval; d != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// challenge describes what a refusal says of how to be let in.
+// challenge holds the Bearer challenge of a refused request.
 type challenge struct {
 	metadata string // address of the metadata of the resource
 	scopes   []string
@@ -19,7 +19,7 @@ type challenge struct {
 	what     string // error_description
 }
 
-// challengeOf reads the WWW-Authenticate headers of a response; what can't be read says nothing.
+// challengeOf parses the WWW-Authenticate headers of a response. It ignores those that are invalid.
 func challengeOf(resp *http.Response) challenge {
 	var found challenge
 	for _, header := range resp.Header.Values("Www-Authenticate") {
@@ -45,7 +45,7 @@ func (c challenge) text() string {
 	return ": " + shown(strings.TrimSpace(c.err+" "+c.what))
 }
 
-// found describes what discovery ends with.
+// found holds the result of discovery.
 type found struct {
 	resource string   // that tokens are asked for
 	scopes   []string // that the resource names
@@ -53,7 +53,7 @@ type found struct {
 	server   metadata // of the authorization server
 }
 
-// metadata describes what an authorization server says of itself.
+// metadata holds the metadata of an authorization server.
 type metadata struct {
 	Issuer        string   `json:"issuer"`
 	Authorize     string   `json:"authorization_endpoint"`
@@ -70,19 +70,19 @@ type metadata struct {
 	withoutIssuer bool
 }
 
-// absent says that a server has no metadata where it belongs.
+// absent reports that metadata is missing at all the places where it is looked for.
 type absent struct{ what string }
 
 func (a *absent) Error() string { return "there is no metadata of " + a.what }
 
-// resource describes what a server says of itself as a resource.
+// resource holds the metadata of a protected resource (RFC 9728).
 type resource struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// discover finds the authorization server of the resource.
+// discover finds the authorization server of the MCP server.
 func (c *Client) discover(ctx context.Context, asked challenge) (found, error) {
 	r, err := c.resource(ctx, asked)
 	var none *absent
@@ -106,8 +106,8 @@ func (c *Client) discover(ctx context.Context, asked challenge) (found, error) {
 	return out, err
 }
 
-// resource reads the metadata of the resource, RFC 9728: where the refusal says, else at
-// the usual places.
+// resource fetches the metadata of the resource (RFC 9728) from the address in the challenge, else from the
+// well-known addresses.
 func (c *Client) resource(ctx context.Context, asked challenge) (resource, error) {
 	places := []string{asked.metadata}
 	if asked.metadata == "" {
@@ -134,7 +134,8 @@ func (c *Client) resource(ctx context.Context, asked challenge) (resource, error
 	return resource{}, &absent{"the resource"}
 }
 
-// wellKnown returns the addresses of a document about an address: with its path, and of its origin.
+// wellKnown returns the well-known addresses of a document about an address: first with its path, then for its
+// origin.
 func wellKnown(address, name string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -147,8 +148,8 @@ func wellKnown(address, name string) []string {
 	return []string{root}
 }
 
-// isPartOf reports whether an address belongs to a resource: the same origin, and the
-// resource's path is that of the address or above it.
+// isPartOf reports whether an address belongs to a resource: both have the same origin, and the address's path is
+// that of the resource or below it.
 func isPartOf(address, resource string) bool {
 	a, err := url.Parse(address)
 	r, wrong := url.Parse(resource)
@@ -160,8 +161,8 @@ func isPartOf(address, resource string) bool {
 	return strings.HasPrefix(below, path)
 }
 
-// metadata reads what an authorization server says of itself, RFC 8414 or OpenID Connect. is
-// says whether the name that it gives itself is its own.
+// metadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. is reports whether the
+// issuer in it is the expected one.
 func (c *Client) metadata(ctx context.Context, issuer string, is func(string) bool) (metadata, error) {
 	for _, place := range serverPlaces(issuer) {
 		var m metadata
@@ -194,7 +195,8 @@ func serverPlaces(issuer string) []string {
 	return places
 }
 
-// usable refuses metadata that no login should follow.
+// usable returns an error if the metadata must not be used for a login: endpoints or PKCE are missing, or an endpoint
+// must not be reached.
 func (c *Client) usable(ctx context.Context, m metadata) error {
 	if m.Authorize == "" && m.Device == "" || m.Token == "" {
 		return fail("the authorization server %s names no addresses for a login", shown(m.Issuer))
@@ -219,7 +221,8 @@ func (c *Client) usable(ctx context.Context, m metadata) error {
 	return c.outside(ctx, m.Authorize)
 }
 
-// outside holds the address that a browser opens to the rules for requests.
+// outside applies the rules for requests to an address that a browser will open. It allows a host that cannot be
+// resolved, because the browser may know it.
 func (c *Client) outside(ctx context.Context, address string) error {
 	if address == "" {
 		return nil
@@ -233,8 +236,8 @@ func (c *Client) outside(ctx context.Context, address string) error {
 	return g.judge(ctx, host, addresses)
 }
 
-// older returns how servers of 2025-03-26 are logged in at: they are their own authorization server, at the usual
-// addresses if they say nothing else.
+// older discovers servers of protocol version 2025-03-26. They are their own authorization server, with endpoints at
+// default paths if they have no metadata.
 func (c *Client) older(ctx context.Context) (found, error) {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {
@@ -258,7 +261,7 @@ func (c *Client) older(ctx context.Context) (found, error) {
 	return out, err
 }
 
-// canonical returns the address of a resource in one spelling.
+// canonical returns the address of a resource in its normal form.
 func canonical(u *url.URL) string {
 	c := *u
 	c.Scheme, c.Host, c.Fragment, c.RawFragment, c.User = strings.ToLower(c.Scheme), strings.ToLower(c.Host), "", "", nil

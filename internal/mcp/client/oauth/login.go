@@ -21,13 +21,13 @@ import (
 	"retort/internal/core"
 )
 
-// How describes how a person logs in. The zero value is a browser on this machine.
+// How selects the way a user logs in. The zero value uses a browser on this machine.
 type How struct {
 	Device    bool   // with a code, typed in on another device
 	Principal string // whose login it is, for whoever chooses the Client
 }
 
-// Login represents one under way. Close it.
+// Login holds a login in progress. The caller must close it.
 type Login struct {
 	URL  string // that a person opens in a browser
 	Code string // that the person types in there; of a device only
@@ -48,8 +48,8 @@ type Login struct {
 	err  error
 }
 
-// Begin prepares a login: it finds the authorization server and makes the address that a
-// person opens. Nothing is forgotten before the login has succeeded.
+// Begin prepares a login: it discovers the authorization server and builds the address for the user to open. An
+// earlier login stays valid until this one succeeds.
 func (c *Client) Begin(ctx context.Context, how How) (*Login, error) {
 	asked, _, err := c.knock(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func (c *Client) Begin(ctx context.Context, how How) (*Login, error) {
 	return c.begin(ctx, asked, how)
 }
 
-// knock asks the server for its challenge: with a request of the protocol, without
-// credentials. refused says that it wants some.
+// knock sends an initialize request without credentials and returns the server's challenge. refused is true if the
+// server answers with HTTP 401.
 func (c *Client) knock(ctx context.Context) (asked challenge, refused bool, err error) {
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"retort","version":"0"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader([]byte(hello)))
@@ -119,8 +119,8 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 	return l, err
 }
 
-// scopes returns those to ask for: what the settings say, what the server asked for, what its metadata names; and for
-// more rights, those that were there before.
+// scopes returns the scopes to ask for: those of the settings, else of the challenge, else of the resource's
+// metadata. If the server wants more rights than an earlier login has, the scopes of that login are added.
 func (c *Client) scopes(asked challenge, at found, kept *token) []string {
 	scopes := c.o.Settings.Scopes
 	if len(scopes) == 0 {
@@ -137,8 +137,8 @@ func (c *Client) scopes(asked challenge, at found, kept *token) []string {
 	return scopes
 }
 
-// listen waits for the redirect on this machine, at the port of the settings, else at that
-// for which a client is registered, else at any.
+// listen starts the HTTP server for the redirect on this machine. It uses the port of the settings, else the port
+// with which a client is registered, else any free port.
 func (l *Login) listen() error {
 	c := l.client
 	port := c.o.Settings.RedirectPort
@@ -171,7 +171,7 @@ func (l *Login) listen() error {
 	return nil
 }
 
-// address returns where the person goes.
+// address returns the authorization URL for the user to open.
 func (l *Login) address() (string, error) {
 	u, err := url.Parse(l.found.server.Authorize)
 	if err != nil {
@@ -199,7 +199,8 @@ const (
 	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort says why. You can close this page."
 )
 
-// redirected takes the browser in that comes back. What is not of this login changes nothing.
+// redirected handles the redirect of the browser. It answers requests that do not belong to this login with HTTP 404
+// and ignores them.
 func (l *Login) redirected(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
@@ -222,8 +223,8 @@ func (l *Login) ours(q url.Values) bool {
 	return subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(l.state)) == 1
 }
 
-// Paste takes the address to which the browser was redirected, as a person copies it
-// where the browser is on another machine.
+// Paste finishes the login with the address that the browser was redirected to. The user copies it from a browser on
+// another machine.
 func (l *Login) Paste(ctx context.Context, address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || !l.ours(u.Query()) {
@@ -233,7 +234,7 @@ func (l *Login) Paste(ctx context.Context, address string) error {
 	return l.finish(ctx, u.Query())
 }
 
-// finish ends the login, once.
+// finish redeems the redirect the first time it is called. Every call returns the result of that.
 func (l *Login) finish(ctx context.Context, q url.Values) error {
 	l.once.Do(func() {
 		defer close(l.done)
@@ -243,7 +244,7 @@ func (l *Login) finish(ctx context.Context, q url.Values) error {
 	return l.err
 }
 
-// redeem turns what a redirect brings into a token.
+// redeem exchanges the parameters of a redirect for a token.
 func (l *Login) redeem(ctx context.Context, q url.Values) error {
 	m := l.found.server
 	iss := q.Get("iss")
@@ -262,7 +263,7 @@ func (l *Login) redeem(ctx context.Context, q url.Values) error {
 	})
 }
 
-// exchange asks for a token and keeps it.
+// exchange requests a token and stores it.
 func (l *Login) exchange(ctx context.Context, form url.Values) error {
 	c, m := l.client, l.found.server
 	form.Set("resource", l.found.resource)
@@ -287,8 +288,8 @@ func (l *Login) exchange(ctx context.Context, form url.Values) error {
 	return c.keep(&t)
 }
 
-// Wait waits until the login has ended, and says how. One that another process makes
-// meanwhile, as where the browser is on another machine, is as good.
+// Wait returns when the login has finished, with its error. It also returns nil when another process has logged in at
+// the same server.
 func (l *Login) Wait(ctx context.Context) error {
 	if l.device != nil {
 		return l.poll(ctx)
@@ -310,20 +311,20 @@ func (l *Login) Wait(ctx context.Context) error {
 	}
 }
 
-// lookAgain sets how often a login that waits looks for one of another process.
+// lookAgain sets how often a waiting login checks whether another process has logged in.
 const lookAgain = 500 * time.Millisecond
 
 func (l *Login) late(ctx context.Context) *core.Error {
 	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("%s", l.client.command(""))
 }
 
-// Issuer returns the authorization server.
+// Issuer returns the issuer of the authorization server.
 func (l *Login) Issuer() string { return l.found.server.Issuer }
 
-// Scopes returns what was asked for.
+// Scopes returns the scopes that the login asks for.
 func (l *Login) Scopes() []string { return slices.Clone(l.scopes) }
 
-// Redirect returns the beginning of the address to which the browser is sent in the end.
+// Redirect returns the redirect URI without its query, or "" for a login with a code.
 func (l *Login) Redirect() string {
 	if l.redirect == nil {
 		return ""
@@ -331,7 +332,7 @@ func (l *Login) Redirect() string {
 	return l.redirect.String()
 }
 
-// Close ends the waiting for the redirect, after the browser has its page.
+// Close stops listening for the redirect. It waits up to two seconds for the browser to receive its page.
 func (l *Login) Close() {
 	if l.server == nil {
 		return

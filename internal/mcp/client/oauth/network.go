@@ -22,14 +22,14 @@ const (
 	maxRedirects   = 3
 )
 
-// Network describes how requests of a login leave. The zero value is the machine's.
+// Network configures how requests of a login are sent. The zero value uses the network of this machine.
 type Network struct {
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address
 }
 
-// client makes requests to public addresses, and to those where server is. An address is
-// looked up once, judged, and dialled as it was judged.
+// client returns an HTTP client that reaches public addresses, and the network that server is in. Each host is
+// resolved once, and the checked addresses are the ones that are dialled.
 func (n Network) client(server string) *http.Client {
 	if n.Lookup == nil {
 		n.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -50,14 +50,14 @@ func (n Network) client(server string) *http.Client {
 	return &http.Client{Transport: g, Timeout: requestTimeout, CheckRedirect: sameOriginOnly}
 }
 
-// guard holds each request of a login to where it may go.
+// guard checks the destination of each request of a login.
 type guard struct {
 	network         Network
 	server          string // host
 	direct, proxied http.RoundTripper
 }
 
-// RoundTrip refuses plain HTTP, except on this machine for a server on this machine.
+// RoundTrip refuses plain HTTP, except between this machine and a server on it.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.check(r.Context(), r.URL); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.direct.RoundTrip(r)
 }
 
-// check judges an address before anything is sent to it.
+// check returns an error if nothing may be sent to an address.
 func (g *guard) check(ctx context.Context, u *url.URL) error {
 	host := u.Hostname()
 	switch {
@@ -85,7 +85,7 @@ func (g *guard) check(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// loops reports whether a host is this machine.
+// loops reports whether all addresses of a host are loopback addresses.
 func (g *guard) loops(ctx context.Context, host string) bool {
 	found, err := g.lookup(ctx, host)
 	if err != nil || len(found) == 0 {
@@ -120,8 +120,7 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, err
 }
 
-// judge refuses a host of which any address is inside the network, unless the server is
-// there as well.
+// judge returns an error if any address of a host is not public, unless the server is in the same network.
 func (g *guard) judge(ctx context.Context, host string, found []netip.Addr) error {
 	if len(found) == 0 {
 		return fail("%s has no address", shown(host))
@@ -156,7 +155,7 @@ func (g *guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return found, err
 }
 
-// plain returns an address without the ways in which IPv6 writes one of IPv4.
+// plain returns an address without zone, and as IPv4 if it is an IPv4 address in an IPv6 form.
 func plain(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if translated.Contains(a) {
@@ -194,8 +193,8 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !within(a, private) && !within(a, special)
 }
 
-// beside reports whether an address that is not public is where the server is: on this
-// machine as it is, or in a private network as it is, or the very same.
+// beside reports whether a non-public address is where the server is: both are loopback addresses, both are in
+// private networks, or they are equal.
 func beside(a netip.Addr, own []netip.Addr) bool {
 	for _, o := range own {
 		if a == o || a.IsLoopback() && o.IsLoopback() || within(a, private) && within(o, private) {
@@ -205,7 +204,7 @@ func beside(a netip.Addr, own []netip.Addr) bool {
 	return false
 }
 
-// sameOriginOnly follows redirects of what is only read, and within an origin.
+// sameOriginOnly allows redirects only for GET requests and within one origin.
 func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -219,7 +218,7 @@ func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin is scheme, host and port, in one spelling.
+// origin returns scheme, host and port of an address in a normal form.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -236,12 +235,12 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// status represents an answer that is none.
+// status is the error for a response with an HTTP error status.
 type status int
 
 func (s status) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
-// fetch reads a JSON document. A status of 4xx or 5xx is a status.
+// fetch reads a JSON document. For a response with status 4xx or 5xx the error is a status.
 func (c *Client) fetch(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -260,7 +259,7 @@ func (c *Client) fetch(ctx context.Context, address string, into any) error {
 	return nil
 }
 
-// do makes a request of the login and reads the answer.
+// do sends a request of the login and reads the response.
 func (c *Client) do(req *http.Request) ([]byte, int, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -277,7 +276,7 @@ func (c *Client) do(req *http.Request) ([]byte, int, error) {
 	return body, resp.StatusCode, nil
 }
 
-// wentWrong is the error of a request, without its address, which may have secrets in it.
+// wentWrong returns the error for a failed request. It omits the request's URL, which may contain secrets.
 func wentWrong(req *http.Request, err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {

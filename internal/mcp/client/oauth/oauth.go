@@ -1,11 +1,9 @@
-// Package oauth logs a person in at the servers that want OAuth, and keeps and renews
-// what they give: protected-resource metadata, discovery of the authorization server,
-// PKCE, a client by metadata document, by hand or registered on the spot, and tokens that
-// are good for one resource of one server.
-//
-// A token goes to the address for which it was issued and nowhere else. Requests of a
-// login go to public addresses, or to where the server itself is, and follow no redirect
-// to another origin. What must not be told is handed to Options.Secret before it is used.
+// Package oauth logs users in at MCP servers that require OAuth, and stores and renews the tokens. It implements
+// protected-resource metadata, discovery of the authorization server and PKCE. The OAuth client is identified by a
+// metadata document, or registered by hand or dynamically. Tokens are bound to one resource of one server. A token is
+// sent only to the address for which it was issued. Requests of a login go to public addresses or to the network that
+// the server is in, and follow no redirect to another origin. Each secret is passed to Options.Secret before it is
+// used.
 package oauth
 
 import (
@@ -21,7 +19,7 @@ import (
 	"retort/internal/core"
 )
 
-// Settings describes what a person says about the login at one server. All may be empty.
+// Settings configures the login at one server. All fields may be empty.
 type Settings struct {
 	ClientID       string   // registered by hand
 	ClientSecret   string   // that came with it
@@ -30,27 +28,26 @@ type Settings struct {
 	RedirectPort   int      // of the loopback redirect; 0: any that is free
 }
 
-// Options describes what a Client is made of.
+// Options configures a Client.
 type Options struct {
 	Server string // its name
 	URL    string // of its MCP endpoint
-	// Principal is whose login it is; empty is that of the engine, or of everybody. No
-	// Client sees the login of another principal.
+	// Principal is the owner of the login. If empty, the login is the engine's and shared by all. No Client can read
+	// the login of another principal.
 	Principal string
 	Headers   map[string]string // that it wants besides credentials
 	Settings  Settings
 	Store     *Store
-	// Secret is told of each value that must stand in no text; may be nil.
+	// Secret receives each value that must be redacted from all output. It may be nil.
 	Secret func(label, value string)
-	// Open, if it is set, opens an address in a browser: then Authorize logs in by itself.
+	// Open, if set, opens an address in a browser. Authorize then logs in on its own.
 	Open func(ctx context.Context, address string) error
-	// Network is how requests leave; the zero value is the machine's.
+	// Network sends the requests. The zero value uses the network of this machine.
 	Network Network
 }
 
-// Client has the login at one server. It is safe for concurrent use, and several
-// processes may have one for the same server. Its errors are *core.Error; for those that a
-// login mends, errors.Is finds core.ErrLogin.
+// Client manages the login at one server. It is safe for concurrent use, and several processes may have a Client for
+// the same server. Its errors are *core.Error. Those that a login resolves wrap core.ErrLogin.
 type Client struct {
 	o    Options
 	http *http.Client
@@ -63,7 +60,7 @@ type Client struct {
 	wants  *bool      // whether the server is known to use OAuth
 }
 
-// New makes a client. Nothing is sent or read.
+// New returns a Client. It sends and reads nothing.
 func New(o Options) *Client {
 	if o.Secret == nil {
 		o.Secret = func(string, string) {}
@@ -73,8 +70,8 @@ func New(o Options) *Client {
 	return c
 }
 
-// Authorization returns the value of the header of that name, empty where nobody has logged in. A token that is about
-// to end is renewed first.
+// Authorization returns the value of the Authorization header, or "" without a login. It first renews a token that is
+// about to expire.
 func (c *Client) Authorization(ctx context.Context) (string, error) {
 	t, err := c.fresh(ctx, "")
 	if err != nil || t == nil {
@@ -83,8 +80,8 @@ func (c *Client) Authorization(ctx context.Context) (string, error) {
 	return "Bearer " + t.Access, nil
 }
 
-// Authorize gets other credentials after the server refused a request. Without a browser
-// it can only renew what there is; else the error says which command logs in.
+// Authorize obtains new credentials after the server refused a request. Without a browser it can only renew the
+// token; otherwise its error names the command that logs in.
 func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	_ = resp.Body.Close()
 	asked := challengeOf(resp)
@@ -113,7 +110,7 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	return c.demand(ctx, asked, why)
 }
 
-// demand logs in, or says that somebody has to.
+// demand logs in with the browser. Without a browser it returns an error that asks the user to log in.
 func (c *Client) demand(ctx context.Context, asked challenge, why string) error {
 	if c.o.Open == nil {
 		return c.needed(why)
@@ -129,7 +126,7 @@ func (c *Client) demand(ctx context.Context, asked challenge, why string) error 
 	return l.Wait(ctx)
 }
 
-// needed returns the error that a login mends.
+// needed returns the error for a missing login. It wraps core.ErrLogin.
 func (c *Client) needed(why string) *core.Error {
 	e := core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the server needs a login (%s): %w", why, core.ErrLogin).
 		WithHint("a person logs in with: %s", c.command("")).AtTool(c.o.Server, "")
@@ -137,7 +134,7 @@ func (c *Client) needed(why string) *core.Error {
 	return e
 }
 
-// command returns the one that logs in, with a flag or without.
+// command returns the command that logs in, with a flag unless flag is "".
 func (c *Client) command(flag string) string {
 	words := []string{"retort auth login"}
 	if flag != "" {
@@ -149,7 +146,7 @@ func (c *Client) command(flag string) string {
 	return strings.Join(append(words, quoted(c.o.Server)), " ")
 }
 
-// quoted returns a name as a shell takes it.
+// quoted returns a name quoted for a shell, if it needs that.
 func quoted(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./", r)
@@ -160,7 +157,7 @@ func quoted(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// stepUp asks for more scopes after the server said that those of the token are too few.
+// stepUp asks for more scopes after the server refused a token for lack of them.
 func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error {
 	if asked.err != "insufficient_scope" {
 		return fail("the server answered HTTP 403 (Forbidden)%s", asked.text()).WithHint("who is logged in may not do this")
@@ -184,7 +181,7 @@ func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error
 	return c.demand(ctx, asked, "the call needs more rights: "+strings.Join(asked.scopes, " "))
 }
 
-// want notes scopes for the next login.
+// want stores scopes to ask for in the next login.
 func (c *Client) want(ctx context.Context, scopes []string) error {
 	return c.change(ctx, func(t *token) *token {
 		if t != nil {
@@ -194,7 +191,7 @@ func (c *Client) want(ctx context.Context, scopes []string) error {
 	})
 }
 
-// uses reports whether the server has anything that a login could begin with.
+// uses reports whether the server offers anything that a login could start from.
 func (c *Client) uses(ctx context.Context, asked challenge) bool {
 	if asked.metadata != "" {
 		return true
@@ -215,8 +212,8 @@ func (c *Client) uses(ctx context.Context, asked challenge) bool {
 	return uses
 }
 
-// lasts reports whether a token can still be sent: until a minute before its end, or a
-// quarter of its time if that is shorter.
+// lasts reports whether a token can still be sent. It can until a minute before it expires, or a quarter of its
+// lifetime if that is shorter.
 func (t *token) lasts(now time.Time) bool {
 	if t.Expires.IsZero() {
 		return true
@@ -229,7 +226,8 @@ func fail(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", format, args...)
 }
 
-// shown returns a text of somebody else as it may stand in a message.
+// shown returns a text from another party in a form that is safe in a message: on one line, shortened, with illegible
+// characters escaped.
 func shown(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
@@ -249,7 +247,7 @@ func union(a, b []string) []string {
 	return all
 }
 
-// covers reports whether all has everything of some, and some has anything.
+// covers reports whether all contains every element of some.
 func covers(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// identity describes who Retort is to an authorization server.
+// identity holds the OAuth client id and credentials of Retort at an authorization server.
 type identity struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
@@ -18,7 +18,7 @@ type identity struct {
 	How    string `json:"how"`              // "document", "settings", "registered"
 }
 
-// registration represents a client that an authorization server has made.
+// registration holds a client that was registered at an authorization server.
 type registration struct {
 	identity
 	Issuer   string    `json:"issuer"`
@@ -26,9 +26,9 @@ type registration struct {
 	Until    time.Time `json:"until,omitzero"`
 }
 
-// identify finds out who Retort is to an authorization server: a metadata document, what
-// the settings say, or a client that is registered now. A registration counts for the
-// redirect that it was made for.
+// identify returns Retort's identity at an authorization server. It uses a client metadata document, else the client
+// id in the settings, else a registered client. A registration is valid only for the redirect that it was made with;
+// otherwise identify registers a new client.
 func (c *Client) identify(ctx context.Context, m metadata, redirect string) (identity, error) {
 	s := c.o.Settings
 	switch {
@@ -52,7 +52,7 @@ func (c *Client) identify(ctx context.Context, m metadata, redirect string) (ide
 
 func (c *Client) registrationPath(m metadata) string { return c.o.Store.name("client", m.Issuer) }
 
-// registered returns the client that was made earlier, if it is still good.
+// registered returns the stored registration. It returns false if there is none or it has expired.
 func (c *Client) registered(m metadata) (registration, bool) {
 	var r registration
 	there, err := c.o.Store.read(c.registrationPath(m), &r)
@@ -60,7 +60,7 @@ func (c *Client) registered(m metadata) (registration, bool) {
 	return r, err == nil && there && r.Issuer == m.Issuer && (r.Until.IsZero() || time.Now().Before(r.Until))
 }
 
-// methodFor returns how a client shows who it is.
+// methodFor returns the method with which a client authenticates at the token endpoint.
 func methodFor(m metadata, secret string) string {
 	switch {
 	case secret == "":
@@ -71,7 +71,7 @@ func methodFor(m metadata, secret string) string {
 	return "client_secret_post"
 }
 
-// register makes a client, RFC 7591, and keeps it for the next login.
+// register registers a client (RFC 7591) and stores it for the next login.
 func (c *Client) register(ctx context.Context, m metadata, redirect string) (identity, error) {
 	method := "none"
 	if len(m.Methods) > 0 && !slices.Contains(m.Methods, "none") {
@@ -98,7 +98,7 @@ func (c *Client) register(ctx context.Context, m metadata, redirect string) (ide
 	return c.accept(m, redirect, method, text, code)
 }
 
-// accept reads what a registration was answered with.
+// accept parses the response to a registration and stores the client.
 func (c *Client) accept(m metadata, redirect, method string, text []byte, code int) (identity, error) {
 	var a struct {
 		ID     string `json:"client_id"`

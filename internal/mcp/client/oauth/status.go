@@ -17,10 +17,10 @@ const (
 	StateUnknown = "unknown" // the server could not be asked
 )
 
-// Status describes what is known of the login at a server, without asking anybody.
+// Status describes the stored login at a server. Nothing is sent to find it out.
 type Status struct {
 	Server string `json:"server"`
-	// Principal is whose login it is; empty is that of the engine, or of everybody.
+	// Principal is the owner of the login. If empty, the login is the engine's and shared by all.
 	Principal string      `json:"principal,omitempty"`
 	State     string      `json:"state"`
 	Issuer    string      `json:"issuer,omitempty"`
@@ -34,7 +34,7 @@ type Status struct {
 	Error     *core.Error `json:"error,omitempty"`
 }
 
-// Status returns what is kept of the login; false if nothing is.
+// Status returns the state of the stored login. It returns false if there is none.
 func (c *Client) Status(ctx context.Context) (Status, bool) {
 	s := Status{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.command("")}
 	t, err := c.read()
@@ -60,7 +60,7 @@ func (c *Client) Status(ctx context.Context) (Status, bool) {
 	return s, true
 }
 
-// Needs asks the server whether it wants a login.
+// Needs asks the server whether it requires a login.
 func (c *Client) Needs(ctx context.Context) (bool, error) {
 	asked, refused, err := c.knock(ctx)
 	if err != nil || !refused {
@@ -69,8 +69,8 @@ func (c *Client) Needs(ctx context.Context) (bool, error) {
 	return c.uses(ctx, asked), nil
 }
 
-// Logout forgets the login, and has the authorization server forget it, if it offers that.
-// revoked says that it did. It reports false if nobody was logged in.
+// Logout removes the login and revokes its tokens if the authorization server supports that. was reports whether
+// there was a login, revoked whether its tokens were revoked.
 func (c *Client) Logout(ctx context.Context) (was, revoked bool, err error) {
 	release, err := c.hold(ctx)
 	if err != nil {
@@ -95,7 +95,8 @@ func (c *Client) Logout(ctx context.Context) (was, revoked bool, err error) {
 	return true, unread == nil && c.revoke(ctx, t), nil
 }
 
-// revoke gives tokens back, RFC 7009; the refresh token first, since the others go with it.
+// revoke revokes the tokens (RFC 7009). It begins with the refresh token, because revoking that one usually revokes
+// the others. It reports whether all requests succeeded.
 func (c *Client) revoke(ctx context.Context, t *token) bool {
 	if t.At.Revoke == "" {
 		return false

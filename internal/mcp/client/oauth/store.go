@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// Store keeps tokens and registered clients in encrypted files, which only their owner
-// can read. Several processes may use one folder.
+// Store stores tokens and registered clients in encrypted files that only their owner can read. Several processes may
+// use one folder.
 type Store struct {
 	dir string
 	key func() ([]byte, error)
@@ -31,11 +31,11 @@ type Store struct {
 	failed error
 }
 
-// Open makes a store in a folder, which is made when something is kept. key gives 32
-// bytes; it is asked once, when something is read or kept first.
+// Open returns a store in a folder, which is created by the first write. key returns 32 bytes; it is called once, by
+// the first read or write.
 func Open(dir string, key func() ([]byte, error)) *Store { return &Store{dir: dir, key: key} }
 
-// token describes what a login gave.
+// token holds the tokens of a login and what is needed to renew them.
 type token struct {
 	Server    string    `json:"server"`
 	URL       string    `json:"url"`                 // of the MCP endpoint, as configured
@@ -56,13 +56,14 @@ type token struct {
 	At        endpoints `json:"endpoints"`
 }
 
-// endpoints describes where a token is renewed and revoked.
+// endpoints holds the addresses for renewing and revoking a token.
 type endpoints struct {
 	Token  string `json:"token"`
 	Revoke string `json:"revoke,omitempty"`
 }
 
-// name returns the file of what is kept about parts. Another address of a server has another file.
+// name returns the path of the file for parts. Different parts, such as another address of the same server, have
+// different files.
 func (s *Store) name(kind string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -72,7 +73,7 @@ func (s *Store) name(kind string, parts ...string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(h.Sum(nil))[:32]+"."+kind)
 }
 
-// Principals returns those of whom a login at a server is kept, sorted. What can't be read is left out.
+// Principals returns the principals with a stored login at a server, sorted. It skips files that cannot be read.
 func (s *Store) Principals(server, address string) (names []string) {
 	paths, _ := filepath.Glob(filepath.Join(s.dir, "*.token"))
 	for _, path := range paths {
@@ -85,7 +86,7 @@ func (s *Store) Principals(server, address string) (names []string) {
 	return names
 }
 
-// read decrypts a file; false if there is none.
+// read decrypts a file into a value. It returns false if there is no such file.
 func (s *Store) read(path string, into any) (bool, error) {
 	data, err := seal.ReadFile(path, seal.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +117,7 @@ func (s *Store) broken(err error) *core.Error {
 		WithHint("retort auth logout SERVER forgets it, and retort auth login SERVER makes a new one")
 }
 
-// write keeps a file, whole and on disk, or returns an error.
+// write encrypts a value and writes it to a file atomically and durably.
 func (s *Store) write(path string, what any) error {
 	if err := s.open(); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (s *Store) remove(path string) error {
 	return nil
 }
 
-// open makes the cipher, with a key that is good for nothing else.
+// open creates the cipher. Its key is derived from the store's key for this purpose only.
 func (s *Store) open() error {
 	s.once.Do(func() {
 		master, err := s.key()
@@ -159,7 +160,8 @@ func (s *Store) open() error {
 	return s.failed
 }
 
-// lock keeps other processes from renewing the same token.
+// lock keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a request
+// takes.
 func (s *Store) lock(path string) (unlock func(), err error) {
 	const patience = 40 * time.Second // more than a request takes
 	unlock, err = seal.Lock(path+".lock", patience)

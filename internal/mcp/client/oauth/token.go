@@ -15,13 +15,13 @@ import (
 	"retort/internal/core"
 )
 
-// longestToken bounds what is taken for a token, in bytes: it has to fit into a header.
+// longestToken bounds the length of an access token, in bytes: it must fit into a header.
 const longestToken = 64 << 10
 
-// betweenTries sets how long a token that still counts is used after it could not be renewed.
+// betweenTries sets how long a token that is still valid is used after a failed attempt to renew it.
 const betweenTries = 10 * time.Second
 
-// hold waits for the turn to read or renew the token.
+// hold waits for exclusive use of the token within this process.
 func (c *Client) hold(ctx context.Context) (release func(), err error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -31,7 +31,7 @@ func (c *Client) hold(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// path returns the file of the token. Each principal has another.
+// path returns the path of the token's file. Each principal has its own file.
 func (c *Client) path() string {
 	parts := []string{c.o.Server, c.o.URL}
 	if c.o.Principal != "" {
@@ -40,7 +40,8 @@ func (c *Client) path() string {
 	return c.o.Store.name("token", parts...)
 }
 
-// read returns the token that is kept, nil if there is none. It is read again only if it was written since.
+// read returns the stored token, or nil if there is none. It reads the file only if that has changed since the last
+// read.
 func (c *Client) read() (*token, error) {
 	path := c.path()
 	now := seal.StampOf(path)
@@ -71,7 +72,7 @@ func (c *Client) remember(t *token, at seal.Stamp) {
 	c.known, c.stamp = t, at
 }
 
-// keep writes a token before anybody uses it.
+// keep writes a token to disk. No token is used before that.
 func (c *Client) keep(t *token) error {
 	path := c.path()
 	if err := c.o.Store.write(path, t); err != nil {
@@ -81,7 +82,7 @@ func (c *Client) keep(t *token) error {
 	return nil
 }
 
-// change writes what f makes of the token, alone.
+// change replaces the stored token by the result of f. It holds the lock among processes.
 func (c *Client) change(ctx context.Context, f func(*token) *token) error {
 	release, err := c.hold(ctx)
 	if err != nil {
@@ -101,8 +102,8 @@ func (c *Client) change(ctx context.Context, f func(*token) *token) error {
 	return c.keep(f(&changed))
 }
 
-// fresh returns a token that can be sent and is not refused, renewed if it has to be; nil if nobody has logged in. Of
-// many who need another one, one renews it, also among processes.
+// fresh returns a token that can be sent and is not the refused one. It renews the token if necessary, and returns
+// nil without a login. If several callers or processes need a new token at once, only one of them renews it.
 func (c *Client) fresh(ctx context.Context, refused string) (*token, error) {
 	good := func(t *token) bool { return t == nil || t.Access != refused && t.lasts(time.Now()) }
 	t, err := c.read()
@@ -138,7 +139,7 @@ func (c *Client) owes() bool {
 	return c.unkept != nil
 }
 
-// pay writes a renewed token that could not be written when it came.
+// pay writes a renewed token to disk that could not be written when it was received.
 func (c *Client) pay() error {
 	c.mu.Lock()
 	t := c.unkept
@@ -155,9 +156,8 @@ func (c *Client) pay() error {
 	return nil
 }
 
-// renew refreshes t. That it begins is on disk before it does, and what comes is on disk
-// before it is used: a server may have made the old refresh token worthless. The caller
-// holds the turn and the lock.
+// renew refreshes t. It writes to disk that a refresh begins, and writes the new token to disk before it is used,
+// because the server may have made the old refresh token invalid. The caller must hold the token and its lock.
 func (c *Client) renew(ctx context.Context, t token, refused string) (*token, error) {
 	now := time.Now()
 	alive := t.Access != refused && (t.Expires.IsZero() || now.Before(t.Expires))
@@ -202,7 +202,7 @@ func (c *Client) renew(ctx context.Context, t token, refused string) (*token, er
 	return &renewed, nil
 }
 
-// ended notes that a refresh token is worth nothing any more, and says why.
+// ended stores that the refresh token is no longer valid, and returns the error that says why.
 func (c *Client) ended(t token, no *denial, cutOff bool) error {
 	why := "the login could not be renewed, " + no.Error()
 	if cutOff {
@@ -215,7 +215,7 @@ func (c *Client) ended(t token, no *denial, cutOff bool) error {
 	return c.needed(why)
 }
 
-// answer describes what a token endpoint gives.
+// answer holds the response of a token endpoint.
 type answer struct {
 	Access  string          `json:"access_token"`
 	Type    string          `json:"token_type"`
@@ -224,7 +224,7 @@ type answer struct {
 	Scope   *string         `json:"scope"`
 }
 
-// token is t with what an answer says.
+// token returns t updated with the response.
 func (a answer) token(t token, now time.Time) token {
 	t.Access, t.Issued, t.Expires, t.Begun = a.Access, now, time.Time{}, time.Time{}
 	if seconds := a.seconds(); seconds > 0 {
@@ -239,7 +239,7 @@ func (a answer) token(t token, now time.Time) token {
 	return t
 }
 
-// seconds reads expires_in, which some servers write as a string.
+// seconds returns expires_in, which some servers write as a string. It returns 0 if that is missing or invalid.
 func (a answer) seconds() int64 {
 	const year = 365 * 24 * 60 * 60
 	var n float64
@@ -249,7 +249,7 @@ func (a answer) seconds() int64 {
 	return int64(min(n, 10*year))
 }
 
-// denial represents an error of OAuth.
+// denial holds an OAuth error response.
 type denial struct {
 	Code string `json:"error"`
 	What string `json:"error_description"`
@@ -267,12 +267,12 @@ func (d *denial) Error() string {
 	return text
 }
 
-// final says that trying again is of no use.
+// final reports whether repeating the request is pointless.
 func (d *denial) final() bool {
 	return d.Code == "invalid_grant" || d.Code == "invalid_client" || d.Code == "unauthorized_client"
 }
 
-// ask sends a form to a token endpoint, as a client.
+// ask posts a form to a token endpoint and returns the token in the response.
 func (c *Client) ask(ctx context.Context, address string, who identity, form url.Values) (answer, error) {
 	var a answer
 	body, err := c.post(ctx, address, who, form)
@@ -295,7 +295,7 @@ func (c *Client) ask(ctx context.Context, address string, who identity, form url
 	return a, nil
 }
 
-// post sends a form as a client; what is refused is a *denial.
+// post sends a form with the client's credentials. A refusal is a *denial.
 func (c *Client) post(ctx context.Context, address string, who identity, form url.Values) ([]byte, error) {
 	switch who.Method {
 	case "client_secret_post":
