@@ -1,7 +1,7 @@
-// Package jobs stores programs and tasks until they run, and their results afterwards. Queued jobs
-// continue after a restart. A job that was running when its engine died is never run again, because
-// it is unknown how far it got. Of several engines that share a data directory one works through
-// the queue, and the others submit.
+// Package jobs stores programs and agent tasks as jobs until they run, and their results afterwards. Queued jobs
+// continue after a restart. A job that was running when its engine died is never run again, because it is unknown how
+// far it got. Of several engines that share a data directory one works through the queue, and the others only submit
+// jobs.
 package jobs
 
 import (
@@ -28,18 +28,20 @@ type Options struct {
 	Marks string                 // which tasks began, where others do not write; below Dir if empty
 	Key   func() ([]byte, error) // with which tasks are encrypted
 	Slots int                    // tasks that run at once; 4 if zero
-	// Waiting bounds the tasks of one principal that have not ended; 1000 if zero. All
-	// principals together have four times as many.
+	// Waiting bounds the jobs of one principal that have not ended; 1000 if zero. All principals together may have
+	// four times as many.
 	Waiting int
 	Keep    time.Duration // how long a task is kept that says nothing else, and the most; a day if zero
-	// Record keeps what becomes of tasks; what cannot be recorded does not happen. Nil: nobody does.
+	// Record writes an event of a job to the audit log. A job is neither queued nor started if that fails. If Record
+	// is nil, nothing is written.
 	Record func(e core.AuditEvent, durable bool) *core.Error
-	// Lost is the Outcome of a task whose engine died while it ran; nil knows nothing of it.
+	// Lost returns the Outcome of a job whose engine died while it ran. If nil, the Outcome only states that the
+	// result is unknown.
 	Lost func(t core.JobState) core.Outcome
 	Log  *slog.Logger // nil: nobody is told
 }
 
-// Limits of tasks.
+// Limits of jobs.
 const (
 	maxDeadline = 7 * 24 * time.Hour
 	usual       = 24 * time.Hour
@@ -50,7 +52,7 @@ const (
 	maxEnded    = 1000      // of one principal, of which the oldest are forgotten first
 )
 
-// Queue is safe for concurrent use.
+// Queue holds the jobs of a data directory. It is safe for concurrent use.
 type Queue struct {
 	o     Options
 	shelf *fileStore
@@ -75,7 +77,7 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// jobEntry represents a task as this process knows it. Its payload is on disk.
+// jobEntry holds a job as this process knows it. Its payload is only on disk.
 type jobEntry struct {
 	core.JobState
 	size      int64
@@ -87,7 +89,7 @@ type jobEntry struct {
 	with      func(context.Context) context.Context
 }
 
-// Open opens a queue. Nothing runs before Work.
+// Open opens a queue. No job runs before Work or WorkOn is called.
 func Open(o Options) (*Queue, error) {
 	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, 4), cmp.Or(o.Waiting, 1000), cmp.Or(o.Keep, usual)
 	o.Marks = cmp.Or(o.Marks, filepath.Join(o.Dir, "begun"))
@@ -110,7 +112,7 @@ func Open(o Options) (*Queue, error) {
 	return q, nil
 }
 
-// Close cancels the tasks that run here and waits for them to end. Queued tasks stay.
+// Close cancels the jobs that run in this process and waits for them to end. Queued jobs stay.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	q.closed = true
@@ -133,8 +135,8 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// Submit queues a job, durably. If the job runs in this process, with, unless it is nil, adds what
-// only this process has to the job's context.
+// Submit queues a job durably. If the job runs in this process, the function with extends its context by what only
+// this process has. It may be nil.
 func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -196,7 +198,7 @@ func checkJob(j core.Job) error {
 	return nil
 }
 
-// admitJob reserves a place for a task that must not start yet, or returns an error that says when to
+// admitJob adds a job to memory that must not start yet. If the queue is full, it returns an error that says when to
 // try again.
 func (q *Queue) admitJob(t core.JobState, size int64) error {
 	q.mu.Lock()
@@ -236,13 +238,13 @@ func queueFullError(format string, n int, wait time.Duration) error {
 	)
 }
 
-// estimateWait returns how long n tasks before a new one may take.
+// estimateWait returns how long n jobs before a new one may take.
 func (q *Queue) estimateWait(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
 }
 
-// addJob records a new task in the audit log, then makes it durable.
+// addJob writes a new job to the audit log, then stores it durably. If either fails, the job is not queued.
 func (q *Queue) addJob(r record) error {
 	if err := q.recordJob(r.JobState, string(core.TaskQueued), true); err != nil {
 		return err
@@ -253,7 +255,7 @@ func (q *Queue) addJob(r record) error {
 	return nil
 }
 
-// recordJob writes an entry about a task to the audit log.
+// recordJob writes an event of a job to the audit log.
 func (q *Queue) recordJob(t core.JobState, status string, durable bool) error {
 	if q.o.Record == nil {
 		return nil
@@ -271,7 +273,7 @@ func (q *Queue) recordJob(t core.JobState, status string, durable bool) error {
 	return nil
 }
 
-// dropJob removes a task from memory. The caller holds mu.
+// dropJob removes a job from memory. The caller holds mu.
 func (q *Queue) dropJob(id string) {
 	if e := q.tasks[id]; e != nil && !e.Status.HasEnded() {
 		q.bytes -= e.size
@@ -279,7 +281,7 @@ func (q *Queue) dropJob(id string) {
 	delete(q.tasks, id)
 }
 
-// wakeWaiters wakes everything that waits for a change. The caller holds mu.
+// wakeWaiters wakes all goroutines that wait for a change. The caller holds mu.
 func (q *Queue) wakeWaiters() {
 	close(q.news)
 	q.news = make(chan struct{})
@@ -289,8 +291,7 @@ func (q *Queue) wakeWaiters() {
 	}
 }
 
-// Get returns a task of a principal; "" sees all tasks. A task of another principal is reported as
-// unknown.
+// Get returns a job of a principal; "" sees all jobs. A job of another principal is reported as unknown.
 func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -301,7 +302,7 @@ func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	return q.view(e), nil
 }
 
-// find returns a task of a principal by its ID or name. The caller holds mu.
+// find returns a job of a principal by its ID or name. The caller holds mu.
 func (q *Queue) find(principal, id string) (*jobEntry, error) {
 	if err := q.current(); err != nil {
 		return nil, err
@@ -321,7 +322,7 @@ func (q *Queue) find(principal, id string) (*jobEntry, error) {
 	return e, nil
 }
 
-// damage records why a file is not a valid task.
+// damage records why a file is not a valid job.
 type damage struct {
 	why   error
 	stamp seal.Stamp
@@ -333,8 +334,8 @@ func (d damage) of(id string) *core.Error {
 	).WithHint("its file stays as it is and does not run; remove it if you know why")
 }
 
-// List returns the tasks of a principal in the order of their submission; "" lists all. The
-// warnings name files that cannot be read.
+// List returns the jobs of a principal in the order of their submission; "" lists all. The warnings name files that
+// cannot be read.
 func (q *Queue) List(principal string) (tasks []core.JobState, warnings []string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -355,7 +356,7 @@ func (q *Queue) List(principal string) (tasks []core.JobState, warnings []string
 	return tasks, warnings, nil
 }
 
-// view returns a task as callers see it. The caller holds mu.
+// view returns a job as callers see it. The caller holds mu.
 func (q *Queue) view(e *jobEntry) core.JobState {
 	t := e.JobState
 	if e.Progress != nil {
@@ -376,7 +377,7 @@ func (q *Queue) view(e *jobEntry) core.JobState {
 	return t
 }
 
-// Counts counts the tasks of a principal, or all tasks for "".
+// Counts returns the number of jobs of a principal by status; "" counts all jobs.
 func (q *Queue) Counts(principal string) (c core.TaskCounts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -398,18 +399,18 @@ func (q *Queue) Counts(principal string) (c core.TaskCounts) {
 	return c
 }
 
-// Intervals between looks at what other engines have done.
+// Intervals at which a queue looks for changes by other engines.
 const (
 	pollBusy = 200 * time.Millisecond
 	pollIdle = 500 * time.Millisecond // while nothing runs here
 )
 
-// Wait waits until a task has ended, or ctx ends.
+// Wait waits until a job has ended, or ctx ends. It returns the state of the job then.
 func (q *Queue) Wait(ctx context.Context, principal, id string) (core.JobState, error) {
 	return q.until(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// Watch waits until a task differs from seen, or ctx ends.
+// Watch waits until a job differs from seen, or ctx ends. It returns the state of the job then.
 func (q *Queue) Watch(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
 	return q.until(ctx, principal, id, func(t core.JobState) bool {
 		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())
@@ -440,14 +441,14 @@ func (q *Queue) until(ctx context.Context, principal, id string, done func(core.
 	}
 }
 
-// Causes of the end of a task: a request to cancel it, and its deadline.
+// Causes for ending a job: a request to cancel it, and its deadline.
 var (
 	errCancelled = errors.New("the task was cancelled")
 	errDeadline  = errors.New("the deadline of the task has passed")
 )
 
-// Cancel ends a running task, or keeps a queued one from starting. It waits some seconds for the
-// end; a task that another process runs may end later. An ended task is not changed.
+// Cancel ends a running job, or keeps a queued one from starting. It waits up to five seconds for the end; a job that
+// another process runs may end later. An ended job is not changed.
 func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState, error) {
 	const patience = 5 * time.Second
 	q.mu.Lock()
@@ -474,8 +475,8 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState
 	return q.Wait(ctx, principal, id)
 }
 
-// askOwner asks the engine that runs the queue to cancel a task. If no engine runs it, askOwner
-// cancels the task itself. The caller holds mu.
+// askOwner asks the engine that owns the queue to cancel a job. If no engine owns it, askOwner cancels the job
+// itself. The caller holds mu.
 func (q *Queue) askOwner(e *jobEntry) error {
 	id := e.ID
 	if q.own() {
@@ -491,7 +492,7 @@ func (q *Queue) askOwner(e *jobEntry) error {
 	return nil
 }
 
-// cancel ends a task that this engine owns. The caller holds mu.
+// cancel ends a job that this engine owns. The caller holds mu.
 func (q *Queue) cancel(e *jobEntry) error {
 	if e.cancel == nil {
 		q.end(e, core.Outcome{
@@ -513,8 +514,7 @@ func (q *Queue) Owns() bool {
 	return q.release != nil
 }
 
-// Takes makes this engine work through the queue unless another one does, and reports whether it
-// does.
+// Takes makes this engine the owner of the queue unless another one is, and reports whether this one is.
 func (q *Queue) Takes() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -538,7 +538,8 @@ func (q *Queue) Attended() bool {
 
 func (q *Queue) lock() string { return filepath.Join(q.o.Dir, "lock") }
 
-// Erase removes ended tasks: those of a session, or those whose text mentions matches.
+// Erase removes ended jobs, and returns their number. With mentions it removes the jobs of any principal whose text
+// mentions matches, else those of the principal's session.
 func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -20,14 +20,14 @@ import (
 	"retort/internal/core"
 )
 
-// fileStore stores each task in its own encrypted file. Only the holder of the key can read or write
-// it, and a file cannot pass for another task's.
+// fileStore stores each job in its own encrypted file. Only the holder of the key can read or write it, and a file
+// cannot pass for that of another job.
 type fileStore struct {
 	dir, marks string
 	cipher     cipher.AEAD
 }
 
-// record represents the stored form of a task.
+// record holds the stored form of a job.
 type record struct {
 	core.JobState
 	Payload json.RawMessage `json:"payload,omitempty"` // until it has ended
@@ -63,7 +63,7 @@ func newShelf(dir, marks string, key []byte) (*fileStore, error) {
 
 func (s *fileStore) path(id string) string { return filepath.Join(s.dir, id+suffix) }
 
-// put stores a task durably.
+// put stores a job durably.
 func (s *fileStore) put(r record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *fileStore) get(id string) (r record, err error) {
 
 func (s *fileStore) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
 
-// list returns the ids of all tasks, and of those for which cancelling was requested.
+// list returns the ids of all jobs, and of those that another process has asked to cancel.
 func (s *fileStore) list() (ids, cancelled []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -122,12 +122,12 @@ func (s *fileStore) list() (ids, cancelled []string, err error) {
 	return ids, cancelled, err
 }
 
-// ask requests that the engine which works through the queue cancels a task.
+// ask asks the engine that works through the queue to cancel a job.
 func (s *fileStore) ask(id string) error {
 	return seal.Replace(filepath.Join(s.dir, id+asked), s.sealed(nil, "cancel "+id))
 }
 
-// isAsked reports whether a holder of the key requested to cancel the task. It removes the request.
+// isAsked reports whether a holder of the key has asked to cancel the job. It removes the request.
 func (s *fileStore) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+asked)
 	data, err := seal.ReadFile(path, seal.MaxFile)
@@ -144,11 +144,11 @@ func (s *fileStore) remove(id string) error {
 	return os.Remove(s.path(id))
 }
 
-// errBegun means that a task began before.
+// errBegun means that a job began before.
 var errBegun = errors.New("it began before")
 
-// begin marks a task as begun, durably, and fails with errBegun if it was marked before. The mark
-// is not in the task's file, so restoring an old file does not run the task again.
+// begin marks a job as begun, durably. It fails with errBegun if the job was marked before. The mark is not in the
+// job's file, so restoring an old file does not run the job again.
 func (s *fileStore) begin(id string) error {
 	if err := os.MkdirAll(s.marks, 0o700); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *fileStore) begin(id string) error {
 	return nil
 }
 
-// unmark removes the mark of a task that did not begin after all.
+// unmark removes the mark of a job that did not begin after all.
 func (s *fileStore) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
 func (s *fileStore) begun(id string) bool {
@@ -175,7 +175,7 @@ func (s *fileStore) begun(id string) bool {
 	return err == nil // begin is what counts
 }
 
-// forget removes marks of tasks that are past the longest deadline and cannot begin any more.
+// forget removes the marks of jobs that are past the longest deadline and cannot begin any more.
 func (s *fileStore) forget(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {
@@ -185,7 +185,7 @@ func (s *fileStore) forget(now time.Time) {
 	}
 }
 
-// sorted sorts tasks by their time of submission.
+// sorted sorts jobs by their time of submission.
 func sorted(all []*jobEntry) []*jobEntry {
 	slices.SortFunc(all, func(a, b *jobEntry) int {
 		if c := a.Submitted.Compare(b.Submitted); c != 0 {

@@ -2,9 +2,9 @@ package jobs
 
 import "cmp"
 
-// turns says who is next. A principal that has many tasks delays another one by the task
-// whose end is awaited, and no more: among principals it goes round, and one that came over
-// the network leaves a place to others. Priority counts among the tasks of one principal.
+// turns decides which waiting job starts next. Slots go to the principal with the fewest running jobs, then to the
+// one served longest ago; so a principal with many jobs delays another one by at most one job. Priority orders only
+// the jobs of one principal. Principals that came over the network leave one slot to others.
 type turns struct {
 	slots   int
 	running map[string]int // of each principal
@@ -17,7 +17,8 @@ func newTurns(slots int) turns {
 	return turns{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// share returns how many places a principal may have. Who sits at the machine may have all.
+// share returns the number of slots that a principal may use. The user at the machine, whose principal is "", may use
+// all.
 func (t *turns) share(principal string) int {
 	if principal == "" {
 		return t.slots
@@ -25,7 +26,7 @@ func (t *turns) share(principal string) int {
 	return max(1, t.slots-1)
 }
 
-// next is who begins, of those that wait; nil if there is no place for any.
+// next returns the waiting job that starts next, or nil if no slot is free for any.
 func (t *turns) next(waiting []*jobEntry) *jobEntry {
 	if t.total >= t.slots {
 		return nil
@@ -50,12 +51,12 @@ func (t *turns) before(a, b *jobEntry) bool {
 	return ahead(a, b)
 }
 
-// ahead reports whether of two tasks of one principal a is sooner.
+// ahead reports whether job a comes before job b of the same principal.
 func ahead(a, b *jobEntry) bool {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// take gives a principal a place.
+// take assigns a slot to a principal.
 func (t *turns) take(principal string) {
 	t.count++
 	t.served[principal] = t.count
@@ -63,7 +64,7 @@ func (t *turns) take(principal string) {
 	t.total++
 }
 
-// give takes a place back.
+// give releases a slot of a principal.
 func (t *turns) give(principal string) {
 	t.total--
 	if t.running[principal]--; t.running[principal] == 0 {
@@ -71,7 +72,8 @@ func (t *turns) give(principal string) {
 	}
 }
 
-// trim forgets when principals had their turns that wait for nothing.
+// trim forgets the last turns of principals without jobs, if more than maxRemembered are known. waits counts the
+// waiting jobs of each principal.
 func (t *turns) trim(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {
@@ -80,5 +82,5 @@ func (t *turns) trim(waits map[string]int) {
 	}
 }
 
-// maxRemembered bounds the principals of which the last turn is known.
+// maxRemembered bounds the principals without jobs whose last turn is known.
 const maxRemembered = 1024

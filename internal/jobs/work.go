@@ -14,10 +14,10 @@ import (
 	"retort/internal/core"
 )
 
-// Run does what a task asks for, and says how it ended. It ends soon after ctx has.
+// Run runs a job and returns its Outcome. It must return soon after ctx ends.
 type Run func(ctx context.Context, t *Turn) core.Outcome
 
-// Turn represents a task whose turn has come.
+// Turn gives Run access to the job to run.
 type Turn struct {
 	Task    core.JobState
 	Payload json.RawMessage
@@ -26,7 +26,7 @@ type Turn struct {
 	waits   bool
 }
 
-// Progress tells how far the task is. It does not block.
+// Progress reports the progress of the job. It does not block.
 func (t *Turn) Progress(p core.TaskProgress) {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
@@ -35,8 +35,7 @@ func (t *Turn) Progress(p core.TaskProgress) {
 	t.queue.wakeWaiters()
 }
 
-// Waits says that the task waits for a person, or not any more. Its place is another's
-// meanwhile.
+// Waits states whether the job waits for a person. While it does, its slot is free for another job.
 func (t *Turn) Waits(waits bool) {
 	q := t.queue
 	q.mu.Lock()
@@ -55,10 +54,11 @@ func (t *Turn) Waits(waits bool) {
 	q.wakeWaiters()
 }
 
-// Work has this queue work, as soon as no other engine does.
+// Work makes this engine run the queued jobs as soon as no other engine does.
 func (q *Queue) Work(run Run) { q.WorkOn("", run) }
 
-// WorkOn is Work for one task only, and for those of earlier calls. What is run is that of the first call.
+// WorkOn does the same as Work for a single job, in addition to those of earlier calls. Only the run of the first
+// call is used.
 func (q *Queue) WorkOn(id string, run Run) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +76,8 @@ func (q *Queue) WorkOn(id string, run Run) {
 	q.wakeWaiters()
 }
 
-// attend is what goes on as long as the queue works.
+// attend works through the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and
+// removes old ones.
 func (q *Queue) attend() {
 	const housekeeping = time.Minute
 	var swept time.Time
@@ -111,8 +112,8 @@ func (q *Queue) attend() {
 	}
 }
 
-// own takes the queue over if no other engine has it. What ran when that one died is lost.
-// The caller holds mu.
+// own makes this engine the owner of the queue, and reports false if another engine is. It ends the jobs that were
+// running when the last owner died. The caller holds mu.
 func (q *Queue) own() bool {
 	release, err := seal.Lock(q.lock(), 0)
 	if err != nil {
@@ -147,7 +148,8 @@ func (q *Queue) lost(t core.JobState) core.Outcome {
 		WithHint("look at what is there before it is done again; nothing was repeated")}
 }
 
-// current takes in what others have written, if they are those who write. The caller holds mu.
+// current reads the changes of other engines unless this engine owns the queue; the owner reads them regularly. The
+// caller holds mu.
 func (q *Queue) current() error {
 	if q.release != nil {
 		return nil // what others have submitted is seen soon
@@ -155,7 +157,7 @@ func (q *Queue) current() error {
 	return q.look()
 }
 
-// look takes in what others have written. The caller holds mu.
+// look reads the changes of other engines. The caller holds mu.
 func (q *Queue) look() error {
 	ids, cancelled, err := q.shelf.list()
 	if err != nil {
@@ -184,7 +186,7 @@ func (q *Queue) look() error {
 	return nil
 }
 
-// take reads a task that another engine has written. The caller holds mu.
+// take reads a job that another engine has written. The caller holds mu.
 func (q *Queue) take(id string) {
 	stamp := q.shelf.stamp(id)
 	if bad, is := q.damaged[id]; is && bad.stamp.Same(stamp) {
@@ -208,14 +210,14 @@ func (q *Queue) take(id string) {
 	q.wakeWaiters()
 }
 
-// damage sets a file aside that is no task. It stays where it is. The caller holds mu.
+// damage marks a file as no valid job. The file is not changed. The caller holds mu.
 func (q *Queue) damage(id string, why error, stamp seal.Stamp) {
 	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
 	q.damaged[id] = damage{why, stamp}
 	q.dropJob(id)
 }
 
-// obey cancels what others want cancelled. The caller holds mu.
+// obey cancels the jobs that other processes have asked to cancel. The caller holds mu.
 func (q *Queue) obey(ids []string) {
 	for _, id := range ids {
 		e := q.tasks[id]
@@ -225,7 +227,7 @@ func (q *Queue) obey(ids []string) {
 	}
 }
 
-// overdue ends what has not begun in time. The caller holds mu.
+// overdue ends the jobs whose deadline has passed before they began. The caller holds mu.
 func (q *Queue) overdue(now time.Time) {
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && e.cancel == nil && !e.held && now.After(e.Deadline) {
@@ -241,7 +243,7 @@ func late(id, when string) core.Outcome {
 	}
 }
 
-// begin gives places to those who are next. The caller holds mu.
+// begin starts waiting jobs until no slot is free for any. The caller holds mu.
 func (q *Queue) begin() {
 	for !q.closed {
 		e := q.turns.next(q.waiting())
@@ -256,7 +258,7 @@ func (q *Queue) begin() {
 	}
 }
 
-// waiting returns those that may begin. The caller holds mu.
+// waiting returns the jobs that may begin. The caller holds mu.
 func (q *Queue) waiting() (all []*jobEntry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
@@ -269,7 +271,7 @@ func (q *Queue) waiting() (all []*jobEntry) {
 	return all
 }
 
-// serve runs a task, once that it begins is on disk.
+// serve runs a job after it is durably marked as begun.
 func (q *Queue) serve(ctx context.Context, e *jobEntry) {
 	ctx, done := context.WithDeadlineCause(ctx, e.Deadline, errDeadline)
 	defer done()
@@ -297,7 +299,7 @@ func (q *Queue) serve(ctx context.Context, e *jobEntry) {
 	q.end(e, q.judged(ctx, e, *o))
 }
 
-// postpone puts a task back that could not begin. The caller holds mu.
+// postpone puts a job back into the queue that could not begin. It tries again after a second. The caller holds mu.
 func (q *Queue) postpone(e *jobEntry, why error) {
 	const pause = time.Second
 	e.Status, e.Begun = core.TaskQueued, time.Time{}
@@ -326,8 +328,8 @@ func average(before, now time.Duration) time.Duration {
 	return (7*before + now) / 8
 }
 
-// prepared makes it durable that a task begins. An error is that it cannot begin now; an
-// Outcome is that it never will.
+// prepared records durably that a job begins. If it returns an error, the job cannot begin now. If it returns an
+// Outcome, the job has ended without running.
 func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	id := t.entry.ID
 	r, err := q.shelf.get(id)
@@ -368,7 +370,8 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	return nil, nil
 }
 
-// judged returns an Outcome with the reason for which the task was ended.
+// judged returns o with the reason why the job was ended early, if it was: its deadline, a request to cancel it, or
+// the closing of the engine.
 func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {
@@ -385,7 +388,7 @@ func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Ou
 	return o
 }
 
-// end notes what became of a task. The caller holds mu.
+// end sets the Outcome of a job, records it in the audit log and stores it. The caller holds mu.
 func (q *Queue) end(e *jobEntry, o core.Outcome) {
 	if !e.Status.HasEnded() {
 		q.bytes -= e.size
@@ -405,7 +408,7 @@ func (q *Queue) end(e *jobEntry, o core.Outcome) {
 	q.wakeWaiters()
 }
 
-// write makes the end of a task durable, now or later. The caller holds mu.
+// write stores the end of a job durably. If that fails, save tries again. The caller holds mu.
 func (q *Queue) write(e *jobEntry) {
 	if err := q.shelf.put(record{JobState: e.JobState}); err != nil {
 		q.o.Log.Warn("what became of a task could not be kept yet", "task", e.ID, "error", err)
@@ -414,7 +417,7 @@ func (q *Queue) write(e *jobEntry) {
 	e.unsaved, e.stamp = false, q.shelf.stamp(e.ID)
 }
 
-// save writes what could not be written before. The caller holds mu.
+// save stores the ended jobs that could not be stored before. The caller holds mu.
 func (q *Queue) save() {
 	for _, e := range q.tasks {
 		if e.unsaved {
@@ -423,7 +426,8 @@ func (q *Queue) save() {
 	}
 }
 
-// sweep forgets what has ended long ago, unless the clock has jumped. The caller holds mu.
+// sweep removes expired jobs, and each principal's oldest ended jobs above maxEnded. It does nothing if the clock has
+// jumped. The caller holds mu.
 func (q *Queue) sweep(now time.Time) {
 	if !seal.Steady(filepath.Join(q.o.Dir, "clock"), now) {
 		return

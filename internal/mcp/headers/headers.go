@@ -1,6 +1,6 @@
-// Package headers knows the headers in which requests of MCP over HTTP repeat what their
-// bodies say, since 2026-07-28: arguments of tools that are marked with x-mcp-header, and names.
-// Who sends them and who judges them have the same rules. It does no I/O.
+// Package headers implements the HTTP headers in which MCP requests repeat parts of their bodies, since protocol
+// version 2026-07-28: names, and arguments of tools marked with x-mcp-header. Sender and receiver share these rules.
+// The package does no I/O.
 package headers
 
 import (
@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// ParamPrefix is how the headers of arguments begin.
+// ParamPrefix begins the name of each header that repeats an argument.
 const ParamPrefix = "Mcp-Param-"
 
-// Keyword marks a property of an input schema whose value goes into a header.
+// Keyword marks a property of an input schema whose value is repeated in a header.
 const Keyword = "x-mcp-header"
 
 const maxDepth = 64
 
-// Binding represents an argument that a header repeats.
+// Binding connects an argument with the header that repeats it.
 type Binding struct {
 	Path   []string // of properties that lead to it
 	Header string   // without ParamPrefix
 }
 
-// Of finds the bindings of an input schema, in the order of their paths. A header can only stand
-// where a chain of properties leads: elsewhere nobody knows which value is meant. One that is
-// not as the protocol says is an error, and the tool is none that may be called.
+// Of returns the bindings of an input schema, in the order of their paths. A property can only be bound if a chain of
+// properties leads to it: elsewhere it is unclear which value is meant. If the schema violates the protocol, Of
+// returns an error, and the tool must not be called.
 func Of(schema json.RawMessage) ([]Binding, error) {
 	var root map[string]any
 	if !strings.Contains(string(schema), Keyword) || json.Unmarshal(schema, &root) != nil {
@@ -41,7 +41,7 @@ func Of(schema json.RawMessage) ([]Binding, error) {
 	return w.found, nil
 }
 
-// walk goes through a schema and collects the headers that it names.
+// walk visits a schema and collects its bindings.
 type walk struct {
 	found []Binding
 	depth int
@@ -75,7 +75,7 @@ func (w *walk) schema(s map[string]any, path []string, reachable bool) error {
 	return nil
 }
 
-// named takes in schemas by their names.
+// named visits an object of schemas by name.
 func (w *walk) named(v any, path []string, reachable bool) error {
 	schemas, _ := v.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
@@ -88,8 +88,7 @@ func (w *walk) named(v any, path []string, reachable bool) error {
 	return nil
 }
 
-// within takes in a keyword's schema, or list of schemas, to which no chain of
-// properties leads.
+// within visits the schema, or list of schemas, of a keyword to which no chain of properties leads.
 func (w *walk) within(v any, path []string) error {
 	list, ok := v.([]any)
 	if !ok {
@@ -121,7 +120,7 @@ func (w *walk) take(header, kind any, path []string, reachable bool) error {
 	return nil
 }
 
-// IsToken reports whether s can be part of a header's name (RFC 9110, 5.6.2).
+// IsToken reports whether s may be part of a header's name (RFC 9110, 5.6.2).
 func IsToken(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

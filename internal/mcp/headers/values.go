@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Set puts the arguments that are bound into the headers of a call.
+// Set adds a header for each bound argument that has a value.
 func Set(header http.Header, bound []Binding, args json.RawMessage) {
 	for _, b := range bound {
 		if value, ok := valueOf(argument(args, b.Path)); ok {
@@ -21,8 +21,8 @@ func Set(header http.Header, bound []Binding, args json.RawMessage) {
 	}
 }
 
-// Check holds the headers of a call against its arguments: each argument that is bound is
-// repeated once, and nothing else is said of it. Headers that no binding names mean nothing.
+// Check compares the headers of a call with its arguments. Each bound argument must be repeated exactly once with its
+// value. Check ignores headers that no binding names.
 func Check(header http.Header, bound []Binding, args json.RawMessage) error {
 	for _, b := range bound {
 		name := ParamPrefix + b.Header
@@ -50,8 +50,8 @@ func Check(header http.Header, bound []Binding, args json.RawMessage) error {
 	return nil
 }
 
-// equal reports whether a header says what an argument is; want is how it would be sent. Numbers
-// have several spellings.
+// equal reports whether the value of a header equals an argument. want is the header that Set would write. Numbers
+// are compared by value, because they have several spellings.
 func equal(said, want string, arg json.RawMessage) bool {
 	if len(arg) > 0 && (arg[0] == '-' || arg[0] >= '0' && arg[0] <= '9') {
 		n, err := strconv.ParseFloat(said, 64)
@@ -62,7 +62,8 @@ func equal(said, want string, arg json.RawMessage) bool {
 	return err == nil && said == plain
 }
 
-// isDecimal keeps out what else the reader of numbers knows: hexadecimal, underscores, words.
+// isDecimal reports whether s is a decimal number. It excludes what strconv.ParseFloat also accepts: hexadecimal
+// digits, underscores, and names such as Inf.
 func isDecimal(s string) bool { return strings.Trim(s, "0123456789+-.eE") == "" }
 
 func argument(args json.RawMessage, path []string) json.RawMessage {
@@ -76,7 +77,7 @@ func argument(args json.RawMessage, path []string) json.RawMessage {
 	return args
 }
 
-// valueOf returns a string, a boolean or a safe integer as a header carries it.
+// valueOf returns the header value for a string, a boolean or a safe integer. It returns false for all other values.
 func valueOf(raw json.RawMessage) (string, bool) {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -96,7 +97,8 @@ func valueOf(raw json.RawMessage) (string, bool) {
 
 const encodedPrefix, encodedSuffix = "=?base64?", "?="
 
-// Encode returns a text as a header carries it: what is not plain ASCII, or looks encoded, is encoded.
+// Encode returns a string as a header value. It encodes in base64 what is not printable ASCII, begins or ends with
+// white space, or looks encoded.
 func Encode(s string) string {
 	plain := s == strings.Trim(s, " \t") && !isEncoded(s)
 	for i := 0; i < len(s); i++ {
@@ -112,8 +114,8 @@ func isEncoded(s string) bool {
 	return len(s) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix)
 }
 
-// Decode returns the text that a header carries. One that can't have come out of Encode, but for being encoded
-// without need, is an error.
+// Decode returns the string in a header value. It accepts values that are encoded without need. It returns an error
+// for all other values that Encode cannot return.
 func Decode(header string) (string, error) {
 	if isEncoded(header) {
 		text, err := base64.StdEncoding.Strict().DecodeString(header[len(encodedPrefix) : len(header)-len(encodedSuffix)])

@@ -235,12 +235,12 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// status is the error for a response with an HTTP error status.
+// status implements error for a response with an HTTP error status.
 type status int
 
 func (s status) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
-// fetch reads a JSON document. For a response with status 4xx or 5xx the error is a status.
+// fetch reads a JSON document. For a response with another status than 200 the error is a status.
 func (c *Client) fetch(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

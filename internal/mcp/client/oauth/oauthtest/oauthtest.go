@@ -1,5 +1,5 @@
-// Package oauthtest is an MCP server that wants a login, and the authorization server it
-// belongs to, in one: for tests. It holds clients to the rules, and can be told to break them.
+// Package oauthtest provides an MCP server that requires a login, together with its authorization server, for tests.
+// It checks that clients follow the protocol, and can be configured to violate it.
 package oauthtest
 
 import (
@@ -18,12 +18,11 @@ import (
 	"time"
 )
 
-// Rules describes how the server behaves. The zero value is a server as it should be, whose tokens have no end.
+// Rules configures how the server behaves. The zero value is a correct server whose tokens never expire.
 type Rules struct {
-	// Change changes a document before it is sent: "resource", "server", "register",
-	// "token" or "device".
+	// Change modifies a document before it is sent: "resource", "server", "register", "token", "device" or "error".
 	Change func(document string, m map[string]any)
-	// Hook may answer a request itself; it reports whether it did.
+	// Hook may answer a request itself. It reports whether it did.
 	Hook    func(w http.ResponseWriter, r *http.Request) bool
 	Lasts   int    // seconds for which an access token is good
 	Rotates bool   // a refresh makes the refresh token worthless
@@ -34,11 +33,11 @@ type Rules struct {
 	Client  [2]string
 	Polls   []string // what a device that asks for its token is told first, such as "slow_down"
 	Bare    bool     // refusals say nothing
-	// Inside answers requests to the MCP endpoint that have a token; nil: a server with three tools.
+	// Inside answers requests to the MCP endpoint that have a valid token. If nil, a server with three tools does.
 	Inside http.Handler
 }
 
-// Server represents one that listens on this machine.
+// Server serves the MCP endpoint and the authorization endpoints on this machine.
 type Server struct {
 	URL  string // of the MCP endpoint
 	Root string // its issuer
@@ -61,13 +60,13 @@ type Server struct {
 	requests []url.Values
 }
 
-// grant describes what a person has agreed to.
+// grant describes what the user has agreed to.
 type grant struct {
 	client, redirect, challenge, scope, resource string
 	until                                        time.Time
 }
 
-// Start starts a server at a free port, or at the address given.
+// Start starts a server at the address given, else at a free port.
 func Start(r Rules, address ...string) (*Server, error) {
 	at := append(address, "127.0.0.1:0")[0]
 	l, err := net.Listen("tcp", at)
@@ -77,7 +76,7 @@ func Start(r Rules, address ...string) (*Server, error) {
 	return Serve(l, r), nil
 }
 
-// Serve is like Start, but uses an existing listener.
+// Serve starts a server on an existing listener.
 func Serve(l net.Listener, r Rules) *Server {
 	s := &Server{
 		listener: l, rules: r, counts: map[string]int{}, clients: map[string]string{}, codes: map[string]grant{}, access: map[string]grant{},
@@ -103,35 +102,36 @@ func (s *Server) Set(change func(*Rules)) {
 	change(&s.rules)
 }
 
-// Count returns how often something was asked for: a path, or "token " and the type of a grant.
+// Count returns the number of requests to a path, or for "token " and a grant type, the number of token requests of
+// that type.
 func (s *Server) Count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[what]
 }
 
-// Forms returns what was sent to the token endpoint and in addresses of logins.
+// Forms returns the parameters of all requests to the token and the authorization endpoint.
 func (s *Server) Forms() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Sent returns the headers of requests to the MCP endpoint.
+// Sent returns the headers of all requests to the MCP endpoint.
 func (s *Server) Sent() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent)
 }
 
-// Known returns all secrets so far.
+// Known returns all secrets that the server has issued so far.
 func (s *Server) Known() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.Secrets)
 }
 
-// Expire ends all access tokens, and, if all, refresh tokens as well.
+// Expire invalidates all access tokens and, if all is set, all refresh tokens.
 func (s *Server) Expire(all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Server) Expire(all bool) {
 	}
 }
 
-// Agree is the person who has typed the code of a device in.
+// Agree approves all pending device logins, as a user does who enters the code.
 func (s *Server) Agree() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	s.document(w, "register", m, http.StatusCreated)
 }
 
-// authorize is the page on which the person agrees at once.
+// authorize serves the authorization endpoint. It agrees at once, without a user.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
@@ -281,7 +281,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.document(w, "token", m)
 }
 
-// granted gives tokens, or says why not. The caller holds mu.
+// granted returns the tokens for a token request, or the OAuth error code that refuses it. The caller holds mu.
 func (s *Server) granted(r *http.Request) (map[string]any, string) {
 	f := r.PostForm
 	id, ok := s.authenticated(r)
@@ -326,7 +326,7 @@ func (s *Server) granted(r *http.Request) (map[string]any, string) {
 	return s.give(g), ""
 }
 
-// refused returns why a grant is not one for who asks, "" if it is.
+// refused returns an OAuth error code if a grant belongs to another client or resource, else "".
 func (s *Server) refused(g grant, id string, f url.Values) string {
 	if g.client != id || g.resource != f.Get("resource") {
 		return "invalid_grant"
@@ -382,8 +382,8 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	s.Revoked = append(s.Revoked, token)
 }
 
-// allowed reports whether a request may be answered, and refuses it if not. The tool "admin" wants the scope of that
-// name.
+// allowed reports whether a request has a valid token, and refuses it otherwise. The tool "admin" requires the scope
+// "admin".
 func (s *Server) allowed(w http.ResponseWriter, r *http.Request, tool string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -409,7 +409,7 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, tool string) bo
 	return false
 }
 
-// mcp is a server with three tools, of 2025-11-25.
+// mcp serves an MCP server with three tools, of protocol version 2025-11-25.
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
@@ -461,7 +461,7 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,`+answer+`}`)
 }
 
-// Browse is a browser whose person agrees to everything.
+// Browse opens an address as a browser does whose user agrees to everything.
 func Browse(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
