@@ -26,7 +26,7 @@ type Principal struct {
 // Causes of Authenticate's errors, for errors.Is.
 var (
 	ErrToken       = errors.New("the token does not count")               // 401 invalid_token
-	ErrScope       = errors.New("the token has not the scopes")           // 403 insufficient_scope
+	ErrScope       = errors.New("the token lacks a required scope")       // 403 insufficient_scope
 	ErrUnavailable = errors.New("the token cannot be judged at the time") // 503
 )
 

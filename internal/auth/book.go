@@ -114,7 +114,7 @@ func withoutSecrets(all []storedToken) []Token {
 func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
 		return "", Token{}, core.Errorf(
-			core.KindInvalidArguments, "token.create", "this is no name for a principal",
+			core.KindInvalidArguments, "token.create", "this is not a valid name for a principal",
 		).WithHint("at most 128 characters, none of them invisible")
 	}
 	text = newToken()
@@ -312,7 +312,7 @@ func (b *TokenStore) readFile() storeState {
 	if err != nil {
 		s.tokens, s.writes = nil, max(s.writes, seen)
 		s.err = core.Errorf(core.KindPolicy, "access.tokens", "no token counts, since %s %s", b.path, err).
-			WithHint("find out who has changed it; retort token revoke --all begins anew, without tokens")
+			WithHint("find out who has changed it; retort token revoke --all starts over without tokens")
 	}
 	return s
 }
@@ -325,7 +325,7 @@ func (b *TokenStore) writeCount() (uint64, error) {
 	}
 	n, bad := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil || bad != nil {
-		return 0, fmt.Errorf("is not as often written as %s says, which can't be read", b.aside)
+		return 0, fmt.Errorf("cannot be checked against its number of writes: %s can't be read", b.aside)
 	}
 	return n, nil
 }
@@ -346,10 +346,10 @@ func (b *TokenStore) loadFile(seen uint64, s *storeState) error {
 	}
 	var f tokensFile
 	if json.Unmarshal(text, &f) != nil || !seal.VerifyMAC(key, f.Seal, b.sealedParts(f)...) {
-		return errors.New("was written by something else than Retort, or was moved: its seal is broken")
+		return errors.New("was not written by Retort, or was moved: its seal is broken")
 	}
 	if s.writes = f.Writes; f.Writes < seen {
-		return errors.New("is older than the one that was written last: somebody has put it in its place")
+		return errors.New("is older than the last one written: it was replaced by an older copy")
 	}
 	if err := json.Unmarshal(f.Tokens, &s.tokens); err != nil {
 		return errors.New("has another form than this version writes")

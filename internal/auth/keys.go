@@ -221,7 +221,7 @@ func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 		case document.Issuer != k.issuer:
 			err = fmt.Errorf("%s speaks for another issuer", address)
 		case !Trustworthy(document.Keys):
-			err = fmt.Errorf("%s names no https address of keys", address)
+			err = fmt.Errorf("%s names no https address for its keys", address)
 		default:
 			return document.Keys, nil
 		}

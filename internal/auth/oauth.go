@@ -60,7 +60,7 @@ func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 	}
 	for what, address := range map[string]string{"issuer": o.Issuer, "resource": o.Resource, "jwks": cmp.Or(o.JWKS, o.Issuer)} {
 		if !Trustworthy(address) {
-			return nil, wrong(what, address, "is no https address; http is for this machine alone")
+			return nil, wrong(what, address, "is not an https address; http is allowed for this machine only")
 		}
 	}
 	if o.Audience == "" {
@@ -121,7 +121,7 @@ func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principa
 	scopes := slices.Concat(c.Scope, c.Scp)
 	for _, scope := range r.o.Scopes {
 		if !slices.Contains(scopes, scope) {
-			return Principal{}, refused(ErrScope, "the token has not the scope %s", scope).WithHint(
+			return Principal{}, refused(ErrScope, "the token lacks the scope %s", scope).WithHint(
 				"have the client ask the authorization server for: %s", strings.Join(r.o.Scopes, " "),
 			)
 		}
@@ -135,7 +135,7 @@ func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principa
 func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenClaims, named map[string]any, err error) {
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {
-		return c, nil, refused(ErrToken, "this is no token (JWT) that is signed with %s", strings.Join(r.o.Algorithms, ", ")).
+		return c, nil, refused(ErrToken, "this is not a token (JWT) signed with %s", strings.Join(r.o.Algorithms, ", ")).
 			WithHint("opaque and encrypted tokens are not understood; http.oauth.algorithms names others")
 	}
 	header := token.Headers[0]
@@ -144,7 +144,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 	}
 	var looks jwt.Claims
 	if token.UnsafeClaimsWithoutVerification(&looks) != nil || looks.Issuer != r.o.Issuer {
-		return c, nil, refused(ErrToken, "the token is not of the issuer %s", r.o.Issuer)
+		return c, nil, refused(ErrToken, "the token was not issued by %s", r.o.Issuer)
 	}
 	candidates, err := r.keys.findKeys(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
@@ -173,7 +173,7 @@ func isAccess(kind string) bool {
 func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {
-		return refused(ErrToken, "the token says not when it expires")
+		return refused(ErrToken, "the token does not say when it expires")
 	}
 	if len(c.Confirmation) > 0 && string(c.Confirmation) != "null" {
 		return refused(
@@ -190,7 +190,7 @@ func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	case jwt.ErrExpired:
 		return refused(ErrToken, "the token has expired at %s, and it is %s here", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
 	case jwt.ErrNotValidYet, jwt.ErrIssuedInTheFuture:
-		return refused(ErrToken, "the token is of the future; it is %s here", now.UTC().Format(time.RFC3339))
+		return refused(ErrToken, "the token is not valid yet; it is %s here", now.UTC().Format(time.RFC3339))
 	}
 	return refused(ErrToken, "the token's claims are not those that are expected")
 }
@@ -209,7 +209,7 @@ func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string
 	if r.o.Principal == "email" && c.Verified != true && c.Verified != "true" {
 		return "", refused(
 			ErrToken, "the authorization server does not say that the address of the token is verified (email_verified)",
-		).WithHint("http.oauth.principal: sub names principals by what nobody can choose")
+		).WithHint("http.oauth.principal: sub names principals by an id that users cannot choose")
 	}
 	return name, nil
 }

@@ -227,7 +227,7 @@ func (p *jsonParser) word(n *node) *syntaxError {
 	case "":
 		return p.fail("expected a value, found %s", p.peeked())
 	default:
-		return p.fail("expected a value, found %s; texts need double quotes", shorten(n.text))
+		return p.fail("expected a value, found %s; strings need double quotes", shorten(n.text))
 	}
 	p.advance(len(n.text))
 	return nil
@@ -263,9 +263,9 @@ func (p *jsonParser) text() (string, *syntaxError) {
 			}
 			b.WriteRune(r)
 		case c == '\n':
-			return "", p.fail("the line ends inside a text; write \\n for a line break")
+			return "", p.fail("the line ends inside a string; write \\n for a line break")
 		case c < ' ':
-			return "", p.fail("control character %q inside a text; write it as an escape", c)
+			return "", p.fail("control character %q inside a string; write it as an escape", c)
 		default:
 			r, size := utf8.DecodeRuneInString(p.src[p.pos:])
 			if r == utf8.RuneError && size == 1 {
@@ -275,7 +275,7 @@ func (p *jsonParser) text() (string, *syntaxError) {
 			p.advance(size)
 		}
 	}
-	return "", begin.fail("the text that begins here has no closing quote")
+	return "", begin.fail("the string that begins here has no closing quote")
 }
 
 // escape parses one escape, or two that are the halves of a surrogate pair. A lone half becomes U+FFFD, as in
@@ -291,7 +291,7 @@ func (p *jsonParser) escape() (rune, *syntaxError) {
 	}
 	high, ok := unicodeEscape(rest)
 	if !ok {
-		return 0, p.fail("unknown escape in a text; a backslash itself is written \\\\")
+		return 0, p.fail("unknown escape in a string; a backslash itself is written \\\\")
 	}
 	p.advance(6)
 	if !utf16.IsSurrogate(high) {

@@ -74,7 +74,7 @@ func (o Orchestrator) defaults() Orchestrator {
 func (m *Model) read() into {
 	whole := object(
 		field{"provider", oneOf(&m.Provider, ProviderAuto, ProviderOpenAI, ProviderAnthropic, ProviderSampling, ProviderNone)},
-		field{"url", checked(&m.URL, "an https address such as https://example.com/v1 (http is for this machine alone)", isTrustworthy)},
+		field{"url", checked(&m.URL, "an https address such as https://example.com/v1 (http is allowed for this machine only)", isTrustworthy)},
 		field{"model", text(&m.Model)},
 		field{"key", text(&m.Key)},
 		field{"maxTokens", integer(&m.MaxTokens, 256, 1_000_000)},
@@ -88,7 +88,7 @@ func (m *Model) read() into {
 	return func(r *reader, n *node) {
 		whole(r, n)
 		if m.Model == "" && (m.URL != "" || m.Endpoint()) && n.kind == objectKind && n.find("model") == nil {
-			r.fail(n, "model: the name that the endpoint gives it", "model is missing")
+			r.fail(n, "model: the name under which the endpoint offers it", "model is missing")
 		}
 	}
 }

@@ -19,7 +19,7 @@ type OAuth struct {
 
 func (o *OAuth) read() into {
 	address := func(s *string) into {
-		return checked(s, "an https address such as https://login.example.com (http is for this machine alone)", isTrustworthy)
+		return checked(s, "an https address such as https://login.example.com (http is allowed for this machine only)", isTrustworthy)
 	}
 	printing := regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,256}$`).MatchString
 	whole := complete(object(
@@ -39,7 +39,7 @@ func (o *OAuth) read() into {
 		if len(r.problems) == before && o.Resource == "" && !isTrustworthy(o.Audience) {
 			r.fail(
 				n, "resource: https://retort.example.com/mcp",
-				"resource is missing: the audience is no address, so clients can't be told where this server is",
+				"resource is missing: the audience is not a URL, so clients can't be told where this server is",
 			)
 		}
 	}

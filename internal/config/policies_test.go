@@ -139,7 +139,7 @@ func TestUnsafePoliciesAreRefused(t *testing.T) {
 		`permission_levels: {execute_full: {network: {allow: ["*"], deny: ["*"]}}}`:         "allow and deny both say *; leave one of them out",
 		`permission_levels: {execute_full: {commands: {allow: [/bin/sh]}}}`:                 "expected the name of a command",
 		`permission_levels: {execute_full: {commands: {allow: ["rm -rf /"]}}}`:              "expected the name of a command",
-		`permission_levels: {execute_full: {commands: [{allow: [ls]}, {allow: [cat]}]}}`:    `the key "allow" is written twice`,
+		`permission_levels: {execute_full: {commands: [{allow: [ls]}, {allow: [cat]}]}}`:    `the key "allow" is used twice`,
 		`permission_levels: {root: {}}`:                                                     `unknown level "root"`,
 		`sandbox_options: {process: {isolation: Maximum}}`:                                  `not as strong as "Maximum"; for "Maximum" write sandboxMode: vm`,
 		`sandbox_options: {docker: {isolation: Total}}`:                                     "expected Moderate, Strong or Maximum",

@@ -114,7 +114,7 @@ func (r *reader) each(n *node, visit func(key, value *node)) {
 	first := map[string]*node{}
 	for _, e := range n.entries {
 		if earlier, twice := first[e.key.text]; twice {
-			r.fail(e.key, "", "the key %q is written twice, first in line %d", shorten(e.key.text), earlier.line)
+			r.fail(e.key, "", "the key %q is used twice, first in line %d", shorten(e.key.text), earlier.line)
 			continue
 		}
 		first[e.key.text] = e.key
@@ -181,7 +181,7 @@ func (r *reader) scalar(n *node) (string, bool) {
 	case numberKind, boolKind:
 		return n.text, true
 	}
-	r.want(n, "a text")
+	r.want(n, "a string")
 	return "", false
 }
 

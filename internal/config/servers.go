@@ -159,7 +159,7 @@ func readServer(r *reader, key, value *node) Server {
 		s.Err = &core.Error{
 			Kind: core.KindUpstreamGone, Op: "config.server", Server: s.Name, Err: err,
 			Message: fmt.Sprintf("the server %q cannot be started: %s", s.Name, core.AsError(err).Message),
-			Hint:    "mend its entry in " + s.Source.File,
+			Hint:    "fix its entry in " + s.Source.File,
 		}
 	}
 	return s.Server

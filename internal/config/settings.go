@@ -525,7 +525,7 @@ func (s *Settings) read() into {
 		{
 			"recommend",
 			object(
-				field{"registry", checked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is for this machine alone)", isTrustworthy)},
+				field{"registry", checked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is allowed for this machine only)", isTrustworthy)},
 			),
 		},
 		{"http", s.HTTP.read()},
@@ -739,7 +739,7 @@ func (p *Principal) read() into {
 
 func principalName(r *reader, key *node) {
 	if s := key.text; strings.TrimSpace(s) == "" || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
-		r.fail(key, "", "%q is no name for a principal", shorten(s))
+		r.fail(key, "", "%q is not a valid name for a principal", shorten(s))
 	}
 }
 

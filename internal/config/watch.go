@@ -188,7 +188,7 @@ func (w *Watch) lost(found map[string]content) error {
 			what = "gone, or cannot be read"
 		}
 		return core.Errorf(core.KindInvalidArguments, "config.watch", "%s is %s", path, what).
-			WithHint("bring it back, or restart retort serve to go without it")
+			WithHint("restore it, or restart retort serve to continue without it")
 	}
 	return nil
 }

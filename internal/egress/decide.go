@@ -116,7 +116,7 @@ func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *c
 	defer cancel()
 	found, err := n.o.Resolver.LookupNetIP(ctx, "ip", t.Host)
 	if err != nil || len(found) == 0 {
-		return nil, core.Errorf(core.KindUpstreamGone, "egress", "%s has no address", t.Host).WithHint("look at how the name is written")
+		return nil, core.Errorf(core.KindUpstreamGone, "egress", "%s has no address", t.Host).WithHint("check the spelling of the name")
 	}
 	own := n.o.Own()
 	var list []netip.AddrPort

@@ -25,17 +25,17 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	}
 	for _, r := range text {
 		if r <= ' ' || r == 0x7f || r == '\\' || r == '\uFFFD' {
-			return nil, t, refuse("the address %s has a character that no address has", shown(where))
+			return nil, t, refuse("the address %s has a character that is not allowed in a URL", shown(where))
 		}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, t, refuse("%s is no address", shown(where))
+		return nil, t, refuse("%s is not a valid URL", shown(where))
 	}
 	scheme := strings.ToLower(u.Scheme)
 	switch {
 	case scheme == "":
-		return nil, t, refuse("%s is no whole address: it begins with https://", shown(where))
+		return nil, t, refuse("%s is not an absolute URL: begin it with https://", shown(where))
 	case scheme != https && scheme != http1:
 		return nil, t, refuse("%s is neither https nor http", shown(where))
 	case u.User != nil:

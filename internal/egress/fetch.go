@@ -141,7 +141,7 @@ func (s *Session) prepare(r Request) (*fetching, *core.Error) {
 	case r.Base64 != nil:
 		body, err := base64.StdEncoding.DecodeString(*r.Base64)
 		if err != nil {
-			return nil, core.Errorf(core.KindInvalidArguments, "egress", "fetch: the body is no base64")
+			return nil, core.Errorf(core.KindInvalidArguments, "egress", "fetch: the body is not valid base64")
 		}
 		f.body = body
 	case r.Text != nil:
@@ -208,7 +208,7 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 	}()
 	req, err := http.NewRequestWithContext(ctx, f.method, f.url.String(), bytes.NewReader(f.body))
 	if err != nil {
-		return answer, "", refuse("%s cannot be asked for", shown(f.url.Host))
+		return answer, "", refuse("%s cannot be requested", shown(f.url.Host))
 	}
 	req.Header = f.header.Clone()
 	if req.Header.Get("User-Agent") == "" {
@@ -278,7 +278,7 @@ func (f *fetching) turn(status int, location string) *core.Error {
 	from := f.url
 	to, err := from.Parse(location)
 	if err != nil {
-		return f.refused(Target{Host: location}, refuse("%s redirects to %s, which is no address", f.target.Host, shown(location)))
+		return f.refused(Target{Host: location}, refuse("%s redirects to %s, which is not a valid URL", f.target.Host, shown(location)))
 	}
 	u, t, refused := parseURL(to.String())
 	if refused != nil {

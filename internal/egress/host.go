@@ -36,7 +36,7 @@ func ParseHost(host string) (string, *core.Error) {
 	if needsIDNA(name) {
 		ascii, err := idna.Lookup.ToASCII(name)
 		if err != nil {
-			return "", refuse("the host %s is no name: %v", shown(host), err)
+			return "", refuse("the host %s is not a valid name: %v", shown(host), err)
 		}
 		name = strings.TrimSuffix(ascii, ".")
 	}
@@ -44,7 +44,7 @@ func ParseHost(host string) (string, *core.Error) {
 	labels := strings.Split(name, ".")
 	for _, l := range labels {
 		if !isLabel(l) {
-			return "", refuse("the host %s is no name", shown(host))
+			return "", refuse("the host %s is not a valid name", shown(host))
 		}
 	}
 	if len(name) > maxHost {
@@ -101,7 +101,7 @@ func literal(host string) *core.Error {
 func ParsePort(text string) (int, *core.Error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
-		return 0, refuse("%s is no port", shown(text))
+		return 0, refuse("%s is not a valid port", shown(text))
 	}
 	return int(n), nil
 }

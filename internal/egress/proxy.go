@@ -125,7 +125,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 			return some[:end+4], nil
 		}
 		if bytes.Contains(some, []byte("\n\n")) || some[0] < 'A' || some[0] > 'Z' {
-			return nil, refuse("that is no request of HTTP")
+			return nil, refuse("this is not an HTTP request")
 		}
 		if len(some) >= maxHead {
 			return nil, core.Errorf(core.KindLimit, "egress", "the head of the request has more than %d bytes", maxHead)
@@ -150,17 +150,17 @@ func readHead(raw []byte) (h head, refused *core.Error) {
 	lines := strings.Split(strings.TrimSuffix(string(raw), "\r\n\r\n"), "\r\n")
 	first := strings.Split(lines[0], " ")
 	if len(first) != 3 || !isHeaderName(first[0]) || first[0] != strings.ToUpper(first[0]) || first[1] == "" || !isPlain(lines[0]) {
-		return h, refuse("the first line of the request is none of HTTP/1")
+		return h, refuse("the first line of the request is not valid HTTP/1")
 	}
 	h.method, h.target, h.version = first[0], first[1], first[2]
 	if h.version != "HTTP/1.1" && h.version != "HTTP/1.0" {
-		return h, refuse("the request is of %s, and not of HTTP/1.1", shown(h.version))
+		return h, refuse("the request uses %s instead of HTTP/1.1", shown(h.version))
 	}
 	seen := map[string]bool{}
 	for _, line := range lines[1:] {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || !isHeaderName(name) || !isHeaderValue(value) {
-			return h, refuse("the request has a header that is none: %s", shown(line))
+			return h, refuse("the request has an invalid header: %s", shown(line))
 		}
 		name, value = strings.ToLower(name), strings.Trim(value, " \t")
 		if seen[name] && slices.Contains([]string{"host", "content-length", "transfer-encoding"}, name) {
@@ -268,7 +268,7 @@ func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.E
 	}
 	req, err := http.ReadRequest(p.in)
 	if err != nil {
-		return t, nil, p.refused(t, refuse("the request to %s is none of HTTP/1.1", t.Host))
+		return t, nil, p.refused(t, refuse("the request to %s is not valid HTTP/1.1", t.Host))
 	}
 	_ = p.conn.SetReadDeadline(time.Time{})
 	req.URL = u

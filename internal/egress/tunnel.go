@@ -160,7 +160,7 @@ func (g *greeted) Read(b []byte) (int, error) {
 		case err != nil && strings.HasPrefix(greeting, string(begun)):
 			return 0, err
 		default:
-			return 0, refuse("what goes through the tunnel to %s is not SSH", g.host)
+			return 0, refuse("the tunnel to %s does not carry SSH", g.host)
 		}
 		g.seen = true
 	}
@@ -206,7 +206,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 		return nil, refuse("the tunnel to %s ended before it began", host)
 	}
 	if first[0] != 0x16 {
-		return nil, refuse("what goes through the tunnel to %s is no TLS", host).WithHint(
+		return nil, refuse("the tunnel to %s does not carry TLS", host).WithHint(
 			"a rule with protocols: [tcp] and its ports allows anything there",
 		)
 	}
@@ -218,7 +218,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	}}).Handshake()
 	switch {
 	case hello == nil:
-		return nil, refuse("the tunnel to %s does not begin with TLS as it is known here", host)
+		return nil, refuse("the tunnel to %s does not begin with a valid TLS ClientHello", host)
 	case hello.ServerName == "":
 		return nil, refuse("TLS in the tunnel to %s names no host (SNI)", host)
 	case slices.Contains(hello.Extensions, extensionECH):

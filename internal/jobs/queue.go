@@ -223,9 +223,9 @@ func (q *Queue) admitJob(t core.JobState, size int64) error {
 	}
 	switch wait := q.estimateWait(all); {
 	case mine >= q.o.Waiting:
-		return queueFullError("%d tasks of yours wait or run already, and there may be no more", mine, wait)
+		return queueFullError("%d of your tasks wait or run already, which is the most allowed", mine, wait)
 	case all >= 4*q.o.Waiting || q.bytes+size > maxLine:
-		return queueFullError("%d tasks wait or run already, and the line is full", all, wait)
+		return queueFullError("%d tasks wait or run already, and the queue is full", all, wait)
 	}
 	q.bytes += size
 	q.tasks[t.ID] = &jobEntry{JobState: t, size: size, held: true}
@@ -250,7 +250,7 @@ func (q *Queue) addJob(r record) error {
 		return err
 	}
 	if err := q.shelf.put(r); err != nil {
-		return core.Errorf(core.KindInternal, "queue.submit", "the task could not be kept, and does not run: %w", err)
+		return core.Errorf(core.KindInternal, "queue.submit", "the task could not be stored and will not run: %w", err)
 	}
 	return nil
 }

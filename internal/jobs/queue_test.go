@@ -173,7 +173,7 @@ func TestFull(t *testing.T) {
 	submit(t, q, "anna", core.Job{})
 	submit(t, q, "anna", core.Job{})
 	_, err := q.Submit("anna", core.Job{Kind: "test"}, nil)
-	if e := core.AsError(err); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Message, "2 tasks of yours") || !strings.Contains(e.Hint, "again in about") {
+	if e := core.AsError(err); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Message, "2 of your tasks") || !strings.Contains(e.Hint, "again in about") {
 		t.Errorf("%v", err)
 	}
 	submit(t, q, "berta", core.Job{})

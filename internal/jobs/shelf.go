@@ -41,7 +41,7 @@ const (
 )
 
 // errForeign means that a file was not written by this queue.
-var errForeign = errors.New("its file is not one that was written here")
+var errForeign = errors.New("its file was not written by this queue")
 
 // plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
 func plainID(id string) bool {
@@ -82,11 +82,11 @@ func (s *fileStore) opened(data []byte, place string) ([]byte, error) {
 	body, ok := bytes.CutPrefix(data, []byte(magic))
 	n := s.cipher.NonceSize()
 	if !ok || len(body) < n {
-		return nil, fmt.Errorf("%w: it was cut off, or is none of this version", errForeign)
+		return nil, fmt.Errorf("%w: it was truncated, or written by another version", errForeign)
 	}
 	text, err := s.cipher.Open(nil, body[:n], body[n:], []byte(place))
 	if err != nil {
-		return nil, fmt.Errorf("%w: it was changed, brought from elsewhere, or encrypted with another key", errForeign)
+		return nil, fmt.Errorf("%w: it was changed, copied from elsewhere, or encrypted with another key", errForeign)
 	}
 	return text, nil
 }

@@ -145,7 +145,7 @@ func (q *Queue) lost(t core.JobState) core.Outcome {
 	return core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown, Error: core.Errorf(
 		core.KindInternal, "queue", "the engine ended while the task ran",
 	).
-		WithHint("look at what is there before it is done again; nothing was repeated")}
+		WithHint("check what it has done before you submit it again; nothing was repeated")}
 }
 
 // current reads the changes of other engines unless this engine owns the queue; the owner reads them regularly. The
@@ -411,7 +411,7 @@ func (q *Queue) end(e *jobEntry, o core.Outcome) {
 // write stores the end of a job durably. If that fails, save tries again. The caller holds mu.
 func (q *Queue) write(e *jobEntry) {
 	if err := q.shelf.put(record{JobState: e.JobState}); err != nil {
-		q.o.Log.Warn("what became of a task could not be kept yet", "task", e.ID, "error", err)
+		q.o.Log.Warn("the result of a task could not be stored yet", "task", e.ID, "error", err)
 		return
 	}
 	e.unsaved, e.stamp = false, q.shelf.stamp(e.ID)

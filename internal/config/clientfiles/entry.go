@@ -224,7 +224,7 @@ func (r *reading) plain(key string, v any) string {
 	case json.Number, bool:
 		return fmt.Sprint(v)
 	}
-	r.fail("%s is not a text", key)
+	r.fail("%s is not a string", key)
 	return ""
 }
 
@@ -370,7 +370,7 @@ func badName(name string) string {
 	case len(name) > 128:
 		return "its name is longer than 128 bytes"
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || core.IsInvisible(r) }):
-		return "its name holds control characters, or characters that are not seen"
+		return "its name contains control characters or invisible characters"
 	case !isText(name):
 		return "its name is not UTF-8"
 	}

@@ -42,7 +42,7 @@ func (e Environment) open(path string, scope Scope) (file, error) {
 			return f, fileError(path, err)
 		}
 		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
-			return f, fileError(path, errors.New("it is a link that leads out of the project"))
+			return f, fileError(path, errors.New("it is a link to a file outside of the project"))
 		}
 	}
 	info, err := os.Stat(real)
@@ -69,7 +69,7 @@ func realPath(path string) (string, error) {
 		return real, err
 	}
 	if there(path) {
-		return "", errors.New("it is a link to nothing")
+		return "", errors.New("it is a link to a file that does not exist")
 	}
 	parent := filepath.Dir(path)
 	if parent == path {
@@ -99,7 +99,7 @@ func fileError(path string, err error) *core.Error {
 		err = p.Err
 	}
 	return core.Errorf(core.KindInvalidArguments, "clients.file", "%s: %w", path, err).
-		WithHint("nothing was changed in it; mend it and try again")
+		WithHint("it was not changed; fix it and try again")
 }
 
 // write replaces the file atomically. It fails if the file has changed since it was read.
@@ -148,7 +148,7 @@ func (f file) unchanged() error {
 		return nil
 	}
 	if err != nil || !f.exists || !bytes.Equal(now, f.src) {
-		return fileError(f.path, errors.New("it was changed by somebody else just now")).
+		return fileError(f.path, errors.New("another program has just changed it")).
 			WithHint("close the program that the file belongs to, and try again")
 	}
 	return nil

@@ -116,7 +116,7 @@ func (e Environment) begin(o InstallOptions) (*installing, error) {
 	n := slices.IndexFunc(c.places, func(p place) bool { return p.scope == in.scope && !p.readOnly })
 	if n < 0 {
 		return nil, core.Errorf(core.KindInvalidArguments, "clients.install", "%s has no servers of a project", c.Title).
-			WithHint("leave --project away")
+			WithHint("leave out --project")
 	}
 	if in.file, err = e.open(e.first(c.places[n]), in.scope); err != nil {
 		return nil, err
@@ -455,7 +455,7 @@ func (in *installing) mergeBack(src []byte, s step) ([]byte, error) {
 	}
 	src, err := editedAll(format, src, changes)
 	if err != nil {
-		return nil, fileError(in.file.path, fmt.Errorf("%w; the file as it was before is among the backups in %s", err, in.Home))
+		return nil, fileError(in.file.path, fmt.Errorf("%w; the earlier file is among the backups in %s", err, in.Home))
 	}
 	return src, nil
 }

@@ -60,7 +60,7 @@ func openJournal(data home.Dir, client, target string) (*journal, error) {
 	}
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "clients.journal", "%s.json: %w", path, err).
-			WithHint("the backups beside it are the files as they were")
+			WithHint("the backups next to it hold the earlier content of the file")
 	}
 	return j, nil
 }
@@ -86,7 +86,7 @@ func (j *journal) begin(s step, before []byte) error {
 func (j *journal) backup(s step) ([]byte, error) {
 	text, err := readBounded(filepath.Join(filepath.Dir(j.path), filepath.Base(s.Backup)))
 	if err == nil && hash(text) != s.Before {
-		err = fmt.Errorf("the backup %s is not as it was written", s.Backup)
+		err = fmt.Errorf("the backup %s was changed after it was written", s.Backup)
 	}
 	if err != nil {
 		return nil, fileError(j.path+".json", err)

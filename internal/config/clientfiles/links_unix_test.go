@@ -59,7 +59,7 @@ func TestProjectLinks(t *testing.T) {
 			}
 			o := m.options("cursor")
 			o.Project, o.Out = true, filepath.Join(m.Dir, "retort.json")
-			if _, err := Install(m.Environment, o); err == nil || !strings.Contains(err.Error(), "out of the project") {
+			if _, err := Install(m.Environment, o); err == nil || !strings.Contains(err.Error(), "outside of the project") {
 				t.Error(err)
 			}
 			done, err := Import(m.Environment, ImportOptions{Project: true, Out: o.Out, Home: m.home})

@@ -162,7 +162,7 @@ func merged(m map[string]any, key string, value any) map[string]any {
 // zedProblem refuses servers that are provided by an extension of Zed.
 func zedProblem(entry map[string]any) string {
 	if entry["source"] == "extension" || entry["command"] == nil && entry["url"] == nil {
-		return "an extension of Zed brings it"
+		return "it is provided by an extension of Zed"
 	}
 	return ""
 }

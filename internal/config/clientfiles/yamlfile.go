@@ -41,7 +41,7 @@ func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 	}
 	text := unix(src)
 	if strings.Contains(text, "\r") {
-		return nil, errors.New("it has line ends that are not understood")
+		return nil, errors.New("it has line endings other than LF and CRLF")
 	}
 	tokens := lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
@@ -58,7 +58,7 @@ func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 				return nil, errors.New("it is too deeply nested")
 			}
 		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType:
-			return nil, fmt.Errorf("line %d: anchors, aliases and tags are not understood", line)
+			return nil, fmt.Errorf("line %d: anchors, aliases and tags are not supported", line)
 		}
 	}
 	file, err := parser.Parse(tokens, parser.ParseComments)

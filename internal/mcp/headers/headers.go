@@ -108,11 +108,11 @@ func (w *walk) take(header, kind any, path []string, reachable bool) error {
 	name, _ := header.(string)
 	switch {
 	case !reachable || len(path) == 0:
-		return errors.New("is where no chain of properties leads")
+		return errors.New("is at a place to which no chain of properties leads")
 	case !IsToken(name):
 		return errors.New("is not the name of a header")
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		return errors.New("is on a property that is no string, integer or boolean")
+		return errors.New("is on a property that is not a string, an integer or a boolean")
 	case slices.ContainsFunc(w.found, func(b Binding) bool { return strings.EqualFold(b.Header, name) }):
 		return errors.New("names a header for the second time")
 	}

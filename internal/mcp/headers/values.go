@@ -44,7 +44,7 @@ func Check(header http.Header, bound []Binding, args json.RawMessage) error {
 			return fmt.Errorf("the header %s %w", name, err)
 		}
 		if !equal(said, want, arg) {
-			return fmt.Errorf("the header %s is not what the argument %q is", name, strings.Join(b.Path, "."))
+			return fmt.Errorf("the header %s differs from the argument %q", name, strings.Join(b.Path, "."))
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func Decode(header string) (string, error) {
 	if isEncoded(header) {
 		text, err := base64.StdEncoding.Strict().DecodeString(header[len(encodedPrefix) : len(header)-len(encodedSuffix)])
 		if err != nil || !utf8.Valid(text) || strings.ContainsAny(header, "\r\n") {
-			return "", errors.New("is not the base64 of a text")
+			return "", errors.New("is not the base64 of a UTF-8 string")
 		}
 		return string(text), nil
 	}

@@ -82,12 +82,12 @@ func TestDevicePolls(t *testing.T) {
 		takes time.Duration
 	}{
 		"pending, then slow down": {polls: []string{"authorization_pending", "slow_down"}, asks: 3, takes: 5150 * time.Millisecond},
-		"expired":                 {polls: []string{"authorization_pending", "expired_token"}, want: "nobody has typed the code in before it ended", asks: 2, takes: 100 * time.Millisecond},
+		"expired":                 {polls: []string{"authorization_pending", "expired_token"}, want: "the code expired before it was entered", asks: 2, takes: 100 * time.Millisecond},
 		"denied":                  {polls: []string{"access_denied"}, want: "access_denied", asks: 1, takes: 50 * time.Millisecond},
 		"something else":          {polls: []string{"invalid_scope"}, want: "invalid_scope", asks: 1, takes: 50 * time.Millisecond},
 		"an outage":               {hook: outage(3), asks: 1, takes: (1 + 2 + 4 + 8) * 50 * time.Millisecond},
 		"a long outage":           {hook: outage(99), want: "502", asks: 0, takes: (1 + 2 + 4 + 8 + 16 + 32) * 50 * time.Millisecond},
-		"nobody types it in":      {alone: true, want: "before it ended", asks: 8, takes: time.Minute},
+		"nobody types it in":      {alone: true, want: "before it was entered", asks: 8, takes: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (l *Login) startDevice(ctx context.Context) (err error) {
 	}
 	var d deviceCode
 	if json.Unmarshal(body, &d) != nil || d.Device == "" || d.User == "" {
-		return fail("what the authorization server answers is no code for a login")
+		return fail("the authorization server's response has no code for a login")
 	}
 	c.o.Secret("device code", d.Device)
 	u, err := url.Parse(d.Address)
@@ -103,7 +103,7 @@ func (l *Login) poll(ctx context.Context) error {
 		case no.Code == "expired_token":
 			return l.tooLate()
 		case no.Code == "access_denied":
-			return core.AsError(err).WithHint("the person refused on the page; to try again: %s", l.client.command("--device"))
+			return core.AsError(err).WithHint("the login was refused on the page; to try again: %s", l.client.command("--device"))
 		case no.Code != "authorization_pending":
 			return err
 		}
@@ -112,5 +112,5 @@ func (l *Login) poll(ctx context.Context) error {
 }
 
 func (l *Login) tooLate() *core.Error {
-	return fail("nobody has typed the code in before it ended").WithHint("%s", l.client.command("--device"))
+	return fail("the code expired before it was entered").WithHint("%s", l.client.command("--device"))
 }

@@ -127,7 +127,7 @@ func (c *Client) resource(ctx context.Context, asked challenge) (resource, error
 			return r, err
 		case !isPartOf(c.o.URL, r.Resource):
 			return r, fail("the metadata of the server is about another resource, %s", shown(r.Resource)).
-				WithHint("a token for it would be one for somebody else: tell who runs the server")
+				WithHint("a token for it would be valid at another server: report it to the operator of the server")
 		}
 		return r, nil
 	}
@@ -175,7 +175,7 @@ func (c *Client) metadata(ctx context.Context, issuer string, is func(string) bo
 			return m, err
 		case !is(m.Issuer):
 			return m, fail("the metadata of the authorization server %s says that it is another one, %s", shown(issuer), shown(m.Issuer)).
-				WithHint("tell who runs it: a login would go to the wrong place")
+				WithHint("report it to its operator: a login would go to the wrong place")
 		}
 		return m, c.usable(ctx, m)
 	}
@@ -203,7 +203,7 @@ func (c *Client) usable(ctx context.Context, m metadata) error {
 	}
 	if m.Authorize != "" && !slices.Contains(m.Challenges, "S256") {
 		return fail("the authorization server %s does not say that it supports PKCE with S256, so the login could be stolen", shown(m.Issuer)).
-			WithHint("tell who runs it")
+			WithHint("report it to its operator")
 	}
 	g := c.http.Transport.(*guard)
 	for _, address := range []string{m.Authorize, m.Token, m.Register, m.Revoke, m.Device} {
@@ -212,7 +212,7 @@ func (c *Client) usable(ctx context.Context, m metadata) error {
 		}
 		u, err := url.Parse(address)
 		if err != nil {
-			return fail("the authorization server names %s, which is no address", shown(address))
+			return fail("the authorization server names %s, which is not a valid URL", shown(address))
 		}
 		if err := g.check(ctx, u); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (c *Client) outside(ctx context.Context, address string) error {
 func (c *Client) older(ctx context.Context) (found, error) {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {
-		return found{}, fail("the server's url is no address")
+		return found{}, fail("the server's url is not a valid URL")
 	}
 	root := u.Scheme + "://" + u.Host
 	out := found{resource: canonical(u)}

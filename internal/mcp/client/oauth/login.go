@@ -64,7 +64,7 @@ func (c *Client) knock(ctx context.Context) (asked challenge, refused bool, err 
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"retort","version":"0"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader([]byte(hello)))
 	if err != nil {
-		return asked, false, fail("the server's url is no address")
+		return asked, false, fail("the server's url is not a valid URL")
 	}
 	for name, value := range c.o.Headers {
 		req.Header.Set(name, value)
@@ -229,7 +229,7 @@ func (l *Login) Paste(ctx context.Context, address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || !l.ours(u.Query()) {
 		return core.Errorf(core.KindInvalidArguments, "upstream.oauth", "that is not the address to which this login redirects").
-			WithHint("copy the whole address that the browser shows in the end; it begins with %s", l.redirect)
+			WithHint("copy the whole address that the browser shows after the login; it begins with %s", l.redirect)
 	}
 	return l.finish(ctx, u.Query())
 }
@@ -252,7 +252,7 @@ func (l *Login) redeem(ctx context.Context, q url.Values) error {
 	switch {
 	case iss != "" && iss != m.Issuer && !m.withoutIssuer, iss == "" && m.NamesIssuer:
 		return fail("the answer to the login is not one of %s but of %q, so it is not used", shown(m.Issuer), shown(iss)).
-			WithHint("somebody may have tried to mix up two authorization servers")
+			WithHint("this may be an attack that mixes up two authorization servers: report it to the operator of the server")
 	case q.Get("error") != "":
 		return fail("%w", &denial{Code: q.Get("error"), What: q.Get("error_description")})
 	case q.Get("code") == "":
@@ -315,7 +315,7 @@ func (l *Login) Wait(ctx context.Context) error {
 const lookAgain = 500 * time.Millisecond
 
 func (l *Login) late(ctx context.Context) *core.Error {
-	return fail("nobody has logged in meanwhile: %w", ctx.Err()).WithHint("%s", l.client.command(""))
+	return fail("the login was not completed: %w", ctx.Err()).WithHint("%s", l.client.command(""))
 }
 
 // Issuer returns the issuer of the authorization server.

@@ -73,7 +73,7 @@ func (g *guard) check(ctx context.Context, u *url.URL) error {
 	host := u.Hostname()
 	switch {
 	case host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-		return fail("%s is no https address", shown(u.Redacted()))
+		return fail("%s is not an https address", shown(u.Redacted()))
 	case u.Scheme == "http" && !(g.loops(ctx, host) && g.loops(ctx, g.server)):
 		return fail("a login over plain http is refused: %s", shown(u.Redacted()))
 	}
@@ -135,7 +135,7 @@ func (g *guard) judge(ctx context.Context, host string, found []netip.Addr) erro
 		}
 		if !beside(a, own) {
 			return fail("the login leads to %s (%s), which is inside the network, and the server is not", shown(host), a).
-				WithHint("the server's metadata may be hostile: tell who runs it")
+				WithHint("the server's metadata may be hostile: report it to the operator of the server")
 		}
 	}
 	return nil
@@ -244,7 +244,7 @@ func (s status) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 func (c *Client) fetch(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fail("%s is no address", shown(address))
+		return fail("%s is not a valid URL", shown(address))
 	}
 	req.Header.Set("Accept", "application/json")
 	body, code, err := c.do(req)
@@ -254,7 +254,7 @@ func (c *Client) fetch(ctx context.Context, address string, into any) error {
 	case code != http.StatusOK:
 		return status(code)
 	case json.Unmarshal(body, into) != nil:
-		return fail("what %s answers can't be read as JSON", shown(address))
+		return fail("the response of %s is not valid JSON", shown(address))
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func (c *Client) do(req *http.Request) ([]byte, int, error) {
 		return nil, 0, wentWrong(req, err)
 	}
 	if len(body) > largestBody {
-		return nil, 0, fail("what %s answers is longer than %d KB", shown(req.URL.Host), largestBody>>10)
+		return nil, 0, fail("the response of %s is longer than %d KB", shown(req.URL.Host), largestBody>>10)
 	}
 	return body, resp.StatusCode, nil
 }

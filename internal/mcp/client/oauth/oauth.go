@@ -160,7 +160,7 @@ func quoted(name string) string {
 // stepUp asks for more scopes after the server refused a token for lack of them.
 func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error {
 	if asked.err != "insufficient_scope" {
-		return fail("the server answered HTTP 403 (Forbidden)%s", asked.text()).WithHint("who is logged in may not do this")
+		return fail("the server answered HTTP 403 (Forbidden)%s", asked.text()).WithHint("the account that is logged in may not do this")
 	}
 	t, err := c.read()
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error
 		return c.demand(ctx, asked, "nobody has logged in")
 	}
 	if covers(union(t.Scopes, t.Asked), asked.scopes) {
-		return fail("the server refuses a login that has all scopes it names%s", asked.text()).WithHint("who is logged in may not do this")
+		return fail("the server refuses a login that has all scopes it names%s", asked.text()).WithHint("the account that is logged in may not do this")
 	}
 	if err := c.want(ctx, asked.scopes); err != nil {
 		return err

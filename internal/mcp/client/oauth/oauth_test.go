@@ -183,7 +183,7 @@ func TestIdentity(t *testing.T) {
 			settings: oauth.Settings{ClientID: "own", ClientSecret: "hidden"}, client: "own"},
 		"registered":               {},
 		"registered with a secret": {rules: oauthtest.Rules{Change: server(map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_basic"}})}},
-		"nothing":                  {rules: oauthtest.Rules{Change: server(map[string]any{"registration_endpoint": ""})}, fails: "registers no clients"},
+		"nothing":                  {rules: oauthtest.Rules{Change: server(map[string]any{"registration_endpoint": ""})}, fails: "does not register clients"},
 		"refused": {rules: oauthtest.Rules{Hook: func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/register" {
 				http.Error(w, `{"error":"access_denied","error_description":"ask the \u001b[31madministrator"}`, http.StatusForbidden)
@@ -271,12 +271,12 @@ func TestHostileMetadata(t *testing.T) {
 		"a file":                      {set("resource", "authorization_servers", []string{"file:///etc/passwd"}), "no"},
 		"plain http":                  {set("server", "token_endpoint", "http://auth.example/token"), "plain http"},
 		"a page in the network":       {set("server", "authorization_endpoint", "https://192.168.0.1/setup"), "inside the network"},
-		"a page that is a program":    {set("server", "authorization_endpoint", "javascript:alert(1)"), "no https address"},
-		"a page with a user":          {set("server", "authorization_endpoint", "https://a:b@auth.example/"), "no https address"},
+		"a page that is a program":    {set("server", "authorization_endpoint", "javascript:alert(1)"), "not an https address"},
+		"a page with a user":          {set("server", "authorization_endpoint", "https://a:b@auth.example/"), "not an https address"},
 		"registration in the network": {set("server", "registration_endpoint", "https://10.1.1.1/register"), "inside the network"},
 		"no addresses":                {set("server", "token_endpoint", ""), "no addresses"},
 		"a long document":             {answer(server, func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, 1<<20)) }), "longer than"},
-		"no JSON":                     {answer(resource, func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }), "can't be read as JSON"},
+		"no JSON":                     {answer(resource, func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }), "is not valid JSON"},
 		"a redirect elsewhere": {answer(resource, func(w http.ResponseWriter) {
 			w.Header().Set("Location", elsewhere.URL)
 			w.WriteHeader(http.StatusFound)
@@ -291,7 +291,7 @@ func TestHostileMetadata(t *testing.T) {
 		}), "which is not followed"},
 		"another type of token":   {set("token", "token_type", "mac"), "only bearer tokens"},
 		"a token with a new line": {set("token", "access_token", "a\r\nX-Evil: 1"), "can't be sent"},
-		"no token":                {set("token", "access_token", ""), "without a token"},
+		"no token":                {set("token", "access_token", ""), "has no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.rules)

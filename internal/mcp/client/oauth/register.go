@@ -38,7 +38,7 @@ func (c *Client) identify(ctx context.Context, m metadata, redirect string) (ide
 		c.o.Secret("client secret", s.ClientSecret)
 		return identity{ID: s.ClientID, Secret: s.ClientSecret, Method: methodFor(m, s.ClientSecret), How: "settings"}, nil
 	case m.Register == "":
-		return identity{}, fail("the authorization server %s registers no clients by itself", shown(m.Issuer)).
+		return identity{}, fail("the authorization server %s does not register clients automatically", shown(m.Issuer)).
 			WithHint(
 				"register Retort there by hand, with the redirect http://127.0.0.1:PORT/callback, and put clientId and redirectPort under servers.%s.oauth in retort.yaml",
 				c.o.Server,
@@ -87,7 +87,7 @@ func (c *Client) register(ctx context.Context, m metadata, redirect string) (ide
 	})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.Register, bytes.NewReader(body))
 	if err != nil {
-		return identity{}, fail("%s is no address", shown(m.Register))
+		return identity{}, fail("%s is not a valid URL", shown(m.Register))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")

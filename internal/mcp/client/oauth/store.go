@@ -100,21 +100,21 @@ func (s *Store) read(path string, into any) (bool, error) {
 	}
 	n := s.cipher.NonceSize()
 	if len(data) < n {
-		return false, s.broken(errors.New("the file is cut off"))
+		return false, s.broken(errors.New("the file is truncated"))
 	}
 	plain, err := s.cipher.Open(nil, data[:n], data[n:], []byte(filepath.Base(path)))
 	if err != nil {
 		return false, s.broken(errors.New("the file was encrypted with another key"))
 	}
 	if err := json.Unmarshal(plain, into); err != nil {
-		return false, s.broken(errors.New("the file is not one of this version"))
+		return false, s.broken(errors.New("the file was written by another version"))
 	}
 	return true, nil
 }
 
 func (s *Store) broken(err error) *core.Error {
-	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the login that is kept in %s can't be read: %w", s.dir, err).
-		WithHint("retort auth logout SERVER forgets it, and retort auth login SERVER makes a new one")
+	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the login stored in %s can't be read: %w", s.dir, err).
+		WithHint("retort auth logout SERVER removes it, and retort auth login SERVER logs in again")
 }
 
 // write encrypts a value and writes it to a file atomically and durably.
@@ -129,14 +129,14 @@ func (s *Store) write(path string, what any) error {
 	nonce := make([]byte, s.cipher.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
 	if err := seal.Replace(path, s.cipher.Seal(nonce, nonce, plain, []byte(filepath.Base(path)))); err != nil {
-		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be kept: %w", err)
+		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be stored: %w", err)
 	}
 	return nil
 }
 
 func (s *Store) remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be forgotten: %w", err)
+		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be removed: %w", err)
 	}
 	return nil
 }

@@ -280,13 +280,13 @@ func (c *Client) ask(ctx context.Context, address string, who identity, form url
 		return a, err
 	}
 	if json.Unmarshal(body, &a) != nil {
-		return a, fail("what the token endpoint answers can't be read as JSON")
+		return a, fail("the response of the token endpoint is not valid JSON")
 	}
 	c.o.Secret("access token", a.Access)
 	c.o.Secret("refresh token", a.Refresh)
 	switch {
 	case a.Access == "":
-		return a, fail("the token endpoint answers without a token")
+		return a, fail("the response of the token endpoint has no token")
 	case !strings.EqualFold(a.Type, "bearer"):
 		return a, fail("the token is of the type %q, and only bearer tokens are known", shown(a.Type))
 	case len(a.Access) > longestToken || strings.ContainsFunc(a.Access, func(r rune) bool { return r <= ' ' || r > '~' }):
@@ -307,7 +307,7 @@ func (c *Client) post(ctx context.Context, address string, who identity, form ur
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, fail("%s is no address", shown(address))
+		return nil, fail("%s is not a valid URL", shown(address))
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
