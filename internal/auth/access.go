@@ -117,7 +117,7 @@ func (g *Guard) Refuse(w http.ResponseWriter, err error) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who asked has gone
+	_ = json.NewEncoder(w).Encode(body) // if it fails, the client has gone
 }
 
 // Status returns the HTTP status and the OAuth error code for an error of Authenticate.

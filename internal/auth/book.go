@@ -49,15 +49,15 @@ type storedToken struct {
 // one. In a file that was tampered with, no token is valid. TokenStore is safe for concurrent use, and processes may
 // share the file.
 type TokenStore struct {
-	path, key, aside string // aside: how often it was written; the lock is beside it
+	path, key, aside string // aside: the file with the number of writes; the lock is next to it
 	now              func() time.Time
 
 	mu    sync.Mutex // for the rest
 	state storeState
 	used  map[string]string // id → day that is noted, or will be
 	dirty map[string]string // id → day that is to be noted
-	idle  sync.Cond         // signalled when nobody notes days any more
-	notes bool              // somebody does
+	idle  sync.Cond         // signalled when notes becomes false
+	notes bool              // a goroutine writes days of use
 }
 
 // storeState represents the content of the file when it was last read.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	fresh     = 10 * time.Minute // keys are fetched again after that: a key that was withdrawn counts no longer
+	fresh     = 10 * time.Minute // keys are fetched again after that, so that a withdrawn key is no longer accepted
 	lasting   = 2 * time.Hour    // they count while the issuer can't be reached
 	pause     = 10 * time.Second // between attempts, whatever tokens ask for
 	patience  = time.Second      // for newer keys, by whoever can do with those that are there

@@ -31,7 +31,7 @@ type OAuth struct {
 	Issuer     string   // of the tokens, exactly as they name it
 	Audience   string   // that tokens must be for
 	Resource   string   // the address of this server as clients know it; Audience if empty
-	JWKS       string   // where the issuer's keys are; if empty its metadata says that
+	JWKS       string   // address of the issuer's keys; if empty, it is taken from the issuer's metadata
 	Scopes     []string // that a token must have, all of them
 	Principal  string   // the claim that names the principal; "sub" if empty
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
@@ -255,7 +255,7 @@ func (r *JWTVerifier) serveMetadata(w http.ResponseWriter, req *http.Request) {
 	case http.MethodGet, http.MethodHead:
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "public, max-age=300")
-		_, _ = w.Write(r.metadata) // who asked has gone
+		_, _ = w.Write(r.metadata) // if it fails, the client has gone
 	default:
 		h.Set("Allow", "GET, HEAD, OPTIONS")
 		w.WriteHeader(http.StatusMethodNotAllowed)

@@ -9,7 +9,7 @@ import (
 type Docker struct {
 	Host    string            // unix:///path; empty means: look for it
 	Runtime string            // of the daemon's; empty means runsc if it has that, else its own choice
-	Guest   string            // a static retort for Linux, where this one is none
+	Guest   string            // a static retort for Linux, if this program is not one
 	Images  map[string]string // by runtime: NAME@sha256:DIGEST
 }
 

@@ -22,7 +22,7 @@ type Provider string
 // The providers. Auto means an endpoint if a URL or a model is named, else the client.
 const (
 	ProviderAuto      Provider = "auto"
-	ProviderOpenAI    Provider = "openai" // and all that speak like it
+	ProviderOpenAI    Provider = "openai" // and compatible endpoints
 	ProviderAnthropic Provider = "anthropic"
 	ProviderSampling  Provider = "sampling" // the client's
 	ProviderNone      Provider = "none"
@@ -36,7 +36,7 @@ type ModelPrice struct {
 
 // Orchestrator bounds one agent task.
 type Orchestrator struct {
-	Attempts int // programs that a model writes for it
+	Attempts int // programs that the model may write for the task
 	Tools    int // that a model is offered
 	Tokens   int // of the model
 }

@@ -10,8 +10,8 @@ import (
 type OAuth struct {
 	Issuer     string
 	Audience   string   // that tokens must be for
-	Resource   string   // the address of this server, if Audience is none
-	JWKS       string   // where the issuer's keys are, if its metadata does not say that
+	Resource   string   // the URL of this server, if Audience is not a URL
+	JWKS       string   // the URL of the issuer's keys, if its metadata does not name it
 	Scopes     []string // that a token must have, all of them
 	Principal  string   // the claim that names the principal
 	Algorithms []string // of signatures

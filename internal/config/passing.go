@@ -11,7 +11,7 @@ type Passing struct {
 	Expose      Exposure  // empty is ExposeSearch
 	Elicitation Allowance // of asking the person at the client; empty is Allow
 	Sampling    Allowance // of using the client's model; empty is Deny
-	Roots       []string  // URIs that the server is told when it asks for roots
+	Roots       []string  // URIs that the server receives when it asks for roots
 }
 
 // Exposure selects how clients see the tools, prompts and resources of a server.
@@ -20,7 +20,7 @@ type Exposure string
 // The exposures of a server.
 const (
 	ExposeSearch Exposure = "search" // by search_tools, in programs and with call_tool
-	ExposeDirect Exposure = "direct" // and as it is, beside Retort's own tools
+	ExposeDirect Exposure = "direct" // and unchanged, next to Retort's own tools
 )
 
 // Allowance selects whether a server may do something.

@@ -42,13 +42,13 @@ type Settings struct {
 	Commands         []Command
 	SandboxFallback  SandboxFallback
 	Runtime          string   // for TypeScript and JavaScript
-	Runtimes         Runtimes // where the machine's are
+	Runtimes         Runtimes // those installed on this machine
 	Docker           Docker
 	SecurityLevel    SecurityLevel
 	SandboxFloor     SandboxMode // the weakest sandbox that sandboxMode: auto takes; empty is as SecurityLevel and risk ask for
 	PermissionLevel  PermissionLevel
-	Levels           map[PermissionLevel]LevelRules // for those who have the level; a level without rules is not in it
-	PolicyNotes      []string                       // what permission_levels, network_policy and sandbox_options say that changes nothing, and why
+	Levels           map[PermissionLevel]LevelRules // the rules of each level; a level without rules is not in it
+	PolicyNotes      []string                       // parts of the policy blocks without effect, with the reason
 	MaxExecutionTime time.Duration                  // active time; waiting for a person is not counted
 	PIITokenization  Switch
 	PII              PII
@@ -72,7 +72,7 @@ type Settings struct {
 	Stats            Stats
 	Recommend        Recommend
 	HTTP             HTTP
-	Memory           int64 // bytes that the engine may take; 0 is as the machine allows
+	Memory           int64 // bytes that the engine may use; 0 means as much as the machine allows
 	MaxTasks         int   // that run at once
 	Tasks            Tasks
 }
@@ -84,8 +84,8 @@ type Recommend struct {
 
 // Tasks bounds the job queue.
 type Tasks struct {
-	Waiting int           // of one principal
-	Keep    time.Duration // after which one that has ended is forgotten
+	Waiting int           // bounds the jobs of one principal that have not ended
+	Keep    time.Duration // after which an ended job is removed
 }
 
 // SandboxMode selects the backend that programs run in.
@@ -146,7 +146,7 @@ type ToolChanges string
 const (
 	ChangesBlock ToolChanges = "block" // it is hidden, and calls are refused
 	ChangesAsk   ToolChanges = "ask"   // a person is asked about each call
-	ChangesNote  ToolChanges = "note"  // calls leave, with a warning
+	ChangesNote  ToolChanges = "note"  // calls are sent, with a warning
 )
 
 // PII configures how personal data is hidden.
@@ -154,12 +154,12 @@ type PII struct {
 	Modes          map[string]PIIMode // by type, such as "email"
 	Regions        []string           // ISO 3166 codes of countries whose numbers are recognised
 	RestoreToModel Switch
-	ShowInForms    Switch              // forms of clients are seen by the person alone, and may have the values of restore_pii
-	Words          map[string][]string // by type: words and phrases that are of it wherever they stand
+	ShowInForms    Switch              // only the user sees the forms of clients, so they may show the values of restore_pii
+	Words          map[string][]string // by type: words and phrases that are always of this type
 	Keys           map[string]string   // by name of a key, in any spelling: the type of its values
 	Types          map[string]PIIType  // further types
 	Key            PIIKey
-	Expiry         time.Duration // after which the tokens of a session that nobody used are gone
+	Expiry         time.Duration // after which the tokens of an unused session are removed
 }
 
 // PIIKey configures where the encryption key for personal data is stored. If it is empty, the key is in the system's
@@ -169,7 +169,7 @@ type PIIKey struct{ Variable, Age, Identity string }
 // PIIType defines a further type of personal data. If both fields are empty, only PII.Keys identifies its values.
 type PIIType struct {
 	Pattern string   // the form of its values, in the syntax of RE2
-	Words   []string // words and phrases that are of it wherever they stand
+	Words   []string // words and phrases that are always of this type
 }
 
 // PIIMode selects from whom one type of personal data is hidden.
@@ -192,7 +192,7 @@ func piiTypes() (names []string) {
 
 // ResourceLimits bounds one execution. A zero field is not stated.
 type ResourceLimits struct {
-	Computing   time.Duration // what programs may take of maxExecutionTime without waiting for tools; maxExecutionTime if only that is stated
+	Computing   time.Duration // the part of maxExecutionTime that is not spent waiting for tools; maxExecutionTime if only that is stated
 	Memory      int64         // bytes
 	CPU         float64
 	Disk        int64 // bytes
@@ -208,22 +208,22 @@ type Results struct {
 	MaxTokens        int    // o200k_base
 	DefinitionTokens int    // o200k_base, of the definition of one tool
 	Learn            Switch // the types of answers that tools do not declare
-	Summarize        Switch // a model puts each result into words, if there is one
+	Summarize        Switch // a model summarizes each result, if there is a model
 }
 
 // Workspace configures how long unused files of sessions are kept, and whether copies with real values are kept for
 // the user.
 type Workspace struct {
-	Results    time.Duration // what was too large to return
-	Sessions   time.Duration // everything of a session
+	Results    time.Duration // results that were too large to return
+	Sessions   time.Duration // all files of a session
 	Size       int64         // bytes of all sessions, beyond which the oldest results go
 	RealValues Switch        // copies with the values behind tokens are kept in the data directory
 }
 
 // Audit configures where the audit log is stored and how long its entries are kept.
 type Audit struct {
-	Store      string        // postgres://…; files below home if empty
-	Required   AuditRequired // what must not happen unless it can be recorded
+	Store      string        // postgres://…; files in the data directory if empty
+	Required   AuditRequired // the actions that are refused if they cannot be recorded
 	Keep       time.Duration // before entries are moved to archives
 	Size       int64         // bytes of entries beyond which the oldest are moved to archives
 	Archives   time.Duration // before archives are deleted
@@ -252,9 +252,9 @@ type Approval struct {
 	AutoApproveMedium Switch
 	AutoApproveHigh   Switch
 	Timeout           time.Duration
-	Wait              time.Duration // before an execution is answered as pending that nobody can be asked about directly
-	Questions         int           `json:"-"` // that one program may have a person asked, and as many those of the servers that it calls
-	Declined          int           `json:"-"` // questions in a row, after which nobody is asked any more in that program
+	Wait              time.Duration // how long an execution waits for an approval that no client can show, before it returns as pending
+	Questions         int           `json:"-"` // that one program may ask a person; the servers that it calls may ask as many again
+	Declined          int           `json:"-"` // declined questions in a row, after which the program may ask no more
 	Webhook           Webhook
 }
 
@@ -342,7 +342,7 @@ type ServerSettings struct {
 	ServerInstances
 	Category string
 	Disabled bool
-	Trusted  bool          // its hints may lower the effect that its tools are taken to have
+	Trusted  bool          // the hints of its tools may lower their assumed effect
 	Timeout  time.Duration // of one call; 0 is not stated
 	Changes  ToolChanges   // for its tools; empty is not stated
 	PII      ServerPII
@@ -365,10 +365,10 @@ type Principal struct {
 
 // ServerPII holds exceptions from PII for one server.
 type ServerPII struct {
-	Hide   []string // types of which its answers have tokens only, for programs too
-	Reveal []string // types that the server may be sent though others have sent them
-	Mask   []string // types of which its answers have only the outline
-	Block  []string // types that its answers have nothing of
+	Hide   []string // types that its results contain only as tokens, for programs too
+	Reveal []string // types that may be sent to the server even if they came from other servers
+	Mask   []string // types whose values its results contain only as an outline, such as the last digits
+	Block  []string // types whose values are removed from its results
 }
 
 // Search configures how tools are found.

@@ -49,9 +49,9 @@ const doubted = 3 * time.Second
 
 // Update describes what Poll found.
 type Update struct {
-	Config *Config  // nil if Err is not
-	Err    error    // why the files count for nothing
-	Files  []string // paths of the files that say something else than when they were last accepted, sorted
+	Config *Config  // nil if Err is set
+	Err    error    // why the files cannot be used
+	Files  []string // paths of the files that differ from the last accepted ones, sorted
 	// Digests maps the paths of those files that exist to their SHA-256 digests in hexadecimal.
 	Digests map[string]string
 }
@@ -71,7 +71,7 @@ func (w *Watch) Load() (*Config, error) {
 	}
 	for path, f := range found {
 		if info, err := os.Stat(path); f.digest != "" && err == nil && !info.Mode().IsRegular() {
-			delete(found, path) // it has nothing more to say
+			delete(found, path) // it can be read only once
 		}
 	}
 	w.known, w.inForce, w.moved = found, found, w.now()
@@ -95,7 +95,7 @@ func (w *Watch) Poll() (Update, bool) {
 	w.pending = nil
 	c, found, err := w.read(true)
 	if !maps.Equal(w.look(), now) || !agree(found, now) {
-		w.pending = w.look() // they were written meanwhile
+		w.pending = w.look() // they changed while they were read
 		return Update{}, false
 	}
 	w.known, w.retry = found, false

@@ -23,7 +23,7 @@ const (
 type Target struct {
 	Host     string
 	Port     int
-	Protocol string // as rules name it; in a tunnel https stands for all that is in one
+	Protocol string // as rules name it; https for everything in a tunnel
 }
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }

@@ -10,7 +10,7 @@ import (
 type Scope struct {
 	Allow []string // domains, of which "*" is every host; nil allows every host
 	Deny  []string // domains, addresses and ranges; stronger
-	Rule  string   // the setting that says so, in refusals
+	Rule  string   // the name of the setting, for error messages
 }
 
 // Narrowed returns a Network that allows only what n and every scope allow. It shares its rate limits with n. Its

@@ -26,10 +26,10 @@ const (
 // Attempt describes one request or tunnel of a program for the audit log. It has no path, header or body.
 type Attempt struct {
 	Decision       Decision
-	Host           string // as the program wrote it if it is no name
+	Host           string // as the program wrote it if it is not a valid name
 	Port           int    // 0 if there is none
 	Protocol       string
-	Reason         *core.Error // of a refusal, and of what failed
+	Reason         *core.Error // why it was refused or failed
 	Blacklisted    bool        // the blacklist names the host, or an address that it leads to
 	Sent, Received int64       // bytes of bodies, and of tunnels; once it has ended
 	Took           time.Duration
@@ -223,7 +223,7 @@ type metered struct {
 	session        *Session
 	host           string
 	at             netip.Addr
-	by             atomic.Pointer[Network] // the last that allowed it
+	by             atomic.Pointer[Network] // the last Network that allowed it
 	sent, received atomic.Int64
 }
 

@@ -24,32 +24,32 @@ import (
 
 // Options configures a Queue. A number that is zero means a small default, never "unlimited".
 type Options struct {
-	Dir   string                 // of the tasks
-	Marks string                 // which tasks began, where others do not write; below Dir if empty
-	Key   func() ([]byte, error) // with which tasks are encrypted
-	Slots int                    // tasks that run at once; 4 if zero
+	Dir   string                 // of the jobs
+	Marks string                 // folder that marks begun jobs, where others cannot write; below Dir if empty
+	Key   func() ([]byte, error) // with which jobs are encrypted
+	Slots int                    // jobs that run at once; 4 if zero
 	// Waiting bounds the jobs of one principal that have not ended; 1000 if zero. All principals together may have
 	// four times as many.
 	Waiting int
-	Keep    time.Duration // how long a task is kept that says nothing else, and the most; a day if zero
+	Keep    time.Duration // how long an ended job is kept: the default and the maximum; a day if zero
 	// Record writes an event of a job to the audit log. A job is neither queued nor started if that fails. If Record
 	// is nil, nothing is written.
 	Record func(e core.AuditEvent, durable bool) *core.Error
 	// Lost returns the Outcome of a job whose engine died while it ran. If nil, the Outcome only states that the
 	// result is unknown.
 	Lost func(t core.JobState) core.Outcome
-	Log  *slog.Logger // nil: nobody is told
+	Log  *slog.Logger // may be nil
 }
 
 // Limits of jobs.
 const (
 	maxDeadline = 7 * 24 * time.Hour
 	usual       = 24 * time.Hour
-	linger      = 5 * time.Minute // that an ended task is kept at least
+	linger      = 5 * time.Minute // for which an ended job is kept at least
 	maxPriority = 10
 	maxPayload  = 1 << 20
 	maxLine     = 256 << 20 // bytes of all payloads that wait
-	maxEnded    = 1000      // of one principal, of which the oldest are forgotten first
+	maxEnded    = 1000      // ended jobs of one principal; the oldest are removed first
 )
 
 // Queue holds the jobs of a data directory. It is safe for concurrent use.
@@ -61,15 +61,15 @@ type Queue struct {
 	tasks   map[string]*jobEntry
 	damaged map[string]damage
 	turns   turns
-	spent   time.Duration // a task takes, on the average of the last ones; 0: none has ended yet
-	news    chan struct{} // closed and made anew at every change
+	spent   time.Duration // average running time of the last jobs; 0: none has ended yet
+	news    chan struct{} // closed and replaced at every change
 	bytes   int64         // of payloads that wait
 	closed  bool
 
 	run     Run             // nil: this queue does not work
 	all     bool            // it works on all tasks
 	only    map[string]bool // else on these
-	release func()          // of the lock; nil: another engine works, or nobody
+	release func()          // of the lock; nil: this engine does not own the queue
 	wake    chan struct{}   // holds one
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -83,7 +83,7 @@ type jobEntry struct {
 	size      int64
 	stamp     seal.Stamp
 	cancel    context.CancelCauseFunc // of one that runs here
-	cancelled bool                    // somebody wants it so; it may still be running
+	cancelled bool                    // a cancel was requested; it may still be running
 	held      bool                    // it does not begin yet
 	unsaved   bool                    // its end is not on disk yet
 	with      func(context.Context) context.Context

@@ -36,7 +36,7 @@ type record struct {
 const (
 	magic   = "retort task 1\n"
 	suffix  = ".task"
-	asked   = ".cancel" // somebody else wants the task of this name cancelled
+	asked   = ".cancel" // requests to cancel the job of this name
 	maxFile = 96 << 20
 )
 
@@ -172,7 +172,7 @@ func (s *fileStore) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)
 
 func (s *fileStore) begun(id string) bool {
 	_, err := os.Stat(filepath.Join(s.marks, id))
-	return err == nil // begin is what counts
+	return err == nil // only begin must succeed
 }
 
 // forget removes the marks of jobs that are past the longest deadline and cannot begin any more.

@@ -152,7 +152,7 @@ func (q *Queue) lost(t core.JobState) core.Outcome {
 // caller holds mu.
 func (q *Queue) current() error {
 	if q.release != nil {
-		return nil // what others have submitted is seen soon
+		return nil // attend reads new jobs soon
 	}
 	return q.look()
 }
@@ -172,7 +172,7 @@ func (q *Queue) look() error {
 	}
 	for id, e := range q.tasks {
 		if !there[id] && e.stamp.Exists() && e.cancel == nil && !e.unsaved {
-			q.dropJob(id) // forgotten, or somebody has removed it
+			q.dropJob(id) // it expired, or its file was removed
 		}
 	}
 	for id := range q.damaged {
@@ -334,7 +334,7 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	id := t.entry.ID
 	r, err := q.shelf.get(id)
 	if err == nil {
-		err = q.ctx.Err() // it waits for the next engine
+		err = q.ctx.Err() // it stays queued for the next engine
 	}
 	if err != nil {
 		return nil, err
@@ -381,7 +381,7 @@ func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Ou
 		o.Status, o.Error, o.Approvals = core.StatusCancelled, core.Errorf(
 			core.KindCancelled, "queue", "%w while it waited for a person", errCancelled,
 		), nil
-	case q.closed && (ended || o.Status == core.StatusRejected): // who judges programs may have ended before
+	case q.closed && (ended || o.Status == core.StatusRejected): // the checks may have been closed before
 		o.Status = core.StatusCancelled
 		o.Warnings = append(o.Warnings, "the engine was closed while it ran")
 	}

@@ -30,7 +30,7 @@ type Client struct {
 
 	format format
 	dialect
-	fields map[string]meaning // of an entry, by key; others are kept without effect
+	fields map[string]meaning // of an entry, by key; other fields are kept without effect
 	entry  func(command string, args []string) map[string]any
 	// problem returns why an entry cannot be imported, or "" if it can.
 	problem func(entry map[string]any) string
@@ -46,7 +46,7 @@ func (c *Client) off(whole map[string]any, name string) bool {
 // place describes where a client stores servers. Of several files the first existing one counts.
 type place struct {
 	scope Scope
-	files []string // patterns: "{home}/.cursor/mcp.json"; a * stands for any one folder
+	files []string // patterns: "{home}/.cursor/mcp.json"; a * matches any one folder
 	at    []string // keys down to the object of servers; "{dir}" is the project's
 	// readOnly states that the files are read but never changed.
 	readOnly bool

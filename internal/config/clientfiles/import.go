@@ -119,7 +119,7 @@ func (e Environment) elsewhere(c *Client, p place, path string) (all []Server) {
 	}
 	f, err := e.open(path, p.scope)
 	if err != nil {
-		return nil // it was said
+		return nil // already reported in Broken
 	}
 	for _, at := range e.others(c, p, f.src) {
 		list, err := c.servers(e, f, at)

@@ -111,6 +111,6 @@ func (j *journal) settle(f file, installed bool) {
 func (j *journal) end() {
 	backups, _ := filepath.Glob(escapeGlob(j.path) + ".*.orig")
 	for _, b := range append(backups, j.path+".json") {
-		_ = os.Remove(b) // what stays is in nobody's way
+		_ = os.Remove(b) // a file that stays does no harm
 	}
 }

@@ -215,7 +215,7 @@ type layout struct {
 	newline string
 	unit    string // of one level
 	indent  string // of the members of the object that is edited
-	oneLine bool   // its members stand in one line
+	oneLine bool   // its members are on one line
 	comma   bool   // there is one after its last member
 }
 

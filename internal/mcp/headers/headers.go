@@ -32,7 +32,7 @@ type Binding struct {
 func Of(schema json.RawMessage) ([]Binding, error) {
 	var root map[string]any
 	if !strings.Contains(string(schema), Keyword) || json.Unmarshal(schema, &root) != nil {
-		return nil, nil // the catalogue says what is wrong with it
+		return nil, nil // the catalogue reports invalid schemas
 	}
 	w := walk{}
 	if err := w.schema(root, nil, true); err != nil {

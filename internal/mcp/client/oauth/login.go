@@ -24,7 +24,7 @@ import (
 // How selects the way a user logs in. The zero value uses a browser on this machine.
 type How struct {
 	Device    bool   // with a code, typed in on another device
-	Principal string // whose login it is, for whoever chooses the Client
+	Principal string // the owner of the login, by which the caller chooses the Client
 }
 
 // Login holds a login in progress. The caller must close it.
@@ -270,7 +270,7 @@ func (l *Login) exchange(ctx context.Context, form url.Values) error {
 	a, err := c.ask(ctx, m.Token, l.who, form)
 	var no *denial
 	if errors.As(err, &no) && no.Code == "invalid_client" && l.who.How == "registered" {
-		_ = c.o.Store.remove(c.registrationPath(m)) // the next login registers anew
+		_ = c.o.Store.remove(c.registrationPath(m)) // the next login registers again
 	}
 	if err != nil {
 		return err

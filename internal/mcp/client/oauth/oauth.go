@@ -35,7 +35,7 @@ type Options struct {
 	// Principal is the owner of the login. If empty, the login is the engine's and shared by all. No Client can read
 	// the login of another principal.
 	Principal string
-	Headers   map[string]string // that it wants besides credentials
+	Headers   map[string]string // sent in addition to the credentials
 	Settings  Settings
 	Store     *Store
 	// Secret receives each value that must be redacted from all output. It may be nil.
@@ -51,7 +51,7 @@ type Options struct {
 type Client struct {
 	o    Options
 	http *http.Client
-	turn chan struct{} // held by who reads or renews the token
+	turn chan struct{} // held while the token is read or renewed
 
 	mu     sync.Mutex
 	known  *token
@@ -167,7 +167,7 @@ func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error
 		return err
 	}
 	if t != nil && t.Access != sent {
-		return nil // somebody has logged in again meanwhile
+		return nil // there is a newer login
 	}
 	if t == nil {
 		return c.demand(ctx, asked, "nobody has logged in")

@@ -57,7 +57,7 @@ func (c *Client) read() (*token, error) {
 		return nil, err
 	}
 	if t.Server != c.o.Server || t.URL != c.o.URL || t.Principal != c.o.Principal || !isPartOf(c.o.URL, t.Resource) {
-		return nil, nil // it is for another address, or somebody else's
+		return nil, nil // it belongs to another address or principal
 	}
 	c.remember(&t, now)
 	return &t, nil
@@ -320,7 +320,7 @@ func (c *Client) post(ctx context.Context, address string, who identity, form ur
 	}
 	if code < 200 || code > 299 {
 		no := &denial{http: code}
-		_ = json.Unmarshal(body, no) // what is no JSON says nothing
+		_ = json.Unmarshal(body, no) // without valid JSON only the status is reported
 		return nil, core.Errorf(core.KindUpstreamGone, "upstream.oauth", "%w", no)
 	}
 	return body, nil

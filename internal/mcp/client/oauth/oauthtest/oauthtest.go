@@ -31,8 +31,8 @@ type Rules struct {
 	Issuer  string // that the redirect names; its own if empty, "-" for none
 	Deny    string // what the person is answered with, such as "access_denied"
 	Client  [2]string
-	Polls   []string // what a device that asks for its token is told first, such as "slow_down"
-	Bare    bool     // refusals say nothing
+	Polls   []string // error codes of the first token requests of a device, such as "slow_down"
+	Bare    bool     // refusals have no WWW-Authenticate header
 	// Inside answers requests to the MCP endpoint that have a valid token. If nil, a server with three tools does.
 	Inside http.Handler
 }
@@ -56,7 +56,7 @@ type Server struct {
 	devices  map[string]bool   // by device code: the person has agreed
 	sent     []http.Header     // of requests to the MCP endpoint
 	Revoked  []string
-	Secrets  []string // everything that must stand in no text
+	Secrets  []string // all values that must be redacted
 	requests []url.Values
 }
 
