@@ -13,7 +13,7 @@ const (
 	IsolationSession   Isolation = "session"
 )
 
-// Never stands for "never" in a setting that holds a time.
+// Never is the value of a time setting written as "never".
 const Never time.Duration = -1
 
 // ServerInstances configures who shares a server, how many instances of it run, and for how long.

@@ -86,7 +86,7 @@ func (r *reader) unknown(key *node, fields []field) {
 	r.fail(key, suggest(key.text, names), "unknown key %q", shorten(key.text))
 }
 
-// suggest returns a hint with the nearest of names, or with all of them if none is near.
+// suggest returns a hint with the nearest of names. If none is near, it lists all of them, or the first 20.
 func suggest(name string, names []string) string {
 	if near := core.NearestNames(name, names, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"

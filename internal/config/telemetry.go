@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Telemetry configures where data on executions is exported. An empty address turns that export off.
+// Telemetry configures where traces and metrics of executions are exported. An empty address turns that export off.
 type Telemetry struct {
 	Traces     string            // collector that takes OTLP over HTTP
 	Metrics    string            // such a collector

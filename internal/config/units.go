@@ -67,8 +67,8 @@ func find(units []unit, name string) (float64, bool) {
 	return 0, false
 }
 
-// quantity parses a number with at most one unit from the beginning of s, and returns the rest of s. A number without
-// a unit counts in the unit bare.
+// quantity parses a number with at most one unit from the beginning of s, and returns the rest of s. A missing unit
+// means the unit bare.
 func quantity(s string, units []unit, bare float64) (value float64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

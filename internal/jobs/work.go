@@ -35,7 +35,7 @@ func (t *Turn) Progress(p core.TaskProgress) {
 	t.queue.wakeWaiters()
 }
 
-// Waits states whether the job waits for a person. While it does, its slot is free for another job.
+// Waits states whether the job waits for a person. While it waits, its slot is free for another job.
 func (t *Turn) Waits(waits bool) {
 	q := t.queue
 	q.mu.Lock()

@@ -141,7 +141,7 @@ func (s *Server) Expire(all bool) {
 	}
 }
 
-// Agree approves all pending device logins, as a user does who enters the code.
+// Agree approves all pending device logins. It simulates a user entering the code.
 func (s *Server) Agree() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
