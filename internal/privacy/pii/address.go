@@ -5,8 +5,9 @@ import "strings"
 // Streets in free text: 42 Elm Street, Lindenstraße 7, 12 rue de Rivoli, Calle
 // Mayor 5. Towns and codes behind them are left, since nothing tells where they end.
 
-// streetBefore are words of a street with a name and a number before them;
-// streetAfter have a name and a number behind them; french have a number before.
+// streetBefore lists street words that follow a house number and a name (42 Elm Street). streetAfter lists those that
+// precede the name and number (Calle Mayor 5). streetFrench lists those between the number and the name (12 rue de
+// Rivoli). streetEnds lists the endings of compound street names (Lindenstraße).
 var (
 	streetBefore = []string{
 		"Street", "St", "Avenue", "Ave", "Road", "Rd", "Lane", "Ln", "Drive", "Dr", "Boulevard", "Blvd", "Court", "Ct",
@@ -20,7 +21,7 @@ var (
 	}
 )
 
-// findStreet looks for a street around a word that may be of one.
+// findStreet looks for a street address around w, a word that may belong to one.
 func (sc *textScan) findStreet(w textWord) int {
 	text := sc.text
 	s := string(text[w.start:w.end])
@@ -45,7 +46,7 @@ func (sc *textScan) findStreet(w textWord) int {
 	return 0
 }
 
-// numberedStreet takes 42 Elm Street.
+// numberedStreet finds an address that ends in the street word w, such as 42 Elm Street.
 func (sc *textScan) numberedStreet(w textWord) int {
 	from := w.start
 	for back := 2; back <= 5; back++ {
@@ -67,7 +68,7 @@ func (sc *textScan) numberedStreet(w textWord) int {
 	return 0
 }
 
-// streetName returns the end of the capitalised words at i, with small words between.
+// streetName returns the end of the capitalised words at i. Lower-case particles may stand between them.
 func streetName(text []byte, i, most int) (end int) {
 	for n := 0; n < most && byteAt(text, i) == ' '; n++ {
 		e := spanEnd(text, i+1, isLetter)
@@ -88,7 +89,7 @@ func streetName(text []byte, i, most int) (end int) {
 	return end
 }
 
-// houseNumber returns the end of 12, 12a or 12-14 at i, 0 if there is none.
+// houseNumber returns the end of a house number at i (12, 12a or 12-14), or 0 if there is none.
 func houseNumber(text []byte, i int) int {
 	e := spanEnd(text, i, isDigit)
 	if e == i || e-i > 4 {
@@ -105,8 +106,7 @@ func houseNumber(text []byte, i int) int {
 	return e
 }
 
-// endsInStreet takes Lindenstraße 7: a word with a capital that ends so before
-// a number.
+// endsInStreet finds addresses such as Lindenstraße 7: a capitalised word with a street ending, followed by a number.
 func (sc *textScan) endsInStreet(w textWord) int {
 	s := foldCase(string(sc.text[w.start:w.end]))
 	for _, suffix := range streetEnds {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// digitAutomaton decides about strings of digits with one step for each: state 0 is
-// failure, 1 the beginning.
+// digitAutomaton matches strings of digits with one table lookup per digit. State 0 means failure; state 1 is the
+// start.
 type digitAutomaton struct {
 	next   [][10]uint16
 	accept []bool
@@ -22,8 +22,8 @@ func (a *digitAutomaton) matchesDigits(d []byte) bool {
 	return a.accept[s]
 }
 
-// compileDigits makes an automaton of a regular expression over digits that
-// must match the whole. One that does not parse matches nothing.
+// compileDigits compiles a regular expression over digits that must match the whole string. An expression that does
+// not parse matches nothing.
 func compileDigits(pattern string) *digitAutomaton {
 	a := &digitAutomaton{next: make([][10]uint16, 1), accept: make([]bool, 1)}
 	re, err := syntax.Parse("^(?:"+pattern+")$", syntax.Perl)
@@ -39,7 +39,7 @@ func compileDigits(pattern string) *digitAutomaton {
 	return a
 }
 
-// subsetBuilder builds states out of sets of instructions.
+// subsetBuilder builds the automaton's states from sets of regexp instructions (subset construction).
 type subsetBuilder struct {
 	prog   *syntax.Prog
 	a      *digitAutomaton
@@ -78,7 +78,7 @@ func (s *subsetBuilder) addState(from []uint32, begin bool) uint16 {
 	return id
 }
 
-// closureOf follows what takes no digit; accept says whether the end may be here.
+// closureOf follows the instructions that consume no digit. accept reports whether the string may end here.
 func (s *subsetBuilder) closureOf(from []uint32, begin bool) (set []uint32, accept bool) {
 	seen := map[uint32]bool{}
 	var visit func(pc uint32, end bool)

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Classes of bytes. Bytes of letters beyond ASCII are letters, except for the
-// first bytes of the blocks of UTF-8 that hold punctuation.
+// Byte classes, as bits. Non-ASCII bytes count as letters, except for the first bytes of the UTF-8 blocks that hold
+// punctuation.
 const (
 	isDigit = 1 << iota
 	isUpper
@@ -54,7 +54,7 @@ func byteClasses() (c [256]uint8) {
 func isDigitByte(b byte) bool { return b-'0' < 10 }
 func isAlnumByte(b byte) bool { return class[b]&isAlnum != 0 }
 
-// byteAt returns the byte at i, 0 outside of the text.
+// byteAt returns the byte at i, or 0 if i is outside the text.
 func byteAt(text []byte, i int) byte {
 	if uint(i) < uint(len(text)) {
 		return text[i]
@@ -62,7 +62,7 @@ func byteAt(text []byte, i int) byte {
 	return 0
 }
 
-// wordHash returns a hash of a word's first eight bytes, in one case, and its length.
+// wordHash returns a case-insensitive hash of the word's first eight bytes and its length.
 func wordHash(text []byte, start, end int) uint64 {
 	if start+8 <= len(text) {
 		return hashOf(binary.LittleEndian.Uint64(text[start:]), end-start)
@@ -70,7 +70,7 @@ func wordHash(text []byte, start, end int) uint64 {
 	return hashOf(tailBytes(text, start), end-start)
 }
 
-// hashOf is wordHash of n bytes, of which the first eight are in x, the first lowest.
+// hashOf computes wordHash for a word of n bytes. x holds its first eight bytes in little-endian order.
 func hashOf(x uint64, n int) uint64 {
 	if n < 8 {
 		x &= 1<<(8*uint(n)) - 1
@@ -78,7 +78,7 @@ func hashOf(x uint64, n int) uint64 {
 	return ((x | 0x2020202020202020) ^ uint64(n)) * 0x9E3779B97F4A7C15
 }
 
-// tailBytes returns the bytes from i on, the first lowest; there are fewer than eight.
+// tailBytes returns the bytes from i to the end in little-endian order. There must be fewer than eight.
 func tailBytes(text []byte, i int) (x uint64) {
 	for j := len(text) - 1; j >= i; j-- {
 		x = x<<8 | uint64(text[j])
@@ -86,8 +86,8 @@ func tailBytes(text []byte, i int) (x uint64) {
 	return x
 }
 
-// asciiWord returns how many of eight bytes, the first lowest, are letters and digits of ASCII before the first that
-// is none, and their classes.
+// asciiWord returns how many of the eight bytes (little-endian) are ASCII letters and digits before the first that is
+// not, and the classes of those bytes.
 func asciiWord(x uint64) (n int, sort uint8) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	y := x | 0x20*ones
@@ -111,8 +111,7 @@ func asciiWord(x uint64) (n int, sort uint8) {
 	return n, sort
 }
 
-// equalFold compares ASCII letters without their case, and letters of Latin-1
-// too; lower is in lower case.
+// equalFold compares without regard to the case of ASCII and Latin-1 letters. lower must be in lower case.
 func equalFold(text []byte, lower string) bool {
 	if len(text) != len(lower) {
 		return false
@@ -125,7 +124,7 @@ func equalFold(text []byte, lower string) bool {
 	return true
 }
 
-// spanEnd returns the end of the run of bytes of a class that begins at i.
+// spanEnd returns the end of the run of bytes of the given class that begins at i.
 func spanEnd(text []byte, i int, c uint8) int {
 	for i < len(text) && class[text[i]]&c != 0 {
 		i++
@@ -133,7 +132,7 @@ func spanEnd(text []byte, i int, c uint8) int {
 	return i
 }
 
-// blanksEnd returns the end of the blanks at i, at most n, not beyond the line.
+// blanksEnd returns the end of the blanks at i. It skips at most n and stays on the line.
 func blanksEnd(text []byte, i, n int) int {
 	for ; n > 0 && i < len(text) && (text[i] == ' ' || text[i] == '\t'); n-- {
 		i++

@@ -19,7 +19,7 @@ func isLuhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// weightedSum returns the sum of digits times weights.
+// weightedSum returns the sum of the digits multiplied by their weights.
 func weightedSum(d []byte, weights ...int) (sum int) {
 	for i, w := range weights {
 		sum += w * int(d[i]-'0')
@@ -36,7 +36,7 @@ func parseNumber(d []byte) (n int) {
 
 func lastDigit(d []byte) int { return int(d[len(d)-1] - '0') }
 
-// isUniform reports whether all bytes are equal, as they are in what people make up.
+// isUniform reports whether all bytes are equal, which is typical of invented numbers.
 func isUniform(d []byte) bool {
 	for _, b := range d {
 		if b != d[0] {
@@ -46,10 +46,11 @@ func isUniform(d []byte) bool {
 	return true
 }
 
-// hasDifferentDigits is the check of numbers that have none: what people make up is the same throughout.
+// hasDifferentDigits validates numbers that have no checksum. It refuses a number that repeats one digit, since such
+// a number is invented.
 func hasDifferentDigits(d []byte) bool { return !isUniform(d) }
 
-// travelDigit checks the tenth character of the number of a travel document, ICAO 9303.
+// travelDigit verifies the check digit of a travel document number, its tenth character (ICAO 9303).
 func travelDigit(id []byte) bool {
 	s := 0
 	for i, b := range id[:9] {
@@ -58,7 +59,7 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// remainder97 returns the remainder of a long number with letters counting from 10 to 35.
+// remainder97 returns the number modulo 97. Letters count from 10 to 35.
 func remainder97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {
@@ -71,7 +72,7 @@ func remainder97(id []byte, rest int) int {
 	return rest
 }
 
-// isMod1110 is ISO 7064 MOD 11,10.
+// isMod1110 verifies an ISO 7064 MOD 11,10 checksum.
 func isMod1110(d []byte) bool {
 	p := 10
 	for _, b := range d[:len(d)-1] {
@@ -100,7 +101,7 @@ func isVerhoeff(d []byte) bool {
 	return c == '0'
 }
 
-// isDate reports whether a day of a month exists in some year.
+// isDate reports whether the day and month exist in some year.
 func isDate(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
 		(day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) &&
@@ -109,13 +110,14 @@ func isDate(month, day int) bool {
 
 func isYear(y int) bool { return y >= 1900 && y <= 2035 }
 
-// isYYMMDD and ddmmyy look at six digits.
+// isYYMMDD and isDDMMYY report whether six digits contain a valid month and day in that order. Any two digits may be
+// the year.
 func isYYMMDD(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[4:6])) }
 func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[:2])) }
 
 func isYYYYMMDD(d []byte) bool { return isYear(parseNumber(d[:4])) && isYYMMDD(d[2:8]) }
 
-// issuers are the numbers that payment cards begin with, and their lengths.
+// issuers lists the prefixes of payment card numbers and the lengths that go with them.
 var issuers = []struct {
 	low, high, digits int // of the prefix
 	lengths           string
@@ -155,7 +157,7 @@ var issuers = []struct {
 	{9792, 9792, 4, "\x10"},                             // Troy
 }
 
-// isCard reports whether digits are a payment card's number.
+// isCard reports whether the digits are a payment card number.
 func isCard(d []byte) bool {
 	if len(d) < 12 || len(d) > 19 || isUniform(d) {
 		return false

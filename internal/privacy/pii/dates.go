@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// monthNames of several languages, and as they are shortened.
+// monthNames lists month names and their abbreviations in several languages.
 const monthNames = `january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec
 	januar februar märz mai juni juli oktober dezember okt dez mär janvier février mars avril juin juillet août septembre octobre novembre décembre
 	enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
@@ -20,7 +20,7 @@ var months = sync.OnceValue(func() *phraseLexicon[bool] {
 	return l
 })
 
-// dateAt returns the end of a date at i, 0 if there is none: in digits, or with the name of a month.
+// dateAt returns the end of a date at i, or 0 if there is none. The date may be all digits or contain a month name.
 func dateAt(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
 		var g digitGroups
@@ -60,7 +60,7 @@ func dateAt(text []byte, i int) int {
 	return yearAt(text, blanksEnd(text, skipByte(text, end, ','), 1))
 }
 
-// birthLike reports whether three runs are year, month and day in some order.
+// birthLike reports whether the three groups are a year, month and day in some order.
 func (g *digitGroups) birthLike() bool {
 	d := g.digits[:]
 	a, b := int(g.len[0]), int(g.len[1])
@@ -83,7 +83,7 @@ func jointEnd(text []byte, i int) int {
 	return i
 }
 
-// monthEnd returns the end of the name of a month at i, else i.
+// monthEnd returns the end of a month name at i, or i if there is none.
 func monthEnd(text []byte, i int) int {
 	h := wordHash(text, i, spanEnd(text, i, isAlnum))
 	if l := months(); l.mayBegin(h) {
@@ -102,8 +102,7 @@ func yearAt(text []byte, i int) int {
 	return end
 }
 
-// birthDate looks for a date behind a word that announces a day of birth, with a
-// few words between at most.
+// birthDate looks for a date that follows a word announcing a date of birth. A few words may stand between them.
 func birthDate(text []byte, i int) (start, end int) {
 	for words := 0; words < 4 && i < len(text); {
 		b := text[i]

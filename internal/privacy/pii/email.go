@@ -2,8 +2,8 @@ package pii
 
 import "bytes"
 
-// findEmail looks at the @ at i. The local part may have letters beyond ASCII; where
-// a script without blanks runs into it, it begins with ASCII.
+// findEmail looks for an e-mail address around the @ at i. The local part may contain non-ASCII letters. Where text
+// in a script without spaces runs into it, the local part begins at its first ASCII character.
 func (sc *textScan) findEmail(i int) int {
 	text := sc.text
 	start := localPart(text, i, sc.lastSolidEnd())
@@ -22,14 +22,13 @@ func (sc *textScan) findEmail(i int) int {
 	return sc.addFinding(start, end, Email)
 }
 
-// endsInName reports whether the last finding is a name that is remembered, and may turn out
-// to be a part of an address.
+// endsInName reports whether the last finding is a name from the gazetteer. It may turn out to be part of an address.
 func (sc *textScan) endsInName() bool {
 	n := len(sc.out)
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
 }
 
-// lastSolidEnd returns where the last finding ended that is more than a name.
+// lastSolidEnd returns the end of the last finding that is not a name.
 func (sc *textScan) lastSolidEnd() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {
@@ -39,7 +38,7 @@ func (sc *textScan) lastSolidEnd() int {
 	return 0
 }
 
-// withdrawNames takes back the names from start on.
+// withdrawNames removes the name findings that begin at start or later.
 func (sc *textScan) withdrawNames(start int) {
 	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
 		sc.out = sc.out[:len(sc.out)-1]
@@ -72,7 +71,7 @@ func localPart(text []byte, i, low int) int {
 	return start
 }
 
-// wideRune reports whether the rune that the byte at i belongs to is of a script written without blanks.
+// wideRune reports whether the byte at i belongs to a rune of a script written without spaces.
 func wideRune(text []byte, i int) bool {
 	for n := 0; n < 3 && i >= 0 && text[i] < 0xC0; n++ {
 		i--
@@ -80,7 +79,7 @@ func wideRune(text []byte, i int) bool {
 	return i >= 0 && text[i] >= 0xE3
 }
 
-// domainEnd returns the end of a name with dots that begins at i, 0 if there is none.
+// domainEnd returns the end of a dotted domain name that begins at i, or 0 if there is none.
 func domainEnd(text []byte, i int) int {
 	start, label, dots, end := i, i, 0, 0
 	for ; i < len(text) && i-start < 254; i++ {
@@ -120,7 +119,7 @@ func domainEnd(text []byte, i int) int {
 	return end
 }
 
-// topLevel reports whether a label may be the last of a domain.
+// topLevel reports whether label may be a top-level domain.
 func topLevel(label []byte) bool {
 	if bytes.HasPrefix(label, []byte("xn--")) {
 		return len(label) > 6
@@ -141,7 +140,7 @@ func topLevel(label []byte) bool {
 	return true
 }
 
-// technicalAddress knows what has the shape of an address and belongs to nobody.
+// technicalAddress reports whether text has the form of an address but belongs to no person.
 func technicalAddress(text []byte, start, at_, end int) bool {
 	if byteAt(text, start-1) == ':' || byteAt(text, start-1) == '/' || byteAt(text, start-1) == '%' { // the user of a URL
 		i := start

@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// customShape represents the form of values of a further type.
+// customShape holds the pattern for the values of a custom type.
 type customShape struct {
 	typ  Type
 	form *regexp.Regexp
 }
 
-// isCustomType reports whether a type is one of Options.Types.
+// isCustomType reports whether t is one of Options.Types.
 func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len(AllTypes()):], t) }
 
-// findCustom adds what has the form of a further type to the findings of a text, which begin
-// at first of dst. It is stronger than what it overlaps, text in the shape of a token
-// aside.
+// findCustom adds matches of custom types to the findings of text, which begin at dst[first]. A match replaces the
+// findings it overlaps, except for text in the form of a token.
 func (s *Scanner) findCustom(dst []Finding, first int, text []byte) []Finding {
 	var found []Finding
 	for _, sh := range s.shapes {
@@ -39,7 +38,8 @@ func (s *Scanner) findCustom(dst []Finding, first int, text []byte) []Finding {
 	return append(dst[:first], kept...)
 }
 
-// appendDisjoint appends those of more that are not empty and overlap nothing that is kept.
+// appendDisjoint appends to kept the findings of more that are not empty and do not overlap those in kept or each
+// other.
 func appendDisjoint(kept, more []Finding) []Finding {
 	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
 	from, end, out := 0, 0, slices.Clone(kept)
@@ -58,7 +58,7 @@ func appendDisjoint(kept, more []Finding) []Finding {
 	return out
 }
 
-// shapeOf returns the further type whose form a number has as a whole.
+// shapeOf returns the custom type whose pattern matches the whole number, or "".
 func (s *Scanner) shapeOf(number []byte) Type {
 	for _, sh := range s.shapes {
 		if at := sh.form.FindIndex(number); at != nil && at[0] == 0 && at[1] == len(number) && !s.off[sh.typ] {
@@ -68,7 +68,7 @@ func (s *Scanner) shapeOf(number []byte) Type {
 	return ""
 }
 
-// OfKey returns the type that the values of a key surely are of; "" if it tells of none.
+// OfKey returns the type that the key alone determines for its values, or "" if it determines none.
 func (s *Scanner) OfKey(key string) Type {
 	if m := s.meaningOf(key); m.sure && !s.off[m.typ] {
 		return m.typ

@@ -12,41 +12,40 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Gazetteer remembers names and companies, so that they are found again in free
-// text. The zero value is empty and ready; it is safe for concurrent use.
+// Gazetteer remembers names and companies so that they are found again in free text. The zero value is empty and
+// ready to use. It is safe for concurrent use.
 type Gazetteer struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
-	// lengths are those of values in bytes, by the hash of the first word: one, or where there
-	// are several, 256 more than where in several they are, longest first.
-	// Two words that are taken for one have the lengths of both.
+	// lengths maps the hash of a first word to the length in bytes of the values that begin with it. If the values
+	// differ in length, it holds 256 plus an index into several, whose lists are sorted longest first. Words with
+	// equal hashes share their lengths.
 	lengths offsets.ByHash
 	several [][]uint8
-	// values are where in text the first is, by the hash of their spelling as folded writes
-	// it. Many names may begin with one word, so they are not looked for one by one.
+	// values maps the hash of a normalized spelling (appendNormalized) to the offset in text of its first value. Many
+	// names may begin with one word, so values are looked up by hash and not compared one by one.
 	values offsets.ByHash
-	// text is the values, one after another, in pages: u32 where the next one of the same
-	// spelling is, 0 if there is none; a byte each for the type, how often the letters are
-	// there, and how many these are; the letters in lower case, and as they were given if only
-	// that is found.
+	// text holds the values one after another, in pages. Each value is a u32 offset of the next value with the same
+	// spelling (0 if none), then one byte each for the type, the number of copies of the letters and their length.
+	// The letters follow in lower case. If only the exact spelling is to be found, the letters as given follow too.
 	text  [][]byte
 	types []Type
 	seed  maphash.Seed
 	seen  offsets.ByHash // hashes of what was given: 26 bits and the last 32
 	added int            // of these, to Add
 	exact int            // to Exact
-	// digits says that a value begins with a digit.
+	// digits is set if a value begins with a digit.
 	digits bool
 }
 
-// maxKnown bounds what is given to each of Add and Exact: it is in memory, some 60 bytes for
-// a name. What comes later is not found again in free text.
+// maxKnown bounds the values given to Add and, separately, to AddExact. Each name takes about 60 bytes of memory.
+// Later values are not found again in free text.
 const maxKnown = 1 << 17
 
-// hasEntries reports whether anything was given.
+// hasEntries reports whether any value was counted by Add or AddExact.
 func (g *Gazetteer) hasEntries() bool { return g.added+g.exact > 0 }
 
-// hashValue returns that of a value. Values are told from each other by it, and nobody can foresee it.
+// hashValue returns a hash that identifies the value. Its seed is random, so that collisions cannot be predicted.
 func (g *Gazetteer) hashValue(value string) uint64 {
 	if g.seed == (maphash.Seed{}) {
 		g.seed = maphash.MakeSeed()
@@ -54,7 +53,7 @@ func (g *Gazetteer) hashValue(value string) uint64 {
 	return maphash.String(g.seed, value)
 }
 
-// hasValue reports whether Add has taken a value.
+// hasValue reports whether value was already given to Add.
 func (g *Gazetteer) hasValue(value []byte) bool {
 	return g.hasEntries() && g.hasHash(maphash.Bytes(g.seed, value))
 }
@@ -65,7 +64,7 @@ func (g *Gazetteer) hasHash(h uint64) bool {
 
 func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
-// isNew reports whether a hash was not seen before. It is then.
+// isNew reports whether the hash was not seen before, and marks it as seen.
 func (g *Gazetteer) isNew(h uint64) bool {
 	if g.hasHash(h) {
 		return false
@@ -74,8 +73,8 @@ func (g *Gazetteer) isNew(h uint64) bool {
 	return true
 }
 
-// Add remembers a value. Of a person's name the family name is remembered too.
-// What is too short, or a common word, is passed over.
+// Add remembers a value. For a person's name it also remembers the family name. It ignores values that are too short
+// and common words.
 func (g *Gazetteer) Add(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,13 +107,13 @@ func singleWord(words []string) string {
 	return ""
 }
 
-// foldCase folds as lexicons compare.
+// foldCase converts s to the lower case that lexicons compare with: only ASCII and Latin-1 letters change.
 func foldCase(s string) string {
 	var room [64]byte
 	return string(appendFolded(room[:0], []byte(s)))
 }
 
-// appendFolded appends what lower makes of s to dst, which is empty.
+// appendFolded appends the foldCase form of s to dst, which must be empty.
 func appendFolded(dst, s []byte) []byte {
 	b := append(dst, s...)
 	for i, c := range b {
@@ -128,9 +127,9 @@ func appendFolded(dst, s []byte) []byte {
 	return b
 }
 
-// AddExact remembers a value that is to be found wherever it stands by itself, in any case
-// of its letters, however common it looks; of a person's name the family name too, unless
-// that is common. It has at least four bytes.
+// AddExact remembers a value that is found wherever it stands as whole words, in any letter case and however common
+// it looks. For a person's name it also remembers the family name, unless that is a common word. Values of less than
+// four or more than 200 bytes are ignored.
 func (g *Gazetteer) AddExact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,15 +151,14 @@ func (g *Gazetteer) AddExact(t Type, value string) {
 	}
 }
 
-// HasExact reports whether Exact would change nothing, as the value was given to it before or
-// there is no room.
+// HasExact reports whether AddExact would change nothing: value was given to it before, or there is no room.
 func (g *Gazetteer) HasExact(value string) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.hasEntries() && (g.hasHash(^maphash.String(g.seed, value)) || g.isFull())
 }
 
-// IsFull reports whether there is no room for more.
+// IsFull reports whether there is no room for more values.
 func (g *Gazetteer) IsFull() bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -169,8 +167,8 @@ func (g *Gazetteer) IsFull() bool {
 
 func (g *Gazetteer) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
-// isDistinctive reports whether a single word may be looked for by itself: it begins with a capital, has no digits, and is
-// no common word.
+// isDistinctive reports whether the single word w may be looked for on its own. It must have at least four
+// characters, begin with a capital, contain no digits and be no common word.
 func isDistinctive(w string) bool {
 	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
 		return false
@@ -184,7 +182,8 @@ func isDistinctive(w string) bool {
 	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !isCommonWord(w)
 }
 
-// isCommonWord words are family names and companies too. Alone they tell nothing.
+// isCommonWord reports whether w is a common word that is also a family name or company. Alone, such a word says
+// nothing.
 func isCommonWord(w string) bool {
 	return bytes.Contains([]byte(commonWords), []byte(" "+foldCase(w)+" "))
 }
@@ -194,10 +193,10 @@ const commonWords = " long young green brown black white king page may june apri
 	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
 	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
 
-// maxAlike bounds the values that differ in nothing but their separators.
+// maxAlike bounds the values whose normalized spelling is the same.
 const maxAlike = 16
 
-// putValue adds a value in lower case. One that is exact is found in that spelling only.
+// putValue adds the value words, which is in lower case. If exact is not empty, only that spelling is found.
 func (g *Gazetteer) putValue(words string, t Type, exact string) {
 	typ := slices.Index(g.types, t)
 	if typ < 0 {
@@ -226,10 +225,10 @@ func (g *Gazetteer) putValue(words string, t Type, exact string) {
 	g.indexFirstWord(words)
 }
 
-// pageBits is of how many bytes a page of text has.
+// pageBits sets the size of a page of text: 1<<pageBits bytes.
 const pageBits = 16
 
-// writeEntry appends a value to text, and returns where it is.
+// writeEntry appends a value to text and returns its offset.
 func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 	times := byte(1)
 	if exact != "" {
@@ -249,7 +248,7 @@ func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 	return place
 }
 
-// findPlace returns that of the first value of a spelling, which has a hash; 0 if there is none.
+// findPlace returns the offset of the first value with the spelling, whose hash is h, or 0 if there is none.
 func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
 	return g.values.Find(h, func(place uint32) bool {
 		var room [256]byte
@@ -258,7 +257,7 @@ func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
 	})
 }
 
-// indexFirstWord has a value looked for where its first word is.
+// indexFirstWord indexes a value by the hash of its first word.
 func (g *Gazetteer) indexFirstWord(words string) {
 	h := wordHash([]byte(words), 0, spanEnd([]byte(words), 0, isAlnum))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
@@ -283,13 +282,13 @@ func (g *Gazetteer) lengthsOf(h uint64) uint32 {
 	return g.lengths.Find(h, func(uint32) bool { return true })
 }
 
-// knownValue describes what a gazetteer knows of a value.
+// knownValue is a value read from the gazetteer.
 type knownValue struct {
 	typ          Type
 	words, exact []byte // exact is empty unless it is found in this spelling only
 }
 
-// entryAt returns the value at a place in text, and where the next one is.
+// entryAt returns the value at an offset in text, and the offset of the next value with the same spelling.
 func (g *Gazetteer) entryAt(place uint32) (next uint32, k knownValue) {
 	t := g.entryText(place)
 	n := int(t[6])
@@ -304,10 +303,10 @@ func (g *Gazetteer) entryText(place uint32) []byte {
 	return g.text[place>>pageBits][place&(1<<pageBits-1):]
 }
 
-// mayBegin reports whether a value may begin with a word of this hash.
+// mayBegin reports whether a value may begin with a word of this hash. False positives are possible.
 func (g *Gazetteer) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the type of the longest value that begins at a word, and its end.
+// longestMatch returns the type and the end of the longest value that begins with the word at start.
 func (g *Gazetteer) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
 	n := g.lengthsOf(h)
 	if n < 256 {
@@ -321,7 +320,7 @@ func (g *Gazetteer) longestMatch(text []byte, start int, h uint64) (t Type, end 
 	return "", 0
 }
 
-// typeOfSpelling returns the type of a value of n bytes that is at start, and its end.
+// typeOfSpelling returns the type and the end of a value of n bytes at start.
 func (g *Gazetteer) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
 	if end := start + n; n == 0 || end > len(text) || class[byteAt(text, end)]&isAlnum != 0 && text[end] < 0x80 {
 		return "", 0
@@ -338,7 +337,7 @@ func (g *Gazetteer) typeOfSpelling(text []byte, start, n int) (t Type, end int) 
 	return "", 0
 }
 
-// appendNormalized appends s in lower case, with blanks for what phrases take for one.
+// appendNormalized appends s in lower case, with a space for each separator that phrases treat as one.
 func appendNormalized(dst, s []byte) []byte {
 	b := appendFolded(dst, s)
 	for i, c := range b {

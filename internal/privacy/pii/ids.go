@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// idRule represents one kind of number that a state or a bank gives to people.
+// idRule describes one kind of number that a state or a bank assigns to people.
 type idRule struct {
 	name string
 	typ  Type
-	// forms are spellings, between blanks: d is a digit, A a capital, a any
-	// letter, x a letter or digit, _ a blank, all else itself. A form behind !
-	// needs no word beside it: it is so particular that it speaks for itself.
+	// forms lists patterns, separated by spaces: d matches a digit, A a capital, a any letter, x a letter or digit, _
+	// a space; any other character matches itself. A pattern with a leading ! is distinctive enough to need no
+	// context word.
 	forms string
-	// words are the kinds of words that vouch for a form without !.
+	// words lists the kinds of context words that a pattern without ! needs.
 	words string
-	// valid looks at the letters, in capitals, and digits of an id. Nil accepts:
-	// such a number needs a word.
+	// valid checks the letters (in capitals) and digits of an id. If nil, every id is accepted and the number needs a
+	// context word.
 	valid func(id []byte) bool
 }
 
-// idForm represents a spelling of a rule, compiled.
+// idForm is one compiled pattern of a rule.
 type idForm struct {
 	pattern string
 	alone   bool
@@ -30,13 +30,12 @@ type idForm struct {
 	rule    *idRule
 }
 
-// formIndex finds spellings by the length and sort of the first run of letters and digits, and by
-// what stands behind it.
+// formIndex finds patterns by the length and class of the first run of letters and digits, and by the byte after it.
 type formIndex struct {
 	digits, mixed, capitals [24][seps]formList
 }
 
-// formList represents forms in the order in which they are tried.
+// formList holds patterns in the order in which they are tried.
 type formList struct {
 	all, alone []idForm
 	words      uint64 // that vouch for any of all
@@ -51,7 +50,8 @@ func (l *formList) addForm(f idForm) {
 	}
 }
 
-// seps is how many sorts of bytes behind a run the forms tell apart: those of sepBytes, and others.
+// seps counts the classes of bytes after a run that patterns distinguish: one for each of sepBytes, and one for all
+// others.
 const (
 	sepBytes = " -./(+"
 	seps     = len(sepBytes) + 1
@@ -109,7 +109,7 @@ func (fs *formIndex) addRule(r *idRule) {
 	}
 }
 
-// putForm adds a form where it may be met: one that ends with its first run before anything.
+// putForm adds a pattern to the index. A pattern that ends with its first run is added for every following byte.
 func putForm(lists *[seps]formList, f idForm) {
 	for sep := range lists {
 		if f.next == 0 || int(sepOf[f.next]) == sep {
@@ -118,8 +118,8 @@ func putForm(lists *[seps]formList, f idForm) {
 	}
 }
 
-// matchAt writes the letters and digits of text at start into id, unless that is
-// nil, and returns the end, 0 if the form does not fit, and their number.
+// matchAt matches the pattern against text at start. It returns the end (0 if it does not match) and the number of
+// letters and digits, and writes those to id unless id is nil.
 func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {
 		return 0, 0
@@ -155,7 +155,7 @@ func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	return start + len(f.pattern), n
 }
 
-// isClosed reports whether nothing that would belong to an id stands at either side.
+// isClosed reports whether the id has no adjoining characters that would belong to it.
 func isClosed(text []byte, start, end int) bool {
 	b, a := byteAt(text, start-1), byteAt(text, end)
 	switch {

@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// americanRules: numbers of people from Canada to Chile.
+// americanRules returns the rules for personal numbers in the Americas, from Canada to Chile.
 func americanRules() []idRule {
 	return []idRule{
 		{"us-ssn", SSN, "!ddd-dd-dddd ddd_dd_dddd ddddddddd ddd.dd.dddd", "ssn tax", isSSN},
@@ -62,7 +62,8 @@ func americanRules() []idRule {
 	}
 }
 
-// isSSN knows what is not given to anybody, and some that advertisements had.
+// isSSN reports whether the digits can be a US Social Security number. It refuses ranges that are never assigned and
+// numbers known from advertisements.
 func isSSN(d []byte) bool {
 	area, group, serial := parseNumber(d[:3]), parseNumber(d[3:5]), parseNumber(d[5:])
 	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !isUniform(d) &&
@@ -127,7 +128,8 @@ func isCURP(id []byte) bool {
 	return isYYMMDD(id[4:10]) && bytes.IndexByte([]byte("HMX"), id[10]) >= 0 && (10-s%10)%10 == lastDigit(id)
 }
 
-// isRFC: of persons. Two are of everybody: the public, and foreigners.
+// isRFC reports whether the id is a Mexican tax number (RFC) of a person. It refuses the two generic ones, for the
+// public and for foreigners.
 func isRFC(id []byte) bool {
 	return isYYMMDD(id[4:10]) && !isOneOf(string(id), "XAXX010101000", "XEXX010101000")
 }
@@ -155,7 +157,7 @@ func ciEcuador(d []byte) bool {
 	return (province >= 1 && province <= 24 || province == 30) && d[2] < '7' && isLuhn(d)
 }
 
-// ciBolivia has the department that gave it behind the digits, and perhaps a complement.
+// ciBolivia accepts a Bolivian identity number: digits, the issuing department and an optional complement.
 func ciBolivia(id []byte) bool {
 	i := 7
 	if isDigitByte(id[i]) {

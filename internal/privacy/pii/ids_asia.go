@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// asianRules: numbers of people of Asia, Africa and Oceania.
+// asianRules returns the rules for personal numbers in Asia, Africa and Oceania.
 func asianRules() []idRule {
 	return []idRule{
 		{
@@ -62,7 +62,8 @@ func asianRules() []idRule {
 	}
 }
 
-// paperRules have no checksum that holds everywhere: a word must stand before them.
+// paperRules returns the rules for documents without a checksum that holds in every country. A context word must
+// stand before them.
 func paperRules() []idRule {
 	return []idRule{
 		{
@@ -151,7 +152,8 @@ func isNRIC(id []byte) bool {
 	return false
 }
 
-// luhnLeft doubles every second digit from the left: the same for an odd length.
+// luhnLeft verifies a Luhn checksum that doubles every second digit from the left. For an odd length this equals the
+// usual one.
 func luhnLeft(d []byte) bool { return isLuhn(d) && !isUniform(d) }
 
 func isABN(d []byte) bool {
@@ -181,7 +183,8 @@ func nidMauritius(id []byte) bool {
 	return isDDMMYY(id[1:]) && base36[(17-s%17)%17] == id[13]
 }
 
-// nicLanka has the day of birth as that of the year, 500 more for women.
+// nicLanka validates a Sri Lankan identity number. It contains the day of birth as the day of the year, plus 500 for
+// women.
 func nicLanka(id []byte) bool {
 	day := parseNumber(id[2:5])
 	if len(id) == 12 {

@@ -2,8 +2,8 @@ package pii
 
 import "bytes"
 
-// europeanRules returns the rules for numbers of people in Europe. Sources are the descriptions of the authorities or,
-// where a number is not public, the OECD's pages on tax numbers.
+// europeanRules returns the rules for personal numbers in Europe. The sources are the descriptions of the authorities
+// or, where a number is not public, the OECD's pages on tax numbers.
 func europeanRules() []idRule { return append(westEuropeanRules(), eastEuropeanRules()...) }
 
 func westEuropeanRules() []idRule {
@@ -136,7 +136,7 @@ func isPPS(id []byte) bool {
 	return "WABCDEFGHIJKLMNOPQRSTUV"[s%23] == id[7]
 }
 
-// steuerID: of the first ten digits one stands twice or three times.
+// steuerID validates a German tax number: among its first ten digits, one occurs twice or three times.
 func steuerID(d []byte) bool {
 	var count [10]int
 	for _, b := range d[:10] {
@@ -188,7 +188,7 @@ func isNIR(id []byte) bool {
 
 const nifLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
 
-// isNIF refuses what could be a date with a letter behind.
+// isNIF validates a Spanish tax number. It refuses digits that could be a date followed by a letter.
 func isNIF(id []byte) bool {
 	return nifLetters[parseNumber(id[:8])%23] == id[8] && !isYYYYMMDD(id[:8]) && !isUniform(id[:8])
 }
@@ -273,7 +273,8 @@ func isPersonnummer(d []byte) bool {
 	return isDate(parseNumber(d[2:4]), max(day%60, 1)) && isLuhn(d)
 }
 
-// isFodselsnummer has four possible first digits of checksum since more numbers were needed.
+// isFodselsnummer validates a Norwegian identity number. The first check digit has four possible values, since the
+// range of numbers was extended.
 func isFodselsnummer(d []byte) bool {
 	day, month := parseNumber(d[:2]), parseNumber(d[2:4])
 	if y, n := parseNumber(d[4:6]), parseNumber(
@@ -328,7 +329,7 @@ func isSNILS(d []byte) bool {
 	return weightedSum(d, 9, 8, 7, 6, 5, 4, 3, 2, 1)%101%100 == parseNumber(d[9:]) && !isUniform(d[:9])
 }
 
-// idGermany: the serial number of an identity card, perhaps with its digit of checksum.
+// idGermany validates the serial number of a German identity card, with or without its check digit.
 func idGermany(id []byte) bool {
 	digits, _ := countCharacters(id)
 	if len(id) == 9 {
@@ -337,7 +338,7 @@ func idGermany(id []byte) bool {
 	return digits >= 5 && travelDigit(id)
 }
 
-// isLuhn36 is the formula of Luhn with letters counting from 10.
+// isLuhn36 verifies a Luhn checksum in which letters count from 10.
 func isLuhn36(id []byte) bool {
 	s := 0
 	for i, b := range id {
@@ -365,7 +366,7 @@ func isUNP(id []byte) bool {
 	return (s+weightedSum(d[1:], 23, 19, 17, 13, 7, 5, 3))%11 == lastDigit(d) && !isUniform(id)
 }
 
-// isKVNR is the number of a person with health insurance: the letter counts as two digits.
+// isKVNR validates a German health insurance number. Its letter counts as two digits.
 func isKVNR(id []byte) bool {
 	letter := id[0] - 'A' + 1
 	d := append([]byte{'0' + letter/10, '0' + letter%10}, id[1:9]...)
@@ -377,7 +378,8 @@ func isKVNR(id []byte) bool {
 	return s%10 == lastDigit(id)
 }
 
-// drivingBritain: five letters of the name, the date of birth in a shuffled order, initials.
+// drivingBritain validates a British driving licence number: five letters of the name, the date of birth in shuffled
+// order, then initials.
 func drivingBritain(id []byte) bool {
 	name := bytes.TrimRight(id[:5], "9")
 	for _, b := range name {

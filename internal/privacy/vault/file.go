@@ -16,13 +16,10 @@ import (
 	"retort/internal/base/seal"
 )
 
-// A file of a session is the mark of its format and frames:
-//
-//	u32 length of what follows · nonce (12 bytes) · AES-256-GCM of a frame
-//
-// The additional data of a frame is the session's id with the frame's number, so that
-// none can be left out, moved, or brought from elsewhere. A frame that is cut off at the
-// end was never told to anybody, and is dropped.
+// sessionFile is a session's data file: the format mark, then frames. Each frame is a u32 length of what follows, a
+// nonce (12 bytes) and the AES-256-GCM ciphertext of an entryFrame. The additional data of a frame is the session's
+// id and the frame's number, so that no frame can be left out, moved, or copied from another session. A frame that is
+// cut off at the end of the file is dropped: none of its tokens was given out.
 type sessionFile struct {
 	*os.File
 	id     string
@@ -31,13 +28,13 @@ type sessionFile struct {
 	end    int64  // of these, in the file
 }
 
-// frameSpan describes where a frame is in a file.
+// frameSpan locates a frame in a file.
 type frameSpan struct {
 	at           int64
 	size, number uint32
 }
 
-// mark is how a file begins. One of the first format begins with a length, which is less.
+// mark begins every file. A file of format version 1 begins with a frame length, which is always smaller.
 const mark = "retort\x00\x02"
 
 const (
@@ -47,7 +44,7 @@ const (
 	batch    = 1 << 20 // bytes that are written at once
 )
 
-// derivedAEAD returns AES-256-GCM with a key that is derived for one use.
+// derivedAEAD returns AES-256-GCM with a key derived for a single purpose.
 func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {
@@ -60,7 +57,7 @@ func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapCipher returns the cipher of sessions' keys.
+// wrapCipher returns the cipher that encrypts the keys of sessions.
 func (s *Store) wrapCipher() (cipher.AEAD, error) {
 	master, err := s.master()
 	if err != nil {
@@ -72,9 +69,9 @@ func (s *Store) wrapCipher() (cipher.AEAD, error) {
 	return derivedAEAD(master, "keys")
 }
 
-// createFile makes a file with a new key that holds the entries that source gives, and puts it
-// in the place of what was there. Before it has, what was there stays; from then on nobody
-// can read that, since the new key has overwritten its key. Nothing of it counts as read.
+// createFile replaces the session's file with a new one that has a new key and contains the entries that source puts.
+// If it fails, the old file stays in use. Once it succeeds, nobody can read the old file, since the new key has
+// overwritten the old one. None of the new frames counts as read yet.
 func (s *Session) createFile(source func(put func(*Entry) error) error) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -105,7 +102,7 @@ func (s *Session) createFile(source func(put func(*Entry) error) error) (*sessio
 	return f, wrapped, nil
 }
 
-// writeEntries writes a new file, durably.
+// writeEntries writes a new file and syncs it to disk.
 func (f *sessionFile) writeEntries(source func(put func(*Entry) error) error) error {
 	if _, err := f.WriteAt([]byte(mark), 0); err != nil {
 		return err
@@ -147,8 +144,8 @@ func (s *Session) newSealedFile(f *os.File, secret []byte) (*sessionFile, error)
 	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
 }
 
-// openFile opens the file that a key fits. One of the first format becomes one of this, with
-// another key.
+// openFile opens the file that belongs to the key. It converts a file of format version 1 to the current format, with
+// a new key.
 func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -180,7 +177,7 @@ func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	return f, wrapped, nil
 }
 
-// readFrames gives take what has come since it was read or written the last time.
+// readFrames passes to take each frame that was added to the file since the last read or write.
 func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == f.end {
@@ -211,8 +208,7 @@ func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error 
 	}
 }
 
-// nextFrame reads one frame: its plain text, and the size that it has in the file behind its
-// length.
+// nextFrame reads one frame. It returns the plaintext and the frame's size in the file, without the length prefix.
 func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -230,7 +226,7 @@ func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	return plain, length, err
 }
 
-// readN reads so many bytes, and makes room for what there is only.
+// readN reads n bytes. It allocates only for the bytes that exist, so a false length cannot exhaust memory.
 func readN(in io.Reader, n uint32) ([]byte, error) {
 	if n > batch {
 		body, err := io.ReadAll(io.LimitReader(in, int64(n)))
@@ -248,7 +244,7 @@ func readN(in io.Reader, n uint32) ([]byte, error) {
 	return body, nil
 }
 
-// decryptFrame decrypts a frame in its place.
+// decryptFrame decrypts a frame in place.
 func (f *sessionFile) decryptFrame(body []byte, number uint32) ([]byte, error) {
 	n := f.seal.NonceSize()
 	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.frameBinding(number))
@@ -258,7 +254,7 @@ func (f *sessionFile) decryptFrame(body []byte, number uint32) ([]byte, error) {
 	return plain, nil
 }
 
-// readFrameAt returns the plain text of a frame that was read or written before.
+// readFrameAt returns the plaintext of a frame that was read or written before.
 func (f *sessionFile) readFrameAt(s frameSpan) ([]byte, error) {
 	body := make([]byte, s.size)
 	if _, err := f.ReadAt(body, s.at+4); err != nil {
@@ -267,12 +263,12 @@ func (f *sessionFile) readFrameAt(s frameSpan) ([]byte, error) {
 	return f.decryptFrame(body, s.number)
 }
 
-// frameBinding returns what a frame is bound to.
+// frameBinding returns the additional data that authenticates a frame's session and number.
 func (f *sessionFile) frameBinding(number uint32) []byte {
 	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
 }
 
-// appendFrames writes frames, durably or not at all, and says where they are.
+// appendFrames writes frames to disk, all or none, and returns where they are.
 func (f *sessionFile) appendFrames(frames []*entryFrame) ([]frameSpan, error) {
 	before, end := f.frames, f.end
 	written, err := f.writeFrames(frames)

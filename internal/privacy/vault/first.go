@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// upgradeV1 makes a file of what is in one of the first format. That has no mark, another
-// key is derived for it, and a frame is up to 50,000 lines of JSON with an entry each.
+// upgradeV1 converts a file of format version 1 to the current format. The old format has no mark and derives its key
+// differently. One of its frames holds up to 50,000 lines of JSON with an entry each.
 func (s *Session) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
 	cipher, err := derivedAEAD(secret[:keySize], "session "+s.id)
 	if err != nil {
@@ -20,8 +20,7 @@ func (s *Session) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte,
 	return s.createFile(old.readV1)
 }
 
-// readV1 gives put every entry of a file of the first format, in the order in which they
-// were written.
+// readV1 passes to put every entry of a file of format version 1, in the order of writing.
 func (f *sessionFile) readV1(put func(*Entry) error) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(f.File, 0, 1<<62), 64<<10)
 	for ; ; f.frames++ {

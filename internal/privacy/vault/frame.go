@@ -21,7 +21,8 @@ type entryFrame struct {
 	used  atomic.Bool
 }
 
-// frameNames holds the lists of a frame. Frames share them, and nobody changes those that are shared.
+// frameNames holds the lists of a frame: types, servers and origins. Frames with equal lists share them. Shared lists
+// are never modified.
 type frameNames struct {
 	types   []string
 	origins [][]string
@@ -32,7 +33,7 @@ const (
 	frameBytes   = 8 << 10 // a frame with so many is full
 )
 
-// frameRecord represents an entry as it lies in a frame.
+// frameRecord is an entry as it is stored in a frame.
 type frameRecord struct {
 	typ    string
 	number int
@@ -48,10 +49,10 @@ func (r *frameRecord) toEntry() *Entry {
 
 func (f *entryFrame) isFull() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
 
-// memorySize returns what it takes in memory, about.
+// memorySize returns the approximate size in memory, in bytes.
 func (f *entryFrame) memorySize() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
-// appendEntry adds an entry to a frame that is not full, and whose names are its own.
+// appendEntry adds an entry. The frame must not be full or share its names.
 func (f *entryFrame) appendEntry(e *Entry, again bool) {
 	flags := uint64(f.names.originIndex(e.From)) << 2
 	if again {
@@ -83,7 +84,7 @@ func (n *frameNames) originIndex(from []string) int {
 	return i
 }
 
-// recordAt returns the entry at i.
+// recordAt returns the entry with index i.
 func (f *entryFrame) recordAt(i int) frameRecord {
 	r := frameReader{text: f.body[f.at[i]:]}
 	number, typ, flags := r.readUint(), r.readUint(), r.readUint()
@@ -97,7 +98,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// appendTo appends the lists to b.
+// appendTo appends the encoded lists to b.
 func (n *frameNames) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(n.types)))
 	for _, t := range n.types {
@@ -115,7 +116,7 @@ func (n *frameNames) appendTo(b []byte) []byte {
 
 var errForm = errors.New("a frame has not the form that it should have")
 
-// decodeFrame returns the frame that plain is. It keeps plain.
+// decodeFrame decodes plain. The frame refers to plain, which must not be modified afterwards.
 func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 	r := frameReader{text: plain}
 	for range r.readUint() {
@@ -146,7 +147,7 @@ func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 	return f, nil
 }
 
-// frameReader reads numbers and texts. What is none is 0 and bad.
+// frameReader reads numbers and strings. Invalid input yields 0 and sets bad.
 type frameReader struct {
 	text []byte
 	bad  bool
@@ -178,13 +179,13 @@ func (r *frameReader) readBytes() []byte {
 	return text
 }
 
-// nameSharing has frames whose lists are the same share them.
+// nameSharing makes frames with equal lists share them.
 type nameSharing struct{ known map[string]*frameNames }
 
-// maxShared bounds what is shared: lists can be in many orders.
+// maxShared bounds the shared lists, since lists may occur in many orders.
 const maxShared = 256
 
-// sharedNames returns the lists that a text is, which is well-formed.
+// sharedNames returns the lists that text encodes. The text must be well formed.
 func (s *nameSharing) sharedNames(text []byte) *frameNames {
 	if n := s.known[string(text)]; n != nil {
 		return n

@@ -16,8 +16,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Keys describes where the key of the person is. Of what is set, the first counts; if nothing is, the keyring of the
-// system, and where there is none, File.
+// Keys locates the user's key. The first field that is set counts. If none is set, the key is in the system keyring
+// or, where there is no keyring, in File.
 type Keys struct {
 	Variable string // environment variable with 32 bytes in base64 or hex
 	Age      string // file encrypted with age that holds the same
@@ -25,7 +25,7 @@ type Keys struct {
 	File     string // file with 32 bytes, made when it is needed
 }
 
-// Read finds the key, and makes one in the keyring or in File if there is none yet.
+// Read returns the user's key. If there is none yet, it creates one in the keyring or in File.
 func (k Keys) Read() ([]byte, error) {
 	switch {
 	case k.Variable != "":
@@ -49,7 +49,7 @@ const (
 	keyringUser    = "vault"
 )
 
-// fromKeyring returns the key in the keyring of the system, or a new one.
+// fromKeyring returns the key stored in the system keyring, and creates it if there is none.
 func fromKeyring() ([]byte, error) {
 	if err := noBus(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (k Keys) fromAge() ([]byte, error) {
 	return decodeKey(string(text))
 }
 
-// decodeKey reads 32 bytes in base64 or hex.
+// decodeKey decodes 32 bytes from base64 or hex.
 func decodeKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	for _, decode := range []func(string) ([]byte, error){
@@ -107,8 +107,8 @@ func decodeKey(text string) ([]byte, error) {
 	return nil, fmt.Errorf("the key is not %d bytes in base64 or hex", keySize)
 }
 
-// Place returns where the key is, or will be, without making one: the keyring, a variable, an age file, or File.
-// keyring is why there is no keyring to use; nil if there is, or if it is not asked.
+// Place returns where the key is or will be, without creating it: the keyring, an environment variable, an age file,
+// or File. keyring tells why the keyring cannot be used; it is nil if the keyring can be used or is not consulted.
 func (k Keys) Place() (where string, keyring error) {
 	switch {
 	case k.Variable != "":
@@ -122,7 +122,7 @@ func (k Keys) Place() (where string, keyring error) {
 	return "the keyring of the system", nil
 }
 
-// askKeyring reports whether the keyring of the system can be used.
+// askKeyring returns an error if the system keyring cannot be used.
 func askKeyring() error {
 	if err := noBus(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func askKeyring() error {
 	return nil
 }
 
-// noBus says that there is no keyring; to ask would start the bus that it is asked over.
+// noBus means that there is no message bus, hence no keyring. A query would start the bus.
 func noBus() error {
 	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return errors.New("there is no session bus, so no keyring")

@@ -2,14 +2,14 @@ package vault
 
 import "sync/atomic"
 
-// recentTokens represents some of the tokens of a type that were asked for more than once: few values make most of what
-// servers answer. It may be used concurrently.
+// recentTokens caches tokens of one type that were requested more than once, since a few values make up most of what
+// servers return. It is safe for concurrent use.
 type recentTokens struct {
 	told   [1 << recentBits]atomic.Pointer[cachedToken]
 	missed [1 << recentBits]atomic.Uint32 // hashes of what was asked for last, and was not there
 }
 
-// cachedToken represents the token of a value, which comes from these servers.
+// cachedToken is the token of a value and the servers that the value came from.
 type cachedToken struct {
 	value, token string
 	from         []string
@@ -17,7 +17,7 @@ type cachedToken struct {
 
 const recentBits = 8
 
-// findToken returns what was told of a value with a hash; nil if nothing is known of that.
+// findToken returns the cached token of the value, whose hash is h, or nil.
 func (r *recentTokens) findToken(h uint64, value string) *cachedToken {
 	if t := r.told[h%(1<<recentBits)].Load(); t != nil && t.value == value {
 		return t
@@ -25,8 +25,8 @@ func (r *recentTokens) findToken(h uint64, value string) *cachedToken {
 	return nil
 }
 
-// rememberToken remembers what is told the second time, unless something else came in between: where
-// there are many values it would only make garbage.
+// rememberToken caches the token at the second of two successive requests for the same slot. A cache of every value
+// would only create garbage where there are many values.
 func (r *recentTokens) rememberToken(h uint64, known *frameRecord, token string) {
 	i := h % (1 << recentBits)
 	if tag := uint32(h >> 32); r.missed[i].Swap(tag) == tag {

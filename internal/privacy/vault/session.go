@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Session represents the tokens of one session. It is safe for concurrent use, also by several processes: each takes
-// blocks of numbers for itself.
+// Session maps the values of one session to tokens. It is safe for concurrent use, also by several processes: each
+// process reserves its own blocks of numbers.
 type Session struct {
 	store *Store
 	id    string
@@ -30,7 +30,7 @@ const (
 	lastBlock  = 4096
 )
 
-// errFull is of kind limit.
+// errFull returns the error of KindLimit for a session that has MaxEntries values.
 func errFull() error {
 	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
 		WithHint(
@@ -38,9 +38,9 @@ func errFull() error {
 		)
 }
 
-// Mint returns the token of a value, the same as before if there was one; new servers that it comes from are added
-// then. A number that is given out was taken durably, so that it never stands for anything else. The error is a
-// *core.Error of kind limit where the session is full.
+// Mint returns the token of a value, creating one if there is none, and records new servers that the value comes
+// from. The number is reserved on disk before it is given out, so it never denotes another value. If the session is
+// full, the error is a *core.Error of KindLimit.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
 	token, changes, err := s.mintToken(&e)
@@ -76,8 +76,9 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 	return c.tokenText(e.Number), s.saveIfLarge()
 }
 
-// mintToken returns the token of a value that is known to come from these servers, or else "" and the state in which
-// there is none; 0 if there is one that comes from others.
+// mintToken looks up the token of a value without changing the table. If the value is known to come from these
+// servers, it returns the token. Otherwise it returns "" and the table's change count at which the value was missing,
+// or 0 if the value is known only from other servers.
 func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
@@ -99,7 +100,7 @@ func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 	return token, 0, nil
 }
 
-// findEntry returns the entry of a value. at is 0 where there is none.
+// findEntry returns the entry of a value. at is 0 if there is none.
 func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil
@@ -109,7 +110,8 @@ func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known f
 	return c, h, known, at, err
 }
 
-// knownToken returns the token of a value, which comes from these servers too now; "" if there is none.
+// knownToken returns the token of a known value and adds the servers in e.From to its entry. It returns "" if the
+// value is unknown.
 func (s *Session) knownToken(e *Entry) (string, error) {
 	c, h, known, at, err := s.findEntry(e.Type, e.Value)
 	if err != nil || at == 0 {
@@ -123,7 +125,7 @@ func (s *Session) knownToken(e *Entry) (string, error) {
 	return c.tokenText(known.number), s.saveIfLarge()
 }
 
-// saveIfLarge saves where much is unsaved: a large answer is taken in for long before a Sync.
+// saveIfLarge saves the pending entries once there are many. A large result can take long before its Sync.
 func (s *Session) saveIfLarge() error {
 	if s.table.unsaved < s.store.limits.unsaved {
 		return nil
@@ -131,8 +133,8 @@ func (s *Session) saveIfLarge() error {
 	return s.savePending()
 }
 
-// reserveNumbers takes a block of numbers; the more were needed, the larger it is. What is unsaved
-// is saved with it.
+// reserveNumbers reserves a block of numbers for this process and saves the pending entries with it. The more entries
+// the type has, the larger the block.
 func (s *Session) reserveNumbers(typ string) error {
 	if s.store.dir == "" {
 		c := s.table.columnOf(typ)
@@ -154,7 +156,7 @@ func (s *Session) reserveNumbers(typ string) error {
 	})
 }
 
-// Resolve returns what a token stands for, if it was minted in this session.
+// Resolve returns the entry of a token. ok is false if the token was not minted in this session.
 func (s *Session) Resolve(token string) (Entry, bool) {
 	typ, number, ok := parseToken(token)
 	if !ok {
@@ -175,7 +177,7 @@ func (s *Session) Resolve(token string) (Entry, bool) {
 	return *e, true
 }
 
-// entryByNumber returns the entry with a number; nil if there is none, or none that can be read.
+// entryByNumber returns the entry with the number, or nil if it does not exist or cannot be read.
 func (s *Session) entryByNumber(typ string, number int) *Entry {
 	c := s.table.types[typ]
 	if c == nil || number > maxNumber {
@@ -192,7 +194,7 @@ func (s *Session) entryByNumber(typ string, number int) *Entry {
 	return r.toEntry()
 }
 
-// parseToken reads [EMAIL_1]. Only the one spelling that Token writes is one.
+// parseToken parses a token such as [EMAIL_1]. It accepts only the spelling that Mint returns.
 func parseToken(token string) (typ string, number int, ok bool) {
 	inner, open := strings.CutPrefix(token, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
@@ -218,15 +220,15 @@ func (s *Session) Find(typ, value string) (Entry, bool) {
 	return *r.toEntry(), true
 }
 
-// Each gives the entries of a type to do, in the order of their numbers, until it does not
-// want more. It must not use the session. An error says that they cannot all be read.
+// Each calls do with the entries of a type in the order of their numbers, until do returns false. do must not use the
+// session. An error means that not all entries can be read.
 func (s *Session) Each(typ string, do func(Entry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.table.eachOfType(typ, func(r *frameRecord) bool { return do(*r.toEntry()) })
 }
 
-// tokensOf returns the tokens of values.
+// tokensOf returns the tokens of all values for which told returns true.
 func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -239,8 +241,8 @@ func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err e
 	return tokens, err
 }
 
-// Sync makes durable what was minted. Before it has, no token should leave: one that is
-// told and forgotten means nothing later.
+// Sync saves the minted tokens to disk. No token may be sent out before: a token that is given out and then lost
+// could not be resolved later.
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +256,7 @@ func (s *Session) savePending() error {
 	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
-// Refresh forgets what another process has erased. Where none has, it looks at a file.
+// Refresh drops values that another process has erased. If none has, it costs one stat call.
 func (s *Session) Refresh() error {
 	if s.store.dir == "" {
 		return nil
@@ -271,15 +273,15 @@ func (s *Session) Refresh() error {
 	return s.withExclusiveLock(func() error { return nil })
 }
 
-// Erase erases everything.
+// Erase erases all values of the session.
 func (s *Session) Erase() error {
 	_, err := s.Forget(func(string) bool { return true })
 	return err
 }
 
-// Forget erases values, of whatever type, and reports how many there were. What is left
-// gets a new key, and the old one is destroyed. Numbers are not used again. told may be
-// asked of a value twice.
+// Forget erases the values of any type for which told returns true, and returns their number. The remaining values
+// are encrypted with a new key, and the old key is destroyed. Numbers are not reused. told may be called twice with a
+// value.
 func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,8 +305,8 @@ func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	return erased, err
 }
 
-// rewriteFile puts a file with a new key in the place of that which there is, with what source
-// gives and the numbers that are taken. Nothing is pending then.
+// rewriteFile replaces the session's file with one that has a new key and contains the entries that source puts and
+// the highest reserved numbers. Afterwards nothing is pending.
 func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
 	f, wrapped, err := s.createFile(func(put func(*Entry) error) error {
 		for typ, c := range s.table.types {
@@ -325,8 +327,8 @@ func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
 	return f.readFrames(next.addFrame)
 }
 
-// switchFile begins anew with the file that a key fits, which another process has made. What is
-// pending stays, but for what is said of values that may have been erased.
+// switchFile loads the file that belongs to the key, which another process has created. Pending entries are kept,
+// except for those about values that may have been erased.
 func (s *Session) switchFile(wrapped []byte) error {
 	pending := s.table.unsavedEntries()
 	next := s.table.newSuccessor(nil)
@@ -345,7 +347,7 @@ func (s *Session) switchFile(wrapped []byte) error {
 	return nil
 }
 
-// saveAndClose saves and closes.
+// saveAndClose saves the pending entries and closes the file.
 func (s *Session) saveAndClose() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,8 +358,8 @@ func (s *Session) saveAndClose() error {
 	return err
 }
 
-// closeFile closes the file, and forgets what is in it. Whoever uses the session reads it again,
-// and uses other numbers.
+// closeFile closes the file and drops the entries from memory. The next use of the session reads the file again and
+// reserves other numbers.
 func (s *Session) closeFile() {
 	if s.table.file == nil {
 		return
@@ -369,8 +371,8 @@ func (s *Session) closeFile() {
 	}
 }
 
-// withExclusiveLock does something while no other process writes, after what others have written
-// was read. There is a file then.
+// withExclusiveLock calls do while it holds the session's lock file, after it has read what other processes wrote. It
+// creates the data file if there is none.
 func (s *Session) withExclusiveLock(do func() error) error {
 	unlock, err := s.store.lockSession(s.id)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// entryTable represents the entries of a session, in frames. Of those that are on disk it has in memory where they are,
-// some 12 bytes for each, and the frames that were used last. Reading may be concurrent, and nothing else.
+// entryTable holds a session's entries in frames. For frames on disk it keeps only an index in memory (about 12 bytes
+// per entry) and the frames used last. It is safe for concurrent reads only.
 type entryTable struct {
 	limits   sessionLimits
 	file     *sessionFile // where the frames are that aren't in memory
@@ -29,7 +29,7 @@ type entryTable struct {
 	cache    frameCache
 }
 
-// typeColumn describes what there is of one type.
+// typeColumn indexes the entries of one type.
 type typeColumn struct {
 	prefix  string // of its tokens
 	seed    maphash.Seed
@@ -41,16 +41,16 @@ type typeColumn struct {
 	recent  recentTokens
 }
 
-// numberBlock represents numbers that have been taken: from next to last.
+// numberBlock is a range of reserved numbers, from next to last inclusive.
 type numberBlock struct{ next, last int }
 
-// frameSlot describes where a frame is.
+// frameSlot refers to a frame in memory or in the file.
 type frameSlot struct {
 	frame     atomic.Pointer[entryFrame] // nil: it has to be read
 	frameSpan                            // in the file
 }
 
-// A place is that of an entry: a slot, and where in the frame the entry is.
+// A place identifies an entry: the slot number, then the entry's index in the frame in the low placeBits bits.
 const (
 	placeBits = 6 // of where in the frame
 	maxSlots  = 1 << (32 - placeBits)
@@ -63,7 +63,7 @@ func newTable(f *sessionFile, l sessionLimits) *entryTable {
 	}
 }
 
-// newSuccessor returns an empty table in which the numbers that are taken in this one are so too.
+// newSuccessor returns an empty table that keeps the reserved numbers of this one.
 func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
@@ -74,7 +74,7 @@ func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	return next
 }
 
-// columnOf returns that of a type; one is made if there is none.
+// columnOf returns the index of a type, and creates it if there is none.
 func (t *entryTable) columnOf(typ string) *typeColumn {
 	c := t.types[typ]
 	if c == nil {
@@ -91,12 +91,12 @@ func (c *typeColumn) tokenText(number int) string {
 	return string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(number), 10), ']'))
 }
 
-// findValue returns the entry of a value with a hash, and its place, which is 0 if there is none.
+// findValue returns the entry of a value, whose hash is h, and its place. The place is 0 if there is none.
 func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found frameRecord, place uint32, err error) {
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// searchHash returns the entry among those whose value has a hash that is it.
+// searchHash returns the first entry whose value has the hash h and for which is returns true.
 func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) bool) (found frameRecord, place uint32, err error) {
 	place = c.values.Find(h, func(place uint32) bool {
 		r, wrong := t.recordAt(place)
@@ -126,7 +126,7 @@ func (t *entryTable) recordAt(place uint32) (frameRecord, error) {
 	return f.recordAt(i), nil
 }
 
-// frameAt returns that of a slot.
+// frameAt returns the frame of slot i, and reads it from the file if it is not in memory.
 func (t *entryTable) frameAt(i uint32) (*entryFrame, error) {
 	s := &t.slots[i]
 	if f := s.frame.Load(); f != nil {
@@ -144,8 +144,8 @@ func (t *entryTable) frameAt(i uint32) (*entryFrame, error) {
 
 var errSlots = errors.New("the session was changed too often")
 
-// addEntry adds an entry that has a number. again says that the number has its value already;
-// else no number has.
+// addEntry adds an entry that has a number. If again is true, the entry replaces an earlier one with the same number
+// and value; otherwise the number must be unused.
 func (t *entryTable) addEntry(c *typeColumn, h uint64, e *Entry, again bool) error {
 	place, err := t.putEntry(e, again)
 	if err != nil {
@@ -160,7 +160,7 @@ func (t *entryTable) addEntry(c *typeColumn, h uint64, e *Entry, again bool) err
 	return nil
 }
 
-// putEntry adds to the frame that is being filled.
+// putEntry appends an entry to the current frame, starting a new frame if that one is full.
 func (t *entryTable) putEntry(e *Entry, again bool) (place uint32, err error) {
 	if t.filling == 0 || t.slots[t.filling].frame.Load().isFull() {
 		if len(t.slots) == maxSlots {
@@ -176,7 +176,7 @@ func (t *entryTable) putEntry(e *Entry, again bool) (place uint32, err error) {
 	return t.filling<<placeBits | uint32(len(f.at)-1), nil
 }
 
-// beginFrame begins a frame.
+// beginFrame starts a new frame.
 func (t *entryTable) beginFrame() {
 	if t.filling != 0 && t.volatile {
 		t.cache.trimFrame(t.slots[t.filling].frame.Load())
@@ -193,8 +193,7 @@ func (t *entryTable) beginFrame() {
 	}
 }
 
-// indexEntry has an entry found by its number. Where that was in use, it is by the new entry
-// from now on.
+// indexEntry maps the number to the entry's place. If the number was in use, the new entry takes it over.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	if c.numbers.At(number) == 0 {
 		c.count++
@@ -205,7 +204,7 @@ func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	t.changes++
 }
 
-// addFrame takes in a frame that was read from the file.
+// addFrame adds a frame that was read from the file.
 func (t *entryTable) addFrame(f *entryFrame, s frameSpan) error {
 	if len(t.slots) == maxSlots {
 		return errSlots
@@ -253,25 +252,25 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether there is a server among from that is not known.
+// lacksServer reports whether from contains a server that is not in known.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
 
-// addServers adds servers to an entry.
+// addServers adds servers to an existing entry.
 func (t *entryTable) addServers(c *typeColumn, h uint64, r *frameRecord, from []string) error {
 	more := r.toEntry()
 	more.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.from, from))))
 	return t.addEntry(c, h, more, true)
 }
 
-// insertEntry is add of an entry that is new here.
+// insertEntry adds an entry that is new to this table.
 func (t *entryTable) insertEntry(e *Entry) error {
 	c := t.columnOf(e.Type)
 	return t.addEntry(c, c.hashValue(e.Value), e, false)
 }
 
-// eachLive gives every entry to do, which must not keep its value. It ends at an error.
+// eachLive calls do with every entry and stops at the first error. do must not keep the entry's value.
 func (t *entryTable) eachLive(do func(*frameRecord) error) error {
 	for i := 1; i < len(t.slots); i++ {
 		f, err := t.frameAt(uint32(i))
@@ -292,7 +291,7 @@ func (t *entryTable) eachLive(do func(*frameRecord) error) error {
 	return nil
 }
 
-// hasMatch reports whether there is a value that was told.
+// hasMatch reports whether told returns true for any value.
 func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 	err := t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
@@ -308,7 +307,7 @@ func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 
 var errFound = errors.New("found")
 
-// copyExcept gives put all entries but those that were told, and returns how many these are.
+// copyExcept passes to put all entries except those for which told returns true, and returns the number of those.
 func (t *entryTable) copyExcept(told func(string) bool, put func(*Entry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
@@ -320,7 +319,7 @@ func (t *entryTable) copyExcept(told func(string) bool, put func(*Entry) error) 
 	return erased, err
 }
 
-// eachOfType gives the entries of a type in the order of their numbers, until do does not want more.
+// eachOfType calls do with the entries of a type in the order of their numbers, until do returns false.
 func (t *entryTable) eachOfType(typ string, do func(*frameRecord) bool) (err error) {
 	c := t.types[typ]
 	if c == nil {
@@ -338,7 +337,7 @@ func (t *entryTable) eachOfType(typ string, do func(*frameRecord) bool) (err err
 	return nil
 }
 
-// unsavedEntries returns those that are not on disk, without what was added to ones that are.
+// unsavedEntries returns the entries that are not on disk, without pending additions to entries that are.
 func (t *entryTable) unsavedEntries() (all []*Entry) {
 	known := map[string]int{}
 	for _, i := range t.pending {
@@ -360,7 +359,7 @@ func (t *entryTable) unsavedEntries() (all []*Entry) {
 	return all
 }
 
-// saveFrames writes what is not on disk.
+// saveFrames writes the pending frames to disk.
 func (t *entryTable) saveFrames() error {
 	frames := make([]*entryFrame, len(t.pending))
 	for n, i := range t.pending {
@@ -379,8 +378,7 @@ func (t *entryTable) saveFrames() error {
 	return nil
 }
 
-// frameCache bounds the frames in memory that are on disk too. Those that were not used since it
-// looked at them the last time go first.
+// frameCache bounds the in-memory copies of frames on disk. It evicts those that were not used since its last pass.
 type frameCache struct {
 	mu      sync.Mutex
 	limit   int // bytes
@@ -390,7 +388,7 @@ type frameCache struct {
 	sharing nameSharing
 }
 
-// loadFrame keeps the frame of a slot that was read.
+// loadFrame decodes a frame that was read from disk and caches it in slot i.
 func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entryFrame, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -406,7 +404,7 @@ func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entr
 	return f, nil
 }
 
-// admitFrame bounds a frame in a slot.
+// admitFrame counts the frame of a slot toward the cache's limit.
 func (c *frameCache) admitFrame(slots []frameSlot, i uint32, f *entryFrame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -431,7 +429,7 @@ func (c *frameCache) keepFrame(slots []frameSlot, i uint32, f *entryFrame) {
 	c.ring = append(c.ring, i)
 }
 
-// trimFrame takes from a frame that gets no more entries what it does not need.
+// trimFrame releases spare capacity of a frame that gets no more entries.
 func (c *frameCache) trimFrame(f *entryFrame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

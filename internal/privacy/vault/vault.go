@@ -27,7 +27,7 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Entry represents a value that a token stands for.
+// Entry is a value that a token stands for.
 type Entry struct {
 	Type   string   // "email"
 	Number int      // of the token among those of its type, from 1 on
@@ -36,7 +36,7 @@ type Entry struct {
 	From   []string // where it has come from: servers, and what else the caller tells apart
 }
 
-// Store holds the sessions' tokens below one directory. It is safe for concurrent use.
+// Store holds the tokens of all sessions below one directory. It is safe for concurrent use.
 type Store struct {
 	dir    string // empty: memory only
 	expiry time.Duration
@@ -47,7 +47,7 @@ type Store struct {
 	sessions map[string]*Session
 }
 
-// sessionLimits holds those of each session. Tests have smaller ones.
+// sessionLimits holds the limits of each session. Tests use smaller ones.
 type sessionLimits struct {
 	entries int
 	unsaved int // entries that are not on disk
@@ -55,9 +55,9 @@ type sessionLimits struct {
 	few     int // entries of a type whose index is a map
 }
 
-// Open keeps tokens in dir, or in memory if it is empty. What nobody has used for so long
-// as expiry is gone; 0 means 30 days. key is asked for the person's key, of 32 bytes, when
-// it is first needed.
+// Open returns a store that keeps tokens in dir, or in memory if dir is empty. It removes sessions that were not
+// written for longer than expiry; 0 means 30 days. key returns the user's 32-byte key and is called when the key is
+// first needed.
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
 		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
@@ -69,7 +69,8 @@ func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	return s
 }
 
-// removeExpired removes the sessions that have expired, their keys first.
+// removeExpired removes expired sessions. It removes their keys first, so that the data cannot be read if removal is
+// interrupted.
 func (s *Store) removeExpired() {
 	keys, _ := filepath.Glob(filepath.Join(s.dir, "keys", "*.key"))
 	for _, key := range keys {
@@ -80,7 +81,7 @@ func (s *Store) removeExpired() {
 	}
 }
 
-// lastWritten is when something of a session was last written.
+// lastWritten returns when any file of a session was last written.
 func (s *Store) lastWritten(id string) (last time.Time) {
 	for _, path := range append(s.dataFiles(id), s.keyPath(id)) {
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(last) {
@@ -92,7 +93,7 @@ func (s *Store) lastWritten(id string) (last time.Time) {
 
 func (s *Store) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
 
-// dataPath returns where what the key in secret fits is kept.
+// dataPath returns the path of the data file that belongs to the key in secret.
 func (s *Store) dataPath(id string, secret []byte) string {
 	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
 }
@@ -102,8 +103,8 @@ func (s *Store) dataFiles(id string) []string {
 	return paths
 }
 
-// removeOrphans removes the data of a session for which there is no key any more: all but that
-// at a path.
+// removeOrphans removes every data file of a session except the one at keep. The others cannot be read, since their
+// keys are gone.
 func (s *Store) removeOrphans(id, path string) {
 	for _, other := range s.dataFiles(id) {
 		if other != path {
@@ -116,10 +117,10 @@ func (s *Store) lockSession(id string) (unlock func(), err error) {
 	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), patience)
 }
 
-// patience sets how long another process may take to write.
+// patience bounds the wait for another process that is writing.
 const patience = 10 * time.Second
 
-// readKey returns a session's key as it is on disk; nil if there is none.
+// readKey returns the encrypted key of a session as stored on disk, or nil if there is none.
 func (s *Store) readKey(id string) ([]byte, error) {
 	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,19 +129,19 @@ func (s *Store) readKey(id string) ([]byte, error) {
 	return wrapped, err
 }
 
-// Session returns that of a name. The error is a *core.Error of kind internal: what is kept of it cannot be read, and
-// nothing may be minted then, since numbers could be used twice.
+// Session returns the session with the given name. The error is a *core.Error of KindInternal if its stored data
+// cannot be read. Nothing may be minted then, since numbers could be used twice.
 func (s *Store) Session(name string) (*Session, error) { return s.openSession(idOf(name)) }
 
-// idOf returns what a session is called on disk.
+// idOf returns the name that a session has on disk.
 func idOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:12])
 }
 
-// TokensOf finds the tokens of values in all sessions. The function that it returns reports whether a text has
-// one of them as a token of the session of a name. It goes on where a session cannot be read, and
-// says so.
+// TokensOf finds the tokens of matching values in all sessions. The function it returns reports whether a text
+// contains one of them as a token of the named session. It skips sessions that cannot be read and returns an error
+// for them.
 func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
 	tokens := map[string][]string{}
 	var errs []error
@@ -156,8 +157,8 @@ func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, tex
 	}, errors.Join(errs...)
 }
 
-// Forget erases values, of whatever type, from all sessions, and reports how many there
-// were in how many. It goes on where a session cannot be read, and says so.
+// Forget erases matching values of any type from all sessions. It returns the number of values and of sessions that
+// contained them. It skips sessions that cannot be read and returns an error for them.
 func (s *Store) Forget(told func(value string) bool) (values, sessions int, err error) {
 	var errs []error
 	for _, id := range s.sessionIDs() {
@@ -209,11 +210,11 @@ func (s *Store) openSession(id string) (*Session, error) {
 	return open, nil
 }
 
-// maxOpen bounds the sessions that are open: whoever asks chooses their names.
+// maxOpen bounds the open sessions, since callers choose session names.
 const maxOpen = 128
 
-// evictSession closes a session where there are too many. Whoever still uses it is to it what
-// another process is.
+// evictSession closes a session if too many are open. A caller that still uses the closed session behaves like
+// another process.
 func (s *Store) evictSession() {
 	for id, old := range s.sessions {
 		if s.dir == "" || len(s.sessions) < maxOpen {
@@ -230,7 +231,7 @@ func (s *Store) hasSession(id string) bool {
 	return err == nil
 }
 
-// Close closes what is open.
+// Close closes all open sessions.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
