@@ -20,7 +20,7 @@ const (
 	textNode // not JSON
 )
 
-// docNode represents a piece of the document that may hold something personal.
+// docNode is a part of the document that may contain personal data.
 type docNode struct {
 	start, end  int32 // without quotes
 	path        int32
@@ -31,7 +31,7 @@ type docNode struct {
 	first, last int32 // what was found in it, in walker.found; before, where the name stands
 }
 
-// docPath represents a place in the document, with the indexes of arrays left out: all values of a column have one.
+// docPath is a path in the document without array indexes, so all values of a column share one.
 type docPath struct {
 	parent int32
 	key    int32 // in doc.keys, -1 for the elements of an array
@@ -47,7 +47,7 @@ type docObject struct {
 	street bool
 }
 
-// jsonDoc represents a document taken apart.
+// jsonDoc is a parsed document.
 type jsonDoc struct {
 	s       *Scanner
 	view    textView
@@ -88,8 +88,8 @@ func (d *jsonDoc) resetFor(s *Scanner, v textView) {
 	d.paths = append(d.paths, docPath{parent: -1, key: -1, next: -1})
 }
 
-// splitJSON takes JSON and what stands between apart. With all set the whole must be
-// one JSON value, and the answer is whether it was.
+// splitJSON splits the document into JSON values and the text between them. With all set, the whole document must be
+// one JSON value, and the result reports whether it was.
 func (d *jsonDoc) splitJSON(all bool) bool {
 	text := d.view.text
 	from := 0 // of what is no JSON
@@ -125,7 +125,8 @@ func (d *jsonDoc) splitJSON(all bool) bool {
 	return false
 }
 
-// nextContainer returns where a line begins with { or [ behind i, or where i stands behind a value and blanks.
+// nextContainer returns the next offset of a { or [ that begins a line. One that follows only blanks after i counts
+// too.
 func nextContainer(text []byte, i int) int {
 	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
 		return j
@@ -151,13 +152,13 @@ func (d *jsonDoc) addNode(s nodeSort, start, end int, path, object int32, escape
 	})
 }
 
-// docCursor describes where the next value stands.
+// docCursor holds the position and path of the next value.
 type docCursor struct {
 	i            int
 	path, object int32
 }
 
-// cursorStep describes what became of one step of a cursor.
+// cursorStep is the result of one parsing step.
 type cursorStep uint8
 
 const (
@@ -167,8 +168,8 @@ const (
 	broken                   // it stops to be JSON
 )
 
-// readContainer reads the value at i and returns where it ends, or where it stops to
-// be JSON; whole says which.
+// readContainer parses the value at i. It returns the value's end and true, or false and the offset where the text
+// stops being JSON.
 func (d *jsonDoc) readContainer(i int) (end int, whole bool) {
 	d.stack = d.stack[:0]
 	c := docCursor{i: i, object: -1}
@@ -184,7 +185,7 @@ func (d *jsonDoc) readContainer(i int) (end int, whole bool) {
 	return c.i, false
 }
 
-// readNext reads a value, or the beginning of one.
+// readNext reads a scalar, or the beginning of an object or array.
 func (d *jsonDoc) readNext(c *docCursor) cursorStep {
 	text, path := d.view.text, c.path
 	if n := len(d.stack); n > 1 && d.stack[n-1].grid {
@@ -216,7 +217,7 @@ func (d *jsonDoc) readNext(c *docCursor) cursorStep {
 	return read
 }
 
-// beginContainer reads the beginning of an object or array; of an empty one, up to its end.
+// beginContainer reads the opening bracket of an object or array. It reads an empty one to its end.
 func (d *jsonDoc) beginContainer(c *docCursor, array bool) cursorStep {
 	if len(d.stack) == maxDepth {
 		return broken
@@ -252,8 +253,7 @@ func (d *jsonDoc) readMember(c *docCursor) cursorStep {
 	return opened
 }
 
-// readBehind reads what stands behind a value: the ends of what it is in, and the comma
-// before the next.
+// readBehind reads what follows a value: closing brackets and the comma before the next value.
 func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	text := d.view.text
 	for {
@@ -279,8 +279,8 @@ func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	}
 }
 
-// cellPath returns the path of a value of a row. The strings of the first row are taken for a header: what they mean is
-// what the columns below mean.
+// cellPath returns the path of a cell in an array of arrays. Strings of the first row are treated as a header that
+// gives the columns their meanings.
 func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	text, column := d.view.text, row.column
 	row.column++
@@ -304,7 +304,7 @@ func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	return p
 }
 
-// nameColumns makes names of the columns called name, where others are about people.
+// nameColumns treats columns called "name" as names of people if another column is about people.
 func (d *jsonDoc) nameColumns(table *openContainer) {
 	people := false
 	columns := d.columns[table.first : table.first+table.columns]
@@ -332,8 +332,8 @@ func (d *jsonDoc) closeFrame(f *openContainer) {
 	}
 }
 
-// readKey reads a key and the colon, and returns where its value begins and stands;
-// a negative path if there is none.
+// readKey reads a key and its colon. It returns the offset and path of the value, or a negative path if there is no
+// key.
 func (d *jsonDoc) readKey(i int) (int, int32) {
 	text := d.view.text
 	if byteAt(text, i) != '"' {
@@ -367,7 +367,8 @@ func (d *jsonDoc) readKey(i int) (int, int32) {
 	return skipSpace(text, i+1), p
 }
 
-// guessPath returns the path that came behind the last key the time before.
+// guessPath returns the path that followed the previous key the last time, or -1. It saves a lookup where objects
+// repeat their keys in order.
 func (d *jsonDoc) guessPath(f *openContainer) int32 {
 	n := d.paths[f.path].next
 	if f.before >= 0 {
@@ -430,7 +431,7 @@ func (d *jsonDoc) childPath(parent, key int32) int32 {
 	return id
 }
 
-// nestedIn returns what a key means inside of what another means.
+// nestedIn returns the meaning of a key inside an object whose own key has the outer meaning.
 func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	switch {
 	case m.name && around.person:
@@ -447,7 +448,8 @@ func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	return m
 }
 
-// stringEnd returns where the string that begins at i has its closing quote, or the end of the text.
+// stringEnd returns the offset of the closing quote of the string that begins at i, or the end of the text if there
+// is none.
 func stringEnd(text []byte, i int) (end int, escaped bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {

@@ -10,7 +10,7 @@ import (
 //go:embed keys.txt
 var keyList string
 
-// valueMeaning describes what a key tells about its value.
+// valueMeaning describes what a key implies about its value.
 type valueMeaning struct {
 	typ     Type
 	sure    bool   // the value is of the type, whatever it looks like
@@ -26,7 +26,7 @@ type valueMeaning struct {
 	words   uint64 // what the words of the key vouch for
 }
 
-// isPersonal reports whether objects with such a key are about people.
+// isPersonal reports whether objects with such a key describe people.
 func (m valueMeaning) isPersonal() bool {
 	if m.people {
 		return true
@@ -55,7 +55,7 @@ var keyDictionary = sync.OnceValue(func() *meaningDictionary {
 	return d
 })
 
-// withEntry adds a line of the list to a meaning.
+// withEntry returns the meaning extended by one entry of the key list.
 func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	switch sort {
 	case "person":
@@ -89,8 +89,7 @@ func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	return m
 }
 
-// keyWords splits a key into words in lower case: firstName, FIRST_NAME,
-// first-name, IPAddress2.
+// keyWords splits a key into lower-case words: firstName, FIRST_NAME, first-name, IPAddress2.
 func keyWords(key string) (words []string) {
 	var w strings.Builder
 	flush := func() {
@@ -117,7 +116,7 @@ func keyWords(key string) (words []string) {
 
 const maxKeyWords = 8
 
-// meaningOf looks a key up, with its longest end that is known.
+// meaningOf returns the meaning of a key by its longest known suffix.
 func (s *Scanner) meaningOf(key string) (m valueMeaning) {
 	if len(key) > 120 {
 		return valueMeaning{}
@@ -161,8 +160,8 @@ func isOneOf(w string, all ...string) bool {
 	return false
 }
 
-// suffixMeaning returns the meaning of the longest end of words that is known, and where it begins. Digits behind a word are
-// part of its spelling only.
+// suffixMeaning returns the meaning of the longest known suffix of words, and the index of its first word. Trailing
+// digits of a word count only if the known spelling has them.
 func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	for from := range words {
 		k := strings.Join(words[from:], " ")
@@ -179,7 +178,7 @@ func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	return valueMeaning{}, len(words)
 }
 
-// nameOf decides about a key that ends in name by the words before.
+// nameOf decides the meaning of a key that ends in "name" by the words before it.
 func (s *Scanner) nameOf(before []string) valueMeaning {
 	of, at := s.suffixMeaning(before)
 	switch {
@@ -193,7 +192,7 @@ func (s *Scanner) nameOf(before []string) valueMeaning {
 	return valueMeaning{}
 }
 
-// vouchedBy returns the kinds of words in a key.
+// vouchedBy returns the kinds of context words that the key contains.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
 	for i := 0; i < len(text); i = spanEnd(text, i, isAlnum) + 1 {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// phraseLexicon finds words and phrases where a word begins, without case. A table of
-// bits answers for most words that they begin none.
+// phraseLexicon finds words and phrases at the beginning of a word, without regard to case. A bit table rules out
+// most words without a lookup.
 type phraseLexicon[T any] struct {
 	first   [1 << 10]uint64
 	entries map[uint64][]lexiconEntry[T]
@@ -20,8 +20,8 @@ type lexiconEntry[T any] struct {
 	value T
 }
 
-// addPhrase takes words in lower case. Phrases that are longer must be added first,
-// or be asked for with all.
+// addPhrase adds a phrase, which must be in lower case. Of phrases that begin alike, the longer must be added first,
+// unless they are looked up with all.
 func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 	if l.entries == nil {
 		l.entries = map[uint64][]lexiconEntry[T]{}
@@ -32,10 +32,11 @@ func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 	l.entries[h] = append(l.entries[h], lexiconEntry[T]{words, value})
 }
 
-// mayBegin reports whether a phrase may begin with a word of this hash.
+// mayBegin reports whether a phrase may begin with a word of this hash. False positives are possible.
 func (l *phraseLexicon[T]) mayBegin(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the longest phrase that begins at start, and its end; 0 if there is none.
+// longestMatch returns the value and the end of the longest phrase that begins at start. The end is 0 if there is
+// none.
 func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {
@@ -45,7 +46,8 @@ func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value
 	return value, end
 }
 
-// phraseEnd returns the end of the words at start, 0 if they do not stand there as whole words.
+// phraseEnd returns the end of the phrase words at start, or 0 if the text does not contain them there as whole
+// words.
 func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	i := start
 	for j := range len(words) {
@@ -68,7 +70,7 @@ func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	return i
 }
 
-// isUnspacedScript reports whether words are of a script that puts no blanks between them.
+// isUnspacedScript reports whether words are in a script without spaces between words.
 func isUnspacedScript[T string | []byte](words T) bool {
 	r, _ := utf8.DecodeLastRuneInString(string(words))
 	return r >= 0x2E80
@@ -77,11 +79,11 @@ func isUnspacedScript[T string | []byte](words T) bool {
 //go:embed words.txt
 var wordList string
 
-// contextWords words say what a number beside them is. Every kind has a bit.
+// contextWords finds words that identify the kind of a nearby number ("passport", "tax"). Each kind has a bit.
 type contextWords struct {
 	phraseLexicon[uint64]
 	kinds map[string]uint64
-	// Bits that the scanner itself asks for.
+	// Bits of the kinds that the scanner itself asks for.
 	phone, card, bank, passport, licence, birth, mac, wallet, version, password, secret, address uint64
 }
 
@@ -111,7 +113,7 @@ var vouchers = sync.OnceValue(func() *contextWords {
 	return v
 })
 
-// phraseSpellings returns a phrase in lower case, and with those capitals that comparisons do not fold.
+// phraseSpellings returns the phrase in lower case, and in spellings with capitals that foldCase does not fold.
 func phraseSpellings(p string) []string {
 	all := []string{p}
 	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {
@@ -129,11 +131,10 @@ func blankMarks(r rune) rune {
 	return r
 }
 
-// ownBits are the kinds that share their bit with no other.
+// ownBits lists the kinds that do not share their bit with another.
 const ownBits = 40
 
-// bitFor gives a kind its place. Those behind the first share: their numbers have checksums,
-// which tell them apart.
+// bitFor assigns a bit to a kind. All kinds but the first share bits: the checksums of their numbers tell them apart.
 func (v *contextWords) bitFor(kind string) uint64 {
 	if v.kinds[kind] == 0 {
 		n := len(v.kinds)
@@ -145,7 +146,7 @@ func (v *contextWords) bitFor(kind string) uint64 {
 	return v.kinds[kind]
 }
 
-// kindBit returns the bit of a kind that the list has. One that it lacks is a mistake in a table of this package.
+// kindBit returns the bit of a kind in the list. A missing kind is a mistake in one of this package's tables.
 func (v *contextWords) kindBit(name string) uint64 {
 	if v.kinds[name] == 0 {
 		panic("pii: no words of the kind " + name)

@@ -2,13 +2,13 @@ package pii
 
 import "bytes"
 
-// labelledLine represents a line of a text such as "E-Mail: x" or "- **Phone:** x".
+// labelledLine is a line with a label, such as "E-Mail: x" or "- **Phone:** x".
 type labelledLine struct {
 	valueMeaning
 	start, end int // of the value
 }
 
-// findLabels returns the lines of a text that say what they are, if any is about a person.
+// findLabels returns the labelled lines of a text, if any of them is about a person.
 func (w *documentWalker) findLabels(text []byte) (found []labelledLine) {
 	people, street := false, false
 	for i := 0; i < len(text); {
@@ -35,7 +35,7 @@ func (w *documentWalker) findLabels(text []byte) (found []labelledLine) {
 	return found
 }
 
-// keyOfLine returns where the key of a line begins and ends; value is 0 if there is no colon behind one.
+// keyOfLine returns the range of a line's label and the start of its value. value is 0 if no colon follows a label.
 func keyOfLine(line []byte) (key, value int) {
 	for key < len(line) && key < 12 && bytes.IndexByte([]byte(" \t-*#>•|"), line[key]) >= 0 {
 		key++
@@ -54,7 +54,7 @@ func keyOfLine(line []byte) (key, value int) {
 	return 0, 0
 }
 
-// isSourceCode reports whether a value stands in the source of a program.
+// isSourceCode reports whether a value looks like part of a program's source.
 func isSourceCode(v []byte) bool {
 	switch v[len(v)-1] {
 	case ',', ';', '{', '(', '[', '`':
@@ -63,7 +63,7 @@ func isSourceCode(v []byte) bool {
 	return v[0] == '"' || v[0] == '\'' || v[0] == '`' || bytes.IndexByte(v, '(') >= 0 && bytes.IndexByte(v, '.') >= 0
 }
 
-// lineMeaning is meaningOf with a memory, since lines repeat their keys.
+// lineMeaning caches meaningOf, since lines repeat their labels.
 func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	key = bytes.Trim(key, " *_")
 	if m, ok := w.lineKeys[string(key)]; ok {
@@ -80,7 +80,7 @@ func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	return m
 }
 
-// walkLines handles the labelled lines of a text, and what stands between them.
+// walkLines scans the values of the labelled lines by their labels, and the text between them as free text.
 func (w *documentWalker) walkLines(v textView) {
 	from := 0
 	for _, l := range w.findLabels(v.text) {

@@ -11,7 +11,7 @@ import (
 //go:embed names.txt
 var nameList string
 
-// Roles of words around names.
+// Roles of words in and around names.
 const (
 	roleTitle = 1 << iota
 	roleGreeting
@@ -27,13 +27,13 @@ const (
 	roleSelf // an intro that one word may follow
 )
 
-// companyForms are the legal forms that stand behind a company's name, exactly so.
+// companyForms lists legal forms that follow a company's name, in their exact spelling.
 var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "Limited", "plc", "Plc", "PLC", "Corp", "Corporation", "Co", "GmbH", "AG", "KG", "KGaA", "OHG", "UG", "mbH", "eG", "SE",
 	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA",
 	"AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "Nyrt", "doo",
 	"S.A", "S.L", "S.A.S", "S.p.A", "S.r.l", "B.V", "N.V", "K.K", "G.K", "L.L.C", "S.A.R.L", "sp. z o.o", "Sp. z o.o", "a.s", "s.r.o", "d.o.o"}
 
-// roleLexicon knows words by their roles. Only some begin a name.
+// roleLexicon maps words to their roles in names. Only some roles can begin a name.
 type roleLexicon struct {
 	phraseLexicon[uint16]
 	starts [1 << 10]uint64
@@ -76,7 +76,7 @@ var people = sync.OnceValue(func() *roleLexicon {
 	return l
 })
 
-// capitalLatin writes a first letter that comparisons do not fold as a capital.
+// capitalLatin returns s with its first letter as a capital, for letters that comparisons do not fold.
 func capitalLatin(w string) string {
 	if r, n := utf8.DecodeRuneInString(w); r > 0xFF {
 		return string(unicode.ToUpper(r)) + w[n:]
@@ -152,7 +152,7 @@ func afterTitle(text []byte, i int) int {
 	return i + 1
 }
 
-// isCapitalised reports whether a word at i begins with a capital.
+// isCapitalised reports whether the word at i begins with a capital.
 func isCapitalised(text []byte, i int) bool {
 	b := byteAt(text, i)
 	switch {
@@ -168,8 +168,8 @@ func isCapitalised(text []byte, i int) bool {
 	return false
 }
 
-// capitalLatinA: in the block of ł and ş capitals have even numbers up to U+0137
-// and from U+014A to U+0177, odd ones between.
+// capitalLatinA reports whether a rune of the Latin Extended-A block (ł, ş) is a capital. Capitals have even numbers
+// up to U+0137 and from U+014A to U+0177, and odd numbers between.
 func capitalLatinA(a, b byte) bool {
 	r := int(a&0x1F)<<6 | int(b&0x3F)
 	if r >= 0x139 && r <= 0x148 || r >= 0x179 && r <= 0x17E {
@@ -178,7 +178,7 @@ func capitalLatinA(a, b byte) bool {
 	return r%2 == 0
 }
 
-// nameWord returns the end of a word at i that may be part of a name: Ana, O'Brien, Jean-Luc, J.
+// nameWord returns the end of a word at i that can be part of a name: Ana, O'Brien, Jean-Luc, J.
 func nameWord(text []byte, i int) int {
 	if !isCapitalised(text, i) {
 		return 0
@@ -226,7 +226,7 @@ func (sc *textScan) roleOf(start, end int) uint16 {
 	return role
 }
 
-// nameRun returns the end of the words of a name at i and their number, at most most.
+// nameRun returns the end and number of the consecutive name words at i, up to most words.
 func (sc *textScan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
@@ -250,7 +250,7 @@ func (sc *textScan) nameRun(i, most int) (end, n int) {
 	return end, n
 }
 
-// takeName takes a name of at least least words at i.
+// takeName adds a name of at least least words at i to the findings.
 func (sc *textScan) takeName(i, least, most int, known bool) int {
 	if i >= len(sc.text) || i < 0 {
 		return 0
@@ -267,7 +267,7 @@ func (sc *textScan) takeName(i, least, most int, known bool) int {
 	return sc.addFinding(i, end, Name)
 }
 
-// takeGreetedName takes a name behind "Dear": one that ends what it stands in.
+// takeGreetedName finds a name after "Dear". The name must end its line or clause.
 func (sc *textScan) takeGreetedName(i int) int {
 	i = afterSalutation(sc.text, i)
 	end, n := sc.nameRun(i, 3)
@@ -283,7 +283,7 @@ func (sc *textScan) takeGreetedName(i int) int {
 	return 0
 }
 
-// afterSalutation skips the title in "Dear Ms Weber".
+// afterSalutation returns the offset after a title, as in "Dear Ms Weber".
 func afterSalutation(text []byte, i int) int {
 	for _, t := range []string{"Mr", "Mrs", "Ms", "Miss", "Herr", "Frau", "Dr", "Prof", "Madame", "Monsieur", "Señor", "Señora", "Sr", "Sra"} {
 		if i+len(t) < len(text) && string(text[i:i+len(t)]) == t && !isAlnumByte(text[i+len(t)]) {
@@ -293,7 +293,7 @@ func afterSalutation(text []byte, i int) int {
 	return i
 }
 
-// takeSignedName takes a name on the line behind a closing.
+// takeSignedName finds a name on the line after a closing such as "Regards".
 func (sc *textScan) takeSignedName(i int) int {
 	text := sc.text
 	i = skipByte(text, i, ',')
@@ -316,7 +316,7 @@ func (sc *textScan) takeSignedName(i int) int {
 	return sc.addFinding(i, end, Name)
 }
 
-// takeGivenName takes a given name with what follows it, or alone in prose.
+// takeGivenName finds a given name with the words that follow it. In prose the given name may stand alone.
 func (sc *textScan) takeGivenName(w textWord) int {
 	if b := byteAt(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
 		return 0
@@ -334,7 +334,7 @@ func (sc *textScan) takeGivenName(w textWord) int {
 	return sc.addFinding(w.start, end, Name)
 }
 
-// afterSaint reports whether a word of places stands before a name: San Francisco.
+// afterSaint reports whether a word of place names precedes the name, as in San Francisco.
 func (sc *textScan) afterSaint(i int) bool {
 	p, ok := sc.wordBefore(2)
 	return ok && p.end == i-1 && isOneOf(
@@ -343,14 +343,14 @@ func (sc *textScan) afterSaint(i int) bool {
 	)
 }
 
-// companyFollows reports whether a legal form stands behind a name.
+// companyFollows reports whether a legal form follows the name.
 func (sc *textScan) companyFollows(i int) bool {
 	j := blanksEnd(sc.text, skipByte(sc.text, i, ','), 1)
 	e := spanEnd(sc.text, j, isLetter)
 	return e > j && sc.roleOf(j, e)&roleCompany != 0
 }
 
-// placeFollows reports whether a street or the like bears the name.
+// placeFollows reports whether a word such as "Street" follows, so that the name is that of a place.
 func (sc *textScan) placeFollows(i int) bool {
 	j := blanksEnd(sc.text, i, 1)
 	return isOneOf(
@@ -359,7 +359,8 @@ func (sc *textScan) placeFollows(i int) bool {
 	)
 }
 
-// isInProse reports whether plain words stand at both sides, or at one and the end of the sentence at the other.
+// isInProse reports whether plain words stand on both sides, or on one side with the end of the sentence on the
+// other.
 func (sc *textScan) isInProse(start, end int) bool {
 	text := sc.text
 	lower := func(i int) bool {
@@ -371,7 +372,7 @@ func (sc *textScan) isInProse(start, end int) bool {
 	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
 }
 
-// takeSubject takes the two or three capitalised words before a verb of people.
+// takeSubject finds two or three capitalised words before a verb that people are the subject of.
 func (sc *textScan) takeSubject(verb textWord) int {
 	start, end, n := 0, verb.start, 0
 	for back := 2; back <= 4; back++ {
@@ -393,7 +394,7 @@ func (sc *textScan) takeSubject(verb textWord) int {
 	return 0
 }
 
-// afterCapital reports whether the word before a place is capitalised too.
+// afterCapital reports whether the word before i is capitalised too.
 func (sc *textScan) afterCapital(i int) bool {
 	for back := 2; back <= 6; back++ {
 		if p, ok := sc.wordBefore(back); ok && p.end == i-1 {
@@ -403,7 +404,7 @@ func (sc *textScan) afterCapital(i int) bool {
 	return false
 }
 
-// takeSurname takes a family name with the word before it.
+// takeSurname finds a family name together with the word before it.
 func (sc *textScan) takeSurname(w textWord) int {
 	p, ok := sc.wordBefore(2)
 	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end ||
@@ -423,7 +424,7 @@ func (sc *textScan) takeSurname(w textWord) int {
 	return sc.addFinding(p.start, stop, Name)
 }
 
-// takeCompany takes the words before a legal form.
+// takeCompany finds a company: the words before a legal form.
 func (sc *textScan) takeCompany(w textWord, end int) int {
 	form := string(sc.text[w.start:end])
 	exact := false
@@ -457,7 +458,7 @@ func (sc *textScan) takeCompany(w textWord, end int) int {
 	return sc.addFinding(start, companyEnd(sc.text, w.start, end), Company)
 }
 
-// isJoined reports whether what stands between two words keeps them in one name.
+// isJoined reports whether the text between two words can be inside a name.
 func isJoined(between []byte) bool {
 	switch string(between) {
 	case " ", ", ", " & ", "-", "&", ". ", " + ", "'":
@@ -466,7 +467,7 @@ func isJoined(between []byte) bool {
 	return false
 }
 
-// companyEnd takes what belongs to a legal form: a point, "& Co. KG", "Pvt. Ltd.".
+// companyEnd returns the end of a legal form with what belongs to it: a full stop, "& Co. KG", "Pvt. Ltd.".
 func companyEnd(text []byte, start, i int) int {
 	switch form := string(text[start:i]); form {
 	case "Inc", "Ltd", "Corp", "Co", "Lda", "Ltda", "Pty", "Pvt", "Pte":
@@ -484,7 +485,7 @@ func companyEnd(text []byte, start, i int) int {
 	return i
 }
 
-// displayName takes the name before an address: Ana Lima <ana@…>, Ana Lima (ana@…).
+// displayName finds the display name of an e-mail address: Ana Lima <ana@…>, Ana Lima (ana@…).
 func (sc *textScan) displayName(start int) {
 	text := sc.text
 	if sc.s.off[Name] || start < 3 || text[start-1] != '<' && text[start-1] != '(' {

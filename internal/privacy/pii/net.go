@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// findAtColon looks at : for addresses of networks and for credentials in a URL.
+// findAtColon looks around a colon for network addresses and for credentials in a URL.
 func (sc *textScan) findAtColon(i int) int {
 	text := sc.text
 	if byteAt(text, i+1) == '/' && byteAt(text, i+2) == '/' {
@@ -31,7 +31,7 @@ func hex(b []byte) bool {
 	return true
 }
 
-// findMAC looks at the first : or - of six pairs.
+// findMAC looks for a MAC address whose first separator, : or -, is at i. It has six pairs of hex digits.
 func (sc *textScan) findMAC(i int) int {
 	text, start := sc.text, i-2
 	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 ||
@@ -55,8 +55,8 @@ func (sc *textScan) findMAC(i int) int {
 	return sc.addFinding(start, end, MAC)
 }
 
-// macOfThree finds three groups of four hex digits with points, 0012.3456.789a, a few bytes behind
-// a word that says what they are.
+// macOfThree finds a MAC address written as three groups of four hex digits with dots (0012.3456.789a). It must stand
+// a few bytes after a word that announces it.
 func macOfThree(text []byte, i int) (start, end int) {
 	for start = i; start < len(text) && start < i+12; start++ {
 		if b := text[start]; class[b]&isHex == 0 || isAlnumByte(text[start-1]) {
@@ -70,7 +70,7 @@ func macOfThree(text []byte, i int) (start, end int) {
 	return 0, 0
 }
 
-// findIPv6 reads an address at start. Loopback and unspecified addresses are nobody's.
+// findIPv6 looks for an IPv6 address at start. It ignores loopback and unspecified addresses, which identify nobody.
 func (sc *textScan) findIPv6(start int) int {
 	text, i := sc.text, start
 	groups, gap, digits, letters := 0, -1, 0, 0
@@ -122,7 +122,7 @@ func (sc *textScan) findIPv6(start int) int {
 	return sc.addFinding(start, i, IP)
 }
 
-// quadEnd returns the end of four numbers up to 255 at i, 0 if there are none.
+// quadEnd returns the end of four dotted numbers up to 255 at i, or 0 if there are none.
 func quadEnd(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {
@@ -142,8 +142,8 @@ func quadEnd(text []byte, i int) int {
 	return i
 }
 
-// findIPv4 looks at a word of digits before a dot. What a version may be is none,
-// and neither are addresses that every machine has.
+// findIPv4 looks for an IPv4 address at a word of digits before a dot. It ignores what may be a version number, and
+// addresses that every machine has.
 func (sc *textScan) findIPv4(start int) int {
 	text := sc.text
 	end := quadEnd(text, start)
@@ -171,8 +171,8 @@ func (sc *textScan) findIPv4(start int) int {
 	return sc.addFinding(start, end, IP)
 }
 
-// sectionLike reports whether an address may be the number of a section: small numbers throughout, and none that
-// everybody knows.
+// sectionLike reports whether an address may be a section number: all its numbers are small, and it is not a
+// well-known address.
 func sectionLike(ip []byte) bool {
 	n := 0
 	for _, b := range ip {
@@ -186,7 +186,7 @@ func sectionLike(ip []byte) bool {
 	return !bytes.HasPrefix(ip, []byte("10.")) && !isOneOf(string(ip), "8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9")
 }
 
-// findCredentials looks for user:password@ behind ://.
+// findCredentials looks for user:password@ after ://.
 func (sc *textScan) findCredentials(i int) int {
 	text, colon := sc.text, 0
 	for j := i; j < len(text) && j-i < 256; j++ {
@@ -205,7 +205,7 @@ func (sc *textScan) findCredentials(i int) int {
 	return 0
 }
 
-// isPlaceholder reports whether a secret is only a stand-in for one.
+// isPlaceholder reports whether a secret is only a placeholder, as in documentation.
 func isPlaceholder(v []byte) bool {
 	if bytes.ContainsAny(v, "${}<>*[]%…") {
 		return true

@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// digitGroups holds runs of digits with single separators between, as numbers are written for people.
+// digitGroups holds groups of digits with single separators between them, as people write numbers.
 type digitGroups struct {
 	n, total int
 	start    int      // of a bracket or + before the digits
@@ -13,7 +13,7 @@ type digitGroups struct {
 	brackets bool
 }
 
-// readGroups takes the runs from i, which is at a digit or an opening bracket.
+// readGroups reads the groups from i, which is at a digit or an opening bracket.
 func (g *digitGroups) readGroups(text []byte, start, i int) {
 	g.start = start
 	sep := byte(0)
@@ -39,7 +39,7 @@ func (g *digitGroups) readGroups(text []byte, start, i int) {
 	}
 }
 
-// readSeparator returns what stands between two runs, and where the next begins.
+// readSeparator returns the separator between two groups and the start of the next group.
 func (g *digitGroups) readSeparator(text []byte, i int) (sep byte, next int) {
 	sep = byteAt(text, i)
 	switch sep {
@@ -73,7 +73,7 @@ func (g *digitGroups) readSeparator(text []byte, i int) (sep byte, next int) {
 	return sep, i
 }
 
-// digitCount returns the number of digits of the first k runs.
+// digitCount returns the number of digits in the first k groups.
 func (g *digitGroups) digitCount(k int) (n int) {
 	for _, l := range g.len[:k] {
 		n += int(l)
@@ -81,12 +81,12 @@ func (g *digitGroups) digitCount(k int) (n int) {
 	return n
 }
 
-// hasLengths compares the lengths of the first runs.
+// hasLengths reports whether the first groups have these lengths.
 func (g *digitGroups) hasLengths(lengths ...uint8) bool {
 	return g.n >= len(lengths) && bytes.Equal(g.len[:len(lengths)], lengths)
 }
 
-// findInDigits looks at a word of digits.
+// findInDigits looks for personal numbers at a word of digits.
 func (sc *textScan) findInDigits(w textWord) int {
 	n, next := w.end-w.start, byteAt(sc.text, w.end)
 	if n < 7 && !manyFollow(sc.text, w.end, next, n) {
@@ -135,7 +135,7 @@ func (sc *textScan) findInDigits(w textWord) int {
 	return sc.findPhone(&g, false)
 }
 
-// findID tries spellings at a word.
+// findID tries the id patterns that may begin at a word.
 func (sc *textScan) findID(w textWord, l *formList) int {
 	if len(l.all) == 0 {
 		return 0
@@ -173,8 +173,8 @@ func (sc *textScan) findID(w textWord, l *formList) int {
 	return 0
 }
 
-// manyFollow reports whether enough stands at i, behind n digits, for a number with separators or an id: seven digits
-// and capitals with the n, or four for an address of a network.
+// manyFollow reports whether the text at i, after n digits, is long enough for a number with separators or an id:
+// seven digits and capitals including the n, or four for a network address.
 func manyFollow(text []byte, i int, next byte, n int) bool {
 	if sepOf[next] == 0 && next != 0xC2 {
 		return false
@@ -196,13 +196,13 @@ func manyFollow(text []byte, i int, next byte, n int) bool {
 	return false
 }
 
-// hasMoreGroups reports whether more groups of digits stand around a spelling with blanks.
+// hasMoreGroups reports whether a match with spaces is preceded or followed by more groups of digits.
 func hasMoreGroups(text []byte, start, n int) bool {
 	return byteAt(text, start+n) == ' ' && isDigitByte(byteAt(text, start+n+1)) ||
 		byteAt(text, start-1) == ' ' && isDigitByte(byteAt(text, start-2))
 }
 
-// dateGroups returns the number of runs at the head that are a date, 0 if they are none.
+// dateGroups returns how many of the first groups form a date, or 0.
 func (g *digitGroups) dateGroups() int {
 	if g.n < 3 || g.sep[1] != g.sep[2] || g.sep[1] == ')' {
 		return 0
@@ -225,8 +225,9 @@ func (g *digitGroups) dateGroups() int {
 	return 0
 }
 
-// namedCard looks for a number that a word or a key before it calls a card's: 15 to 19 digits in one run, or 12 to 19 in
-// groups of which the first has four. Its checksum need not hold: a mistyped or an invented number is hidden like a real one.
+// namedCard looks for a card number that a preceding word or key announces: 15 to 19 digits in one group, or 12 to 19
+// in several of which the first has four. Its checksum need not be valid: a mistyped or invented number is hidden
+// like a real one.
 func (sc *textScan) namedCard(g *digitGroups) int {
 	k := 1
 	for k < g.n && (g.sep[k] == ' ' || g.sep[k] == '-' || g.sep[k] == '.') && g.sep[k] == g.sep[1] && g.len[k] >= 2 && g.len[k] <= 7 {
@@ -240,7 +241,7 @@ func (sc *textScan) namedCard(g *digitGroups) int {
 	return sc.addFinding(g.start, g.end[k-1], CreditCard)
 }
 
-// findCard looks for a payment card in the first runs.
+// findCard looks for a payment card number in the first groups.
 func (sc *textScan) findCard(g *digitGroups) int {
 	if end := sc.realCard(g); end > 0 {
 		return end
@@ -248,7 +249,7 @@ func (sc *textScan) findCard(g *digitGroups) int {
 	return sc.namedCard(g)
 }
 
-// realCard looks for a number that an issuer may have given, with the checksum.
+// realCard looks for a card number with a known issuer's prefix and a valid checksum.
 func (sc *textScan) realCard(g *digitGroups) int {
 	if g.n == 1 || g.len[0] > 6 || g.sep[1] != ' ' && g.sep[1] != '-' {
 		n := int(g.len[0])
@@ -272,7 +273,7 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a bare number stands as numbers of programs do: in a column of numbers, or in JSON without
+// isCount reports whether a bare number is likely machine data: it stands in a column of numbers, or in JSON without
 // quotes.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
@@ -281,7 +282,7 @@ func isCount(text []byte, start, end int) bool {
 		byteAt(text, end) == ' ' && isDigitByte(byteAt(text, end+1))
 }
 
-// isUniform reports whether the first k runs are joined by one separator.
+// isUniform reports whether the first k groups have the same separator throughout.
 func (g *digitGroups) isUniform(k int) bool {
 	for _, s := range g.sep[1:k] {
 		if s != g.sep[1] {
@@ -291,7 +292,7 @@ func (g *digitGroups) isUniform(k int) bool {
 	return true
 }
 
-// findInMixed looks at a word of letters and digits.
+// findInMixed looks for personal numbers at a word of letters and digits.
 func (sc *textScan) findInMixed(w textWord) int {
 	n := w.end - w.start
 	if n >= 25 {
@@ -321,7 +322,7 @@ func (sc *textScan) findInMixed(w textWord) int {
 	return 0
 }
 
-// findAtCapitals looks at a short word of capitals before a group of something else.
+// findAtCapitals looks for ids at a short word of capitals that precedes another group.
 func (sc *textScan) findAtCapitals(w textWord) int {
 	next := byteAt(sc.text, w.end)
 	if next != ' ' && next != '-' && next != '.' || !isAlnumByte(byteAt(sc.text, w.end+1)) {
@@ -332,7 +333,7 @@ func (sc *textScan) findAtCapitals(w textWord) int {
 
 func (s *Scanner) idForms() *formIndex { return s.tables.ids }
 
-// findIBAN reads an account number at start, compact or in groups.
+// findIBAN looks for an IBAN at start, compact or in groups.
 func (sc *textScan) findIBAN(start int) int {
 	text := sc.text
 	want := ibanLength(text[start]&^0x20, text[start+1]&^0x20)

@@ -133,7 +133,8 @@ func askKeyring() error {
 	return nil
 }
 
-// noBus means that there is no message bus, hence no keyring. A query would start the bus.
+// noBus returns an error if there is no D-Bus session bus on Linux, hence no keyring. A query of the keyring would
+// start a bus.
 func noBus() error {
 	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return errors.New("there is no session bus, so no keyring")

@@ -103,7 +103,7 @@ func (s *Store) dataFiles(id string) []string {
 	return paths
 }
 
-// removeOrphans removes every data file of a session except the one at keep. The others cannot be read, since their
+// removeOrphans removes every data file of a session except the one at path. The others cannot be read, since their
 // keys are gone.
 func (s *Store) removeOrphans(id, path string) {
 	for _, other := range s.dataFiles(id) {
@@ -133,7 +133,7 @@ func (s *Store) readKey(id string) ([]byte, error) {
 // cannot be read. Nothing may be minted then, since numbers could be used twice.
 func (s *Store) Session(name string) (*Session, error) { return s.openSession(idOf(name)) }
 
-// idOf returns the name that a session has on disk.
+// idOf returns the id of a session on disk: a hash of its name.
 func idOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:12])
