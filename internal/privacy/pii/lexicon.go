@@ -20,8 +20,7 @@ type lexiconEntry[T any] struct {
 	value T
 }
 
-// addPhrase adds a phrase, which must be in lower case. Of phrases that begin alike, the longer must be added first,
-// unless they are looked up with all.
+// addPhrase adds a phrase, which must be in lower case.
 func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 	if l.entries == nil {
 		l.entries = map[uint64][]lexiconEntry[T]{}
@@ -131,10 +130,11 @@ func blankMarks(r rune) rune {
 	return r
 }
 
-// ownBits lists the kinds that do not share their bit with another.
+// ownBits counts the kinds that do not share their bit with another.
 const ownBits = 40
 
-// bitFor assigns a bit to a kind. All kinds but the first share bits: the checksums of their numbers tell them apart.
+// bitFor assigns a bit to a kind. The first ownBits kinds each have their own. Later kinds share bits: the checksums
+// of their numbers tell them apart.
 func (v *contextWords) bitFor(kind string) uint64 {
 	if v.kinds[kind] == 0 {
 		n := len(v.kinds)

@@ -267,7 +267,8 @@ func (sc *textScan) takeName(i, least, most int, known bool) int {
 	return sc.addFinding(i, end, Name)
 }
 
-// takeGreetedName finds a name after "Dear". The name must end its line or clause.
+// takeGreetedName finds a name after "Dear". A comma, a colon or the end of the line must follow, unless the first
+// word is a known given name.
 func (sc *textScan) takeGreetedName(i int) int {
 	i = afterSalutation(sc.text, i)
 	end, n := sc.nameRun(i, 3)

@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// phoneList is made from the metadata of libphonenumber (Apache-2.0) by a test,
-// see phone_test.go. A line: region, country's code, prefix of calls inside the
-// country or -, possible lengths as bits, pattern of numbers in use.
+// phoneList is generated from the metadata of libphonenumber (Apache-2.0) by a test in phone_test.go. Each line holds
+// the region, the country calling code, the national prefix or -, the possible lengths as bits, and a pattern of
+// assigned numbers.
 //
 //go:embed phones.txt
 var phoneList string
 
-// numberingPlan represents the numbering plan of a region.
+// numberingPlan is the numbering plan of one region.
 type numberingPlan struct {
 	region, code, trunk string
 	lengths             uint32 // bit n: numbers of n digits are possible
@@ -23,7 +23,7 @@ type numberingPlan struct {
 	automaton           func() *digitAutomaton // built when first needed
 }
 
-// numberingPlans holds all numbering plans.
+// numberingPlans holds the numbering plans of all regions.
 type numberingPlans struct {
 	regions map[string]*numberingPlan
 	codes   map[int][]*numberingPlan // by country's code
@@ -46,8 +46,8 @@ func parsePlans(list string) numberingPlans {
 	return p
 }
 
-// hasShortNumbers reports whether numbers of less than seven digits are usual: those of plans with many lengths are for
-// machines.
+// hasShortNumbers reports whether numbers of less than seven digits are usual in the plan. In plans with many
+// lengths, the short ones belong to machines.
 func (p *numberingPlan) hasShortNumbers() bool {
 	return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4
 }
@@ -57,7 +57,7 @@ func (p *numberingPlan) isValid(d []byte) bool {
 	return p.isPossible(len(d)) && p.automaton().matchesDigits(d)
 }
 
-// findAtPlus looks at + before a number with its country's code.
+// findAtPlus looks for a phone number with a country code after the + at i.
 func (sc *textScan) findAtPlus(i int) int {
 	b := byteAt(sc.text, i-1)
 	if isAlnumByte(b) || b == '+' || b == '_' {
@@ -77,7 +77,7 @@ func (sc *textScan) findAtPlus(i int) int {
 	return sc.findPhone(&g, true)
 }
 
-// findAtBracket looks at ( before an area code.
+// findAtBracket looks for a phone number whose area code stands in brackets, at the ( at i.
 func (sc *textScan) findAtBracket(i int) int {
 	if !isDigitByte(byteAt(sc.text, i+1)) {
 		return 0
@@ -97,8 +97,7 @@ func (sc *textScan) findAtBracket(i int) int {
 	return sc.findPhone(&g, false)
 }
 
-// findPhone looks for a phone number in runs of digits. With international set a +
-// stands before them.
+// findPhone looks for a phone number in groups of digits. With international set, a + precedes them.
 func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 ||
 		!international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {
@@ -122,8 +121,8 @@ func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	return sc.takeDialled(g, k)
 }
 
-// withoutPlus returns how many runs make a number in use behind the code of its country, without the + that belongs
-// there. A word must stand beside it.
+// withoutPlus returns how many groups form an assigned international number whose + is missing. A context word must
+// stand near it.
 func (sc *textScan) withoutPlus(g *digitGroups) int {
 	if g.total < 10 || g.digits[0] == '0' || sc.contextBefore(g.start)&sc.voc.phone == 0 {
 		return 0
@@ -136,7 +135,8 @@ func (sc *textScan) withoutPlus(g *digitGroups) int {
 	return 0
 }
 
-// takeDialled takes the first k runs for a number, if nothing that would belong to it follows.
+// takeDialled adds the first k groups to the findings as a phone number, unless characters that would belong to it
+// follow.
 func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 	end := g.end[k-1]
 	if b := byteAt(sc.text, end); isAlnumByte(b) && b != 'x' || b == '_' ||
@@ -153,14 +153,14 @@ func canBegin(text []byte, i int) bool {
 		!((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
 }
 
-// behindPhone reports whether only a stroke stands between a place and a phone number.
+// behindPhone reports whether only a slash separates i from a preceding phone number.
 func (sc *textScan) behindPhone(i int) bool {
 	n := len(sc.out)
 	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
-// internationalGroups returns how many runs make a number that begins with the code of a country behind skip digits: as
-// many as are in use, else as are possible.
+// internationalGroups returns how many groups form a number with a country code, after skip digits. It prefers
+// assigned numbers to those of a possible length.
 func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	for _, strict := range []bool{true, false} {
 		if !strict && skip > 0 && sc.contextBefore(g.start)&sc.voc.phone == 0 {
@@ -176,8 +176,8 @@ func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	return 0
 }
 
-// isInternational reports whether digits are the code of a country and a number in it, perhaps with the (0) that is written
-// and not dialled.
+// isInternational reports whether the digits are a country code followed by a number of that country. The number may
+// begin with the (0) that is written but not dialled.
 func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	code := 0
 	for n := 1; n <= 3; n++ {
@@ -198,8 +198,8 @@ func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	return false
 }
 
-// Country returns the ISO 3166 code of the country that a phone number or an IBAN names; "" if it names none, or
-// several that share a code and a plan.
+// Country returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if there
+// is none, or if several countries share the calling code and plan.
 func (s *Scanner) Country(t Type, value string) string {
 	switch {
 	case t == IBAN && len(value) > 2:
@@ -239,8 +239,8 @@ func (p *numberingPlan) isNational(d []byte, strict bool) bool {
 	return len(d) >= 6 && p.isPossible(len(d)) && !isUniform(d)
 }
 
-// nationalNumber returns how many runs make a number of a region of the scanner. Bare digits need a word beside them;
-// so do groups that a price or an id may have.
+// nationalNumber returns how many groups form a national number of one of the scanner's regions. Digits without
+// separators need a context word; so do groups that may also be a price or an id.
 func (sc *textScan) nationalNumber(g *digitGroups) int {
 	vouched := sc.contextBefore(g.start)&sc.voc.phone != 0
 	for k := g.n; k > 0; k-- {
@@ -257,8 +257,8 @@ func (sc *textScan) nationalNumber(g *digitGroups) int {
 	return 0
 }
 
-// shortPhone looks for a number of four to six digits, of a region where all are so short. A
-// word must stand beside it.
+// shortPhone looks for a number of four to six digits in regions where all numbers are that short. A context word
+// must stand near it.
 func (sc *textScan) shortPhone(start int) int {
 	if len(sc.s.short) == 0 || sc.opaque || sc.s.off[Phone] || sc.contextBefore(start)&sc.voc.phone == 0 || !canBegin(sc.text, start) {
 		return 0
@@ -275,7 +275,7 @@ func (sc *textScan) shortPhone(start int) int {
 	return 0
 }
 
-// isGroupedAsPhone reports whether the first k runs are grouped as a phone number is and little else: (212) 555-0100,
+// isGroupedAsPhone reports whether the first k groups are arranged in a way typical of phone numbers: (212) 555-0100,
 // 212-555-0100, 030 1234567, 01 23 45 67 89.
 func (g *digitGroups) isGroupedAsPhone(k int) bool {
 	switch first := g.len[0]; {
@@ -297,8 +297,8 @@ func (g *digitGroups) isGroupedAsPhone(k int) bool {
 	return false
 }
 
-// dialledAtHome reports whether digits are a number as it is dialled in its region. Numbers of North America need not
-// be in use: those that people make up are not.
+// dialledAtHome reports whether the digits are a number as dialled within its region. North American numbers need not
+// be assigned, since invented ones are not.
 func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched bool) bool {
 	rest := d
 	if t := len(p.trunk); t > 0 && len(d) > t && string(d[:t]) == p.trunk && !(p.code == "1" && len(d) == 10) {
@@ -316,7 +316,7 @@ func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched b
 	return p.isValid(rest) || vouched && k > 1 && len(rest) >= 8 && p.isPossible(len(rest)) && len(rest) < len(d)
 }
 
-// mobileArgentina knows the 15 that stands behind the area code of mobile numbers: 0343 15-555-1212.
+// mobileArgentina recognises Argentine mobile numbers, which have 15 after the area code: 0343 15-555-1212.
 func (g *digitGroups) mobileArgentina(k int) bool {
 	if k < 3 || g.len[0] < 3 || g.len[0] > 5 || g.digitCount(k) != 13 {
 		return false
@@ -325,7 +325,7 @@ func (g *digitGroups) mobileArgentina(k int) bool {
 	return string(g.digits[area:area+2]) == "15" && !isUniform(g.digits[area+2:13])
 }
 
-// extensionEnd returns the end of " ext. 12" or "x12" at i, else i.
+// extensionEnd returns the end of " ext. 12" or "x12" at i, or i if there is none.
 func extensionEnd(text []byte, i int) int {
 	j := blanksEnd(text, i, 1)
 	for _, w := range []string{"extension", "ext.", "ext", "x"} {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Type represents a type of personal data: the lower-case word of settings. Tokens bear it in capitals.
+// Type is a type of personal data, in the lower-case spelling of the settings. Tokens contain it in capitals.
 type Type string
 
-// The types. The set is closed and append-only.
+// The built-in types. Types are only ever added.
 const (
 	Email       Type = "email"
 	Phone       Type = "phone"
@@ -30,7 +30,7 @@ const (
 	DateOfBirth Type = "date_of_birth"
 )
 
-// AllTypes returns all built-in types. It is the only list of them: settings, types of wrappers and modes are made from it.
+// AllTypes returns all built-in types. Settings, wrapper types and modes are derived from this list.
 func AllTypes() []Type {
 	return []Type{
 		Email, Phone, CreditCard, SSN, Name, Company, IBAN, IP, Address, Secret, MAC, Wallet, NationalID, Passport, Licence,
@@ -38,14 +38,13 @@ func AllTypes() []Type {
 	}
 }
 
-// Finding represents a piece of a text that is personal. Start and End are offsets in bytes of the text as it was
-// given, before any escape in it was decoded.
+// Finding is a personal part of a text. Start and End are byte offsets in the text as given, with its escapes.
 type Finding struct {
 	Start, End int
 	Type       Type
 }
 
-// Value represents a finding on its way to become a token.
+// Value is a finding that is about to become a token.
 type Value struct {
 	Type   Type
 	Text   string // decoded: what a person would write
@@ -53,35 +52,32 @@ type Value struct {
 	Number bool   // stood as a JSON number; the token stands as a string
 }
 
-// Vault describes what Replace asks of its caller. It is called in the order of the document and may be called twice
-// for equal values.
+// Vault supplies the tokens for Replace. Its methods are called in document order, possibly twice for equal values.
 type Vault interface {
-	// Mint returns the token of a value. With ok false the value stays.
+	// Mint returns the token of a value. If ok is false, the value stays in the document.
 	Mint(v Value) (token string, ok bool)
-	// Foreign is told of text in the input that has the shape of a token. With
-	// ok true, instead takes its place; it must not need escaping in JSON.
+	// Foreign is called with text of the input that has the form of a token. If ok is true, instead replaces the
+	// text. It must need no escape in JSON.
 	Foreign(text string) (instead string, ok bool)
 }
 
-// Options adjust a scanner. The zero value finds every type.
+// Options configures a Scanner. The zero value finds every built-in type.
 type Options struct {
-	// Regions are ISO 3166 codes of countries whose phone numbers are found when
-	// written without the country's code. None means a default list.
+	// Regions lists ISO 3166 codes of countries whose phone numbers are found without a country code. If empty, a
+	// default list applies.
 	Regions []string
-	// Off are the types that are not looked for.
+	// Off lists the types that are not searched for.
 	Off []Type
-	// Keys are further names of keys, in any case and spelling ("crew_member"),
-	// of which the values are of a type.
+	// Keys maps additional key names, in any case and spelling ("crew_member"), to the type of their values.
 	Keys map[string]Type
-	// Words are further words and phrases that are of a type wherever they stand.
+	// Words lists additional words and phrases that are of a type wherever they occur.
 	Words map[Type][]string
-	// Types are further types, with the form of their values; nil has none, so that only
-	// Words and Keys tell. Their names are like those of the others and of at most
-	// MaxType bytes.
+	// Types maps custom types to the pattern of their values. With a nil pattern, only Words and Keys find the type.
+	// Names have the form of the built-in ones and at most MaxType bytes.
 	Types map[Type]*regexp.Regexp
 }
 
-// MaxType bounds the name of a type, in bytes.
+// MaxType bounds the length of a type's name, in bytes.
 const MaxType = 20
 
 // Scanner finds personal data. It is safe for concurrent use.
@@ -97,7 +93,7 @@ type Scanner struct {
 	walkers walkerPool
 }
 
-// New makes a scanner. Regions and types that do not exist are passed over.
+// New returns a scanner. It ignores unknown regions and types.
 func New(o Options) *Scanner {
 	s := &Scanner{types: AllTypes(), off: map[Type]bool{}, tables: allTables(), keys: map[string]valueMeaning{}}
 	for _, t := range slices.Sorted(maps.Keys(o.Types)) {
@@ -143,9 +139,8 @@ func (s *Scanner) allGazetteers() []*Gazetteer {
 	return []*Gazetteer{s.words}
 }
 
-// FindText appends what is personal in a text to dst, in order and without
-// overlaps, in one pass. Percent and HTML escapes are looked through. It knows
-// nothing of JSON: see Replace.
+// FindText appends the personal parts of a text to dst, in order and without overlaps, in one pass. It decodes
+// percent and HTML escapes. It does not parse JSON; Replace does.
 func (s *Scanner) FindText(dst []Finding, text []byte) []Finding {
 	v := plainView(text)
 	u, ok := v.unescape()

@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// tokenClaim represents a piece of the document that is to become a token. It has no pointers: there are many.
+// tokenClaim is a part of the document that is to become a token. It has no pointers, to save the garbage collector
+// work: there are many claims.
 type tokenClaim struct {
 	start, end int32
 	text       int32      // in walker.texts, what it is decoded; -1 if that does not differ
@@ -16,7 +17,7 @@ type tokenClaim struct {
 	deep       uint8
 }
 
-// typeNumber represents a type, as a number: one more than its place among all of the scanner. 0 is none.
+// typeNumber is one more than a type's index in the scanner's list of types; 0 means no type.
 type typeNumber uint16
 
 func (s *Scanner) numberOf(t Type) typeNumber { return typeNumber(slices.Index(s.types, t) + 1) }
@@ -28,14 +29,11 @@ func (s *Scanner) typeOf(k typeNumber) Type {
 	return s.types[k-1]
 }
 
-// Replace puts tokens in place of what is personal in a document: JSON, several
-// JSON values with text between, or text. Bytes outside of what is replaced stay
-// as they are; without findings the answer is raw itself. Names and companies
-// that keys tell of are added to known, which may be nil.
-//
-// A number that is replaced becomes a string. What was written with escapes is
-// replaced with its escapes; Value has both spellings. Putting back Raw (without
-// the quotes, where Number is set) gives the document byte for byte.
+// Replace replaces the personal data in a document with tokens from the vault. The document is JSON, several JSON
+// values with text between them, or text. All other bytes stay as they are; without findings the result is raw
+// itself. Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a
+// string. A value written with escapes is replaced including them; Value has both spellings. If each token is
+// replaced by its Raw (without the quotes, where Number is set), the result equals the document byte for byte.
 func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 	w, _ := s.walkers.Get().(*documentWalker)
 	if w == nil {
@@ -57,7 +55,7 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 	return w.applyClaims(raw, vault)
 }
 
-// releaseDocument lets go of the document and its values.
+// releaseDocument drops the references to the document and its values.
 func (w *documentWalker) releaseDocument() {
 	clear(w.texts)
 	clear(w.news)
@@ -71,7 +69,7 @@ func (w *documentWalker) releaseDocument() {
 	}
 }
 
-// documentWalker goes through a document.
+// documentWalker finds the personal data of one document.
 type documentWalker struct {
 	s        *Scanner
 	known    *Gazetteer
@@ -105,7 +103,7 @@ func (w *documentWalker) learnNames() {
 	w.local = nil
 }
 
-// applyClaims writes the document with tokens.
+// applyClaims returns the document with tokens in place of the claims.
 func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
 	if len(w.claims) == 0 {
 		return raw
@@ -141,7 +139,7 @@ func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
 	return append(out, raw[from:]...)
 }
 
-// quoteToken puts quotes around a token inside of deep strings of JSON.
+// quoteToken adds quotes to a token, escaped for the depth of nested JSON strings that it stands in.
 func quoteToken(token string, deep uint8) string {
 	quote := []byte{'"'}
 	for range deep {
@@ -150,7 +148,7 @@ func quoteToken(token string, deep uint8) string {
 	return string(quote) + token + string(quote)
 }
 
-// walkView adds the claims of a document, or of one inside a string.
+// walkView adds the claims of a document, or of a document nested in a string.
 func (w *documentWalker) walkView(v textView) {
 	d := w.nextDoc()
 	d.resetFor(w.s, v)
@@ -165,8 +163,8 @@ func (w *documentWalker) nextDoc() *jsonDoc {
 	return w.docs[w.inside]
 }
 
-// walkDocument decides about the nodes of a document: first names are gathered, then
-// texts scanned, then columns decided.
+// walkDocument finds the claims of a document in three passes: it collects names, scans the texts, then decides about
+// columns.
 func (w *documentWalker) walkDocument(d *jsonDoc) {
 	w.collectNames(d)
 	for i := range d.nodes {
@@ -194,7 +192,7 @@ func (w *documentWalker) walkDocument(d *jsonDoc) {
 	w.found = w.found[:base]
 }
 
-// collectNames remembers the names that keys tell of.
+// collectNames adds the names that keys identify to the gazetteer.
 func (w *documentWalker) collectNames(d *jsonDoc) {
 	for i := range d.nodes {
 		n := &d.nodes[i]
@@ -253,13 +251,14 @@ func (w *documentWalker) typeOf(d *jsonDoc, n *docNode) Type {
 	return ""
 }
 
-// isAboutPerson reports whether an object is about a person: by its own keys, or by those of most of its kind.
+// isAboutPerson reports whether an object describes a person, by its own keys or by those of most objects at the same
+// path.
 func (d *jsonDoc) isAboutPerson(o int32) bool {
 	p := &d.paths[d.objects[o].path]
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// scanNode finds what is in a node. For one that tells a name, that stands from start to end.
+// scanNode adds the claims of a node. If the node's key identifies a name, the name is at start to end.
 func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
@@ -313,7 +312,8 @@ func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	}
 }
 
-// claimByColumn reports whether a value that is nothing by itself is of the type that most of its column is.
+// claimByColumn reports whether it claimed a value that is not recognised alone, because most values of its column
+// have one type.
 func (w *documentWalker) claimByColumn(d *jsonDoc, n *docNode) (tokenClaim, bool) {
 	p := &d.paths[n.path]
 	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {
@@ -352,7 +352,7 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 	}
 }
 
-// scanText scans a text.
+// scanText adds the claims of a text.
 func (w *documentWalker) scanText(v textView, h textHints) {
 	if w.escapes || v.at != nil {
 		if u, ok := v.unescape(); ok {
@@ -371,8 +371,7 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 	}
 }
 
-// scanNumber looks at a number of JSON: only a key, or a form that the person named, makes
-// it personal.
+// scanNumber adds a claim for a JSON number if its key or a custom type's pattern makes it personal.
 func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	digits := d.view.text[n.start:n.end]
 	if t := w.s.shapeOf(digits); t != "" {
@@ -403,14 +402,14 @@ func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	}
 }
 
-// claimNumber claims a number of JSON.
+// claimNumber adds a claim for a JSON number.
 func (w *documentWalker) claimNumber(d *jsonDoc, n *docNode, t Type) {
 	v := d.view.subView(int(n.start), int(n.end))
 	w.addClaim(v, 0, len(v.text), t)
 	w.found[len(w.found)-1].number = true
 }
 
-// walkNested walks through JSON inside of a string.
+// walkNested adds the claims of JSON inside a string.
 func (w *documentWalker) walkNested(v textView) bool {
 	t := bytes.TrimSpace(v.text)
 	if len(t) < 9 || w.inside == maxInside || !(t[0] == '{' && t[len(t)-1] == '}' || t[0] == '[' && t[len(t)-1] == ']') {
@@ -430,11 +429,11 @@ func (w *documentWalker) walkNested(v textView) bool {
 	return true
 }
 
-// walkerPool keeps walkers between documents.
+// walkerPool reuses walkers and their memory between documents.
 type walkerPool = sync.Pool
 
-// growList makes room for more in a list that is filled while n bytes are read and i are: for as
-// many as it will have, if the rest is like what was read, but no larger than what is read.
+// growList grows a list that is filled while n bytes are read, of which i have been read. It extrapolates the final
+// length from what was read, but adds no more than the bytes already read justify.
 func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list

@@ -12,14 +12,14 @@ import (
 //go:embed secrets.txt
 var secretList string
 
-// secretRule represents the shape of one sort of secret.
+// secretRule is the pattern of one kind of secret, such as an API key.
 type secretRule struct {
 	prefix  string
 	entropy float64 // least, in bits of a byte
 	parts   []secretPart
 }
 
-// secretPart represents a literal, or from least to most bytes of a class.
+// secretPart is a literal, or a run of least to most bytes of a class.
 type secretPart struct {
 	literal     string
 	class       byte
@@ -91,7 +91,7 @@ func secretParts(pattern string) (parts []secretPart) {
 	return parts
 }
 
-// shortestSecret sets how long a secret is at least.
+// shortestSecret is the minimum length of a secret, in bytes.
 const shortestSecret = 16
 
 // mayBegin reports whether a secret may begin at i.
@@ -132,7 +132,7 @@ func (c secretPart) hasByte(b byte) bool {
 	return false
 }
 
-// matchEnd returns the end of a secret at i, 0 if there is none.
+// matchEnd returns the end of a match at i, or 0 if there is none.
 func (r *secretRule) matchEnd(text []byte, i int) int {
 	start := i
 	for _, p := range r.parts {
@@ -157,7 +157,7 @@ func (r *secretRule) matchEnd(text []byte, i int) int {
 	return i
 }
 
-// shannonEntropy returns that of Shannon, in bits of a byte.
+// shannonEntropy returns the Shannon entropy in bits per byte.
 func shannonEntropy(b []byte) (bits float64) {
 	var count [256]int
 	for _, c := range b {
@@ -186,7 +186,7 @@ func (sc *textScan) findSecret(start int) int {
 	return 0
 }
 
-// findPEM looks for a private key at i.
+// findPEM looks for a PEM private key at i.
 func (sc *textScan) findPEM(i int) int {
 	const begin, key, finish = "-----BEGIN ", "PRIVATE KEY", "-----END "
 	if sc.noPEM || !bytes.HasPrefix(sc.text[i:], []byte(begin)) {
@@ -211,7 +211,7 @@ func (sc *textScan) findPEM(i int) int {
 	return sc.addFinding(i, end, Secret)
 }
 
-// endsValue are the bytes that no secret in a text has.
+// endsValue holds the bytes that no secret in a text contains.
 var endsValue = func() (ends [256]bool) {
 	for _, b := range []byte(" \t\r\n\"'`,;<>()[]{}|") {
 		ends[b] = true
@@ -219,7 +219,7 @@ var endsValue = func() (ends [256]bool) {
 	return ends
 }()
 
-// findHumped looks for a secret behind a name such as stripeApiKey or dbPassword.
+// findHumped looks for a secret after a camel-case name such as stripeApiKey or dbPassword.
 func (sc *textScan) findHumped(w textWord) int {
 	name := sc.text[w.start:w.end]
 	if len(name) > 60 || len(name) < 4 {
@@ -250,7 +250,7 @@ func (sc *textScan) findHumped(w textWord) int {
 	return 0
 }
 
-// kindOfEnding returns the kind of the end of a name, 0 for one that no secret has.
+// kindOfEnding returns the kind bit of a name's last word, or 0 if the name is not that of a secret.
 func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	var room [16]byte
 	switch string(appendFolded(room[:0], name)) {
@@ -263,7 +263,7 @@ func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	return 0
 }
 
-// isHarmlessToken reports whether a name ends as those of tokens do that are no secrets.
+// isHarmlessToken reports whether a name ends like those of tokens that are not secret.
 func isHarmlessToken(name []byte) bool {
 	for _, w := range []string{"page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel"} {
 		if n := len(name) - len(w); n >= 0 && equalFold(name[n:], w) {
@@ -273,8 +273,7 @@ func isHarmlessToken(name []byte) bool {
 	return false
 }
 
-// findAssigned looks for a secret that a word before i announces: password: x,
-// api_key=x, Bearer x.
+// findAssigned looks for a secret that a word before i announces: password: x, api_key=x, Bearer x.
 func (sc *textScan) findAssigned(i int, words uint64) int {
 	text := sc.text
 	if p, ok := sc.wordBefore(2); ok && p.end < i && isHarmlessToken(text[p.start:p.end]) {
@@ -333,7 +332,7 @@ func (sc *textScan) findAssigned(i int, words uint64) int {
 	return sc.addFinding(j, end, Secret)
 }
 
-// secretValue reports whether what stands behind the name of a secret is one.
+// secretValue reports whether the value after the name of a secret is a secret.
 func secretValue(v []byte, password bool) bool {
 	digits, letters, other, upper := 0, 0, 0, 0
 	var seen [256]bool
@@ -366,7 +365,7 @@ func secretValue(v []byte, password bool) bool {
 		!bytes.HasPrefix(v, []byte("http"))
 }
 
-// isExpression reports whether a value is an expression: opts.password, 0x02.
+// isExpression reports whether a value is an expression of source code: opts.password, 0x02.
 func isExpression(v []byte) bool {
 	if len(v) < 11 && bytes.HasPrefix(v, []byte("0x")) {
 		return true

@@ -2,9 +2,8 @@ package pii
 
 import "bytes"
 
-// walkTable looks for tables in a text, Markdown or CSV, and handles their cells as
-// columns. The answer is whether there was one with something personal in its
-// header; then the whole text is done.
+// walkTable finds Markdown and CSV tables in a text and treats their cells as columns. It returns true if a table has
+// a personal header; the whole text has been handled then.
 func (w *documentWalker) walkTable(v textView) bool {
 	done := 0
 	for from := 0; ; {
@@ -30,7 +29,7 @@ func (w *documentWalker) walkTable(v textView) bool {
 	return true
 }
 
-// readHeader returns what the columns of a table mean, and whether any is personal.
+// readHeader returns the meanings of a table's columns, and whether any of them is personal.
 func (w *documentWalker) readHeader(text []byte, t textGrid) (columns []valueMeaning, personal bool) {
 	people, street := false, false
 	for _, c := range t.cellRanges(text, t.header, t.headerEnd, nil) {
@@ -68,7 +67,7 @@ func (w *documentWalker) learnCells(v textView, t textGrid, rows [][2]int, colum
 	}
 }
 
-// walkRow handles the cells of one row.
+// walkRow adds the claims of one row.
 func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []valueMeaning) {
 	cells := t.cellRanges(v.text, r[0], r[1], nil)
 	for i, c := range cells {
@@ -88,15 +87,14 @@ func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []val
 	}
 }
 
-// textGrid represents a table in a text: the header's line, and the body from body to end.
+// textGrid is a table in a text: the header line, and the rows from body to end.
 type textGrid struct {
 	header, headerEnd, body, end int
 	comma                        byte
 }
 
-// findTable finds the first table of a text at i or behind: a line with | over
-// one of dashes; or, at the head of a paragraph, a line of two or more short
-// cells with as many in the next.
+// findTable returns the first table of a text at i or later. A Markdown table is a line with | above one of dashes. A
+// CSV table is a line of two or more short cells at the start of a paragraph, followed by a line with as many cells.
 func findTable(text []byte, i int) (t textGrid, ok bool) {
 	head := true // of a paragraph
 	for i < len(text) {
@@ -131,7 +129,7 @@ func readMarkdownTable(text []byte, head, headEnd, body int) textGrid {
 	return t
 }
 
-// readSeparatedTable reads a table whose header is the line from i.
+// readSeparatedTable reads a CSV table whose header line begins at i.
 func readSeparatedTable(text []byte, i, line, next int) (textGrid, bool) {
 	head, second := text[i:line], lineEnd(text, next)
 	if bytes.ContainsAny(head, "(){}=<>") { // a line of a program
@@ -151,7 +149,7 @@ func readSeparatedTable(text []byte, i, line, next int) (textGrid, bool) {
 	return textGrid{}, false
 }
 
-// growRows takes the rows that have n commas outside of quotes.
+// growRows extends the table by the rows that have n commas outside quotes.
 func (t *textGrid) growRows(text []byte, n int) (rows int) {
 	for t.end < len(text) {
 		e := t.rowEnd(text, t.end)
@@ -176,7 +174,8 @@ func (t *textGrid) countCommas(row []byte) (n int) {
 	return n
 }
 
-// rowEnd returns the end of a row, which may have line breaks in quotes. Quotes that are never closed are none.
+// rowEnd returns the end of a row, which may contain line breaks in quotes. An unclosed quote is treated as an
+// ordinary character.
 func (t *textGrid) rowEnd(text []byte, i int) int {
 	quoted := false
 	limit := min(len(text), i+1<<9)
@@ -207,7 +206,7 @@ func (t *textGrid) rowRanges(text []byte) (rows [][2]int) {
 	return rows
 }
 
-// cellRanges returns the ranges of the cells of a row, without quotes around.
+// cellRanges returns the ranges of a row's cells, without their quotes.
 func (t *textGrid) cellRanges(text []byte, start, end int, cells [][2]int) [][2]int {
 	from, quoted := start, false
 	if t.comma == '|' {
@@ -240,7 +239,7 @@ func lineEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// isDashLine reports whether a line is that under the header of a Markdown table.
+// isDashLine reports whether a line separates the header of a Markdown table from its rows.
 func isDashLine(line []byte) bool {
 	n := 0
 	for _, b := range line {

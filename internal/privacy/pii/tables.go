@@ -2,7 +2,7 @@ package pii
 
 import "sync"
 
-// sharedTables describes what all scanners share.
+// sharedTables holds the lookup tables that all scanners share.
 type sharedTables struct {
 	words   *contextWords
 	people  *roleLexicon

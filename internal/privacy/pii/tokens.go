@@ -2,7 +2,7 @@ package pii
 
 import "strings"
 
-// tokenEnd returns the end of text in the shape of a token at i, [EMAIL_1], 0 if there is none.
+// tokenEnd returns the end of text in the form of a token, such as [EMAIL_1], at i, or 0 if there is none.
 func (s *Scanner) tokenEnd(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {
@@ -15,7 +15,7 @@ func (s *Scanner) tokenEnd(text []byte, i int) int {
 	return digits + 1
 }
 
-// isType reports whether a word in capitals is that of a type.
+// isType reports whether a word in capitals is the name of a type.
 func (s *Scanner) isType(word []byte) bool {
 	for _, t := range s.types {
 		if len(t) == len(word) && strings.EqualFold(string(t), string(word)) {
@@ -25,10 +25,10 @@ func (s *Scanner) isType(word []byte) bool {
 	return false
 }
 
-// FormatToken writes the token of a type and a number: [EMAIL_1].
+// FormatToken returns the token of a type and number: [EMAIL_1].
 func FormatToken(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
 
-// FindTokens appends the places of text in the shape of a token, with their types.
+// FindTokens appends the ranges and types of all text in the form of a token.
 func (s *Scanner) FindTokens(dst []Finding, text []byte) []Finding {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '[' {

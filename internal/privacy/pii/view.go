@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// textView represents a text and where its bytes stand in the document that it comes from.
+// textView is a decoded text with the offsets of its bytes in the document it comes from.
 type textView struct {
 	text []byte
 	base int     // of a text without escapes
@@ -17,7 +17,7 @@ type textView struct {
 
 func plainView(text []byte) textView { return textView{text: text} }
 
-// rawRange translates a range to the document.
+// rawRange converts a range of the view to one of the document.
 func (v textView) rawRange(start, end int) (int, int) {
 	if v.at == nil {
 		return v.base + start, v.base + end
@@ -32,7 +32,7 @@ func (v textView) subView(start, end int) textView {
 	return textView{text: v.text[start:end], at: v.at[start : end+1], deep: v.deep}
 }
 
-// viewBuilder makes a view of decoded text.
+// viewBuilder builds a textView while it decodes.
 type viewBuilder struct {
 	from textView
 	text []byte
@@ -43,7 +43,7 @@ func newBuilder(v textView) viewBuilder {
 	return viewBuilder{v, make([]byte, 0, len(v.text)), make([]int32, 0, len(v.text)+1)}
 }
 
-// putDecoded appends bytes that stand for what begins at i.
+// putDecoded appends the bytes that an escape at i decodes to.
 func (b *viewBuilder) putDecoded(i int, decoded ...byte) {
 	start, _ := b.from.rawRange(i, i)
 	for _, c := range decoded {
@@ -51,7 +51,7 @@ func (b *viewBuilder) putDecoded(i int, decoded ...byte) {
 	}
 }
 
-// copyRange appends what stands from i to j as it is.
+// copyRange appends the bytes from i to j unchanged.
 func (b *viewBuilder) copyRange(i, j int) {
 	b.text = append(b.text, b.from.text[i:j]...)
 	if b.from.at != nil {
@@ -73,8 +73,7 @@ func (b *viewBuilder) buildView(deep uint8) textView {
 	return textView{text: b.text, at: append(b.at, int32(end)), deep: deep}
 }
 
-// unquote decodes the escapes of the inside of a JSON string. What is no escape
-// stays as it is.
+// unquote decodes the escapes of a JSON string's content. Invalid escapes stay as they are.
 func (v textView) unquote() textView {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
@@ -151,13 +150,13 @@ func (v textView) unescape() (textView, bool) {
 	}
 }
 
-// escapeFinder finds the escapes of a text in their order.
+// escapeFinder finds the escapes of a text in order.
 type escapeFinder struct {
 	text         []byte
 	percent, and int // the next of each
 }
 
-// nextEscape returns where the next escape at i or behind begins, -1 if there is none.
+// nextEscape returns the offset of the next escape at i or later, or -1 if there is none.
 func (e *escapeFinder) nextEscape(i int) int {
 	for {
 		if e.percent < i {
@@ -183,7 +182,7 @@ func indexFrom(text []byte, i int, b byte) int {
 	return len(text)
 }
 
-// entities are those that may stand beside or inside personal data.
+// entities lists the HTML entities that may stand inside or next to personal data.
 var entities = []struct {
 	name string
 	r    rune
@@ -194,7 +193,7 @@ var entities = []struct {
 	{"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
 	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
 
-// decodeEscape decodes %40, &#64;, &#x40; or &commat; at i; n is its length, 0 for none.
+// decodeEscape decodes %40, &#64;, &#x40; or &commat; at i. n is the escape's length, or 0 if there is none.
 func decodeEscape(text []byte, i int) (r rune, n int) {
 	rest := text[i:min(len(text), i+12)]
 	if rest[0] == '%' {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// findWallet looks at a long word for an address of a crypto currency.
+// findWallet looks for a cryptocurrency address at a long word.
 func (sc *textScan) findWallet(w textWord) int {
 	id := sc.text[w.start:w.end]
 	if byteAt(sc.text, w.start-1) == '/' && len(id) != 42 || byteAt(sc.text, w.end) == '_' || byteAt(sc.text, w.start-1) == '_' {
@@ -53,7 +53,7 @@ var is58 = func() (is [256]bool) {
 	return is
 }()
 
-// isBase58 reports whether all are letters of base 58: those of Ripple are the same, in another order.
+// isBase58 reports whether all characters are base-58 digits. Ripple uses the same digits in another order.
 func isBase58(id []byte) bool {
 	for _, b := range id {
 		if !is58[b] {
@@ -63,7 +63,7 @@ func isBase58(id []byte) bool {
 	return true
 }
 
-// isBase58Check: 21 bytes and the first four of the hash of their hash.
+// isBase58Check verifies a Base58Check address: 21 bytes, then the first four bytes of their double hash.
 func isBase58Check(id []byte) bool {
 	alphabet := bitcoin58
 	if id[0] == 'r' {
@@ -90,7 +90,7 @@ func isBase58Check(id []byte) bool {
 
 const bech32Letters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 
-// bech32Prefix reports whether a word begins as the addresses of some networks do.
+// bech32Prefix reports whether a word begins like the Bech32 addresses of a known network.
 func bech32Prefix(id []byte) bool {
 	one := bytes.IndexByte(id, '1')
 	if one < 2 || one > 5 || len(id) < 38 || len(id) > 110 {
@@ -103,7 +103,7 @@ func bech32Prefix(id []byte) bool {
 	return false
 }
 
-// isBech32 checks BIP 173 and BIP 350: a witness of version 0 has one checksum, later ones another.
+// isBech32 verifies a BIP 173 or BIP 350 checksum. Witness version 0 uses the former, later versions the latter.
 func isBech32(id []byte) bool {
 	const charset = bech32Letters
 	s := strings.ToLower(string(id))
@@ -141,7 +141,7 @@ func isBech32(id []byte) bool {
 	return sum == 1
 }
 
-// isCashAddr checks an address of Bitcoin Cash that stands without "bitcoincash:".
+// isCashAddr verifies a Bitcoin Cash address written without "bitcoincash:".
 func isCashAddr(id []byte) bool {
 	sum := uint64(1)
 	step := func(v byte) {
@@ -167,7 +167,7 @@ func isCashAddr(id []byte) bool {
 	return sum == 1
 }
 
-// isStellar: 33 bytes in base 32 and a CRC-16 of them, its low byte first.
+// isStellar verifies a Stellar address: 33 bytes in base 32 and their CRC-16, low byte first.
 func isStellar(id []byte) bool {
 	var raw [35]byte
 	if n, err := base32.StdEncoding.Decode(raw[:], id); err != nil || n != len(raw) {
@@ -187,7 +187,7 @@ func isStellar(id []byte) bool {
 	return crc == uint16(raw[33])|uint16(raw[34])<<8
 }
 
-// isAlgorand: 32 bytes in base 32 and the last four of their hash.
+// isAlgorand verifies an Algorand address: 32 bytes in base 32 and the last four bytes of their hash.
 func isAlgorand(id []byte) bool {
 	var raw [36]byte
 	if n, err := base32.StdEncoding.WithPadding(base32.NoPadding).Decode(raw[:], id); err != nil || n != len(raw) {

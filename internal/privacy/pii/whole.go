@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// matchWhole reports whether a value is of a type as a whole, and what of it: blanks around are left out. With sure its
-// key says so, and only what cannot be is refused; else it must look so.
+// matchWhole returns the range of text, without surrounding blanks, that is a value of type t as a whole, or 0, 0.
+// With sure set, the key determines the type and only impossible values are refused. Otherwise the value itself must
+// look like the type.
 func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	v := text
 	if n := len(v); n == 0 || v[0] <= ' ' || v[0] >= 0x80 || v[n-1] <= ' ' || v[n-1] >= 0x80 {
@@ -68,7 +69,7 @@ func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	return start, start + len(v)
 }
 
-// isEmptyValue reports whether a value stands for none.
+// isEmptyValue reports whether a value means "no value", such as null or n/a.
 func isEmptyValue(v []byte) bool {
 	if len(v) > 14 {
 		return false
@@ -82,7 +83,7 @@ func isEmptyValue(v []byte) bool {
 	return bytes.IndexByte(v, '*') >= 0 && isUniform(bytes.ReplaceAll(v, []byte(" "), nil))
 }
 
-// Marks that a value of a type does not have.
+// Classes of bytes that a value of a type does not contain.
 const (
 	notInMail = 1 << iota
 	notInName
@@ -108,7 +109,7 @@ var markOf = func() (of [256]uint8) {
 	return of
 }()
 
-// byteMarks returns those of all bytes.
+// byteMarks returns the union of the classes of all bytes.
 func byteMarks(v []byte) (all uint8) {
 	for _, b := range v {
 		all |= markOf[b]
@@ -116,7 +117,7 @@ func byteMarks(v []byte) (all uint8) {
 	return all
 }
 
-// countCharacters returns the number of digits, and of letters.
+// countCharacters returns the number of digits and of letters.
 func countCharacters(v []byte) (digits, letters int) {
 	for _, b := range v {
 		switch {
@@ -129,8 +130,8 @@ func countCharacters(v []byte) (digits, letters int) {
 	return digits, letters
 }
 
-// nameLike: letters, few digits, and no address or path. What is not sure has
-// two to five words with capitals, or one of a person's.
+// nameLike reports whether a value can be a name: letters, few digits, no address or path. Without sure it must have
+// two to five capitalised words, or a word of a person's name.
 func nameLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
 	if letters == 0 || len(v) > 100 || d > 2 || byteMarks(v)&notInName != 0 {
@@ -142,7 +143,7 @@ func nameLike(v []byte, sure bool) bool {
 	return d == 0 && capitalWords(v) >= 2
 }
 
-// capitalWords returns the number of words if all that are no particles are capitalised, and there are at most five.
+// capitalWords returns the number of words if there are at most five and all but particles are capitalised.
 func capitalWords(v []byte) (n int) {
 	for _, w := range bytes.Fields(v) {
 		switch {
@@ -158,8 +159,8 @@ func capitalWords(v []byte) (n int) {
 	return n
 }
 
-// personLike: two or more capitalised words, of which one is a name that is
-// known, or with holder none is a word of something else.
+// personLike reports whether a value is two or more capitalised words that look like a person. One of them must be a
+// known name or, with holder set, none may be a word of something else.
 func (s *Scanner) personLike(v []byte, holder bool) bool {
 	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
 		return false
@@ -199,8 +200,8 @@ func phoneLike(v []byte) bool {
 	return g.dateGroups() == 0
 }
 
-// addressLike: what is not sure has a number and a word, and is neither a mail
-// address nor one of a network or a wallet.
+// addressLike reports whether a value can be a postal address. Without sure it must contain a number and a word, and
+// be no e-mail, network or wallet address.
 func addressLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
 	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 ||
@@ -231,7 +232,7 @@ func versionLike(v []byte) bool {
 		(bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
 }
 
-// allWords reports whether a text is some plain words, such as "API key of the shop".
+// allWords reports whether a text is a few plain words, such as "API key of the shop".
 func allWords(v []byte) bool {
 	d, letters := countCharacters(v)
 	return bytes.IndexByte(v, ' ') > 0 && d == 0 && letters+bytes.Count(v, []byte(" ")) >= len(v)-2
