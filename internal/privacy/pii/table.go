@@ -174,8 +174,8 @@ func (t *textGrid) countCommas(row []byte) (n int) {
 	return n
 }
 
-// rowEnd returns the end of a row, which may contain line breaks in quotes. An unclosed quote is treated as an
-// ordinary character.
+// rowEnd returns the end of a row, which may contain line breaks in quotes. If a quote is not closed within 512
+// bytes, the row ends with its line.
 func (t *textGrid) rowEnd(text []byte, i int) int {
 	quoted := false
 	limit := min(len(text), i+1<<9)

@@ -130,8 +130,8 @@ func countCharacters(v []byte) (digits, letters int) {
 	return digits, letters
 }
 
-// nameLike reports whether a value can be a name: letters, few digits, no address or path. Without sure it must have
-// two to five capitalised words, or a word of a person's name.
+// nameLike reports whether a value can be a name: letters, at most two digits, no address or path. Without sure it
+// must have no digits and at least two capitalised words.
 func nameLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
 	if letters == 0 || len(v) > 100 || d > 2 || byteMarks(v)&notInName != 0 {

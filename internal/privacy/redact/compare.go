@@ -13,7 +13,7 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// ErrProbing is the cause of refusals of comparisons that would tell what is behind a token.
+// ErrProbing is the cause of errors that refuse a comparison because it could reveal a token's value.
 var ErrProbing = errors.New("more comparisons could reveal its value")
 
 // The rank of a value among n others reveals log2(n) bits of it. A program that compares a token with
@@ -32,9 +32,9 @@ const (
 	recentSets    = 4       // sets that a value is remembered to have been sorted in
 )
 
-// comparisonBudget tracks how many bits of each value comparing has revealed to each principal. It is
-// keyed by value and not by token, since a new session has new tokens for the same values. It
-// lives as long as the Screen. It is safe for concurrent use.
+// comparisonBudget counts how many bits of each value comparisons have revealed to each principal. It is keyed by
+// value and not by token, since a new session has new tokens for the same values. It lives as long as the Redactor.
+// It is safe for concurrent use.
 type comparisonBudget struct {
 	mu         sync.Mutex
 	principals map[string]map[valueKey]*comparedValue
@@ -42,7 +42,7 @@ type comparisonBudget struct {
 	seed       maphash.Seed
 }
 
-// valueKey identifies a value without keeping it.
+// valueKey identifies a value without storing it.
 type valueKey struct {
 	typ  string
 	hash uint64
@@ -52,14 +52,14 @@ func (c *comparisonBudget) keyOf(e vault.Entry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// comparedValue describes what is known of one value.
+// comparedValue records the past comparisons of one value.
 type comparedValue struct {
 	bits float64
 	sets [recentSets]uint32 // those in which it was sorted; 0 is none
 }
 
-// chargeSort counts one sorting of different values for a principal, or refuses it. Sorting values again
-// that were sorted together tells nothing new.
+// chargeSort charges a principal for sorting the distinct values, or returns an error if the budget does not allow
+// it. Sorting values again that were sorted together is free, since it reveals nothing new.
 func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,8 @@ func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core
 	return nil
 }
 
-// chargeEquality counts a comparison of two values for equality, or refuses it.
+// chargeEquality charges a principal for an equality test of two values, or returns an error if the budget does not
+// allow it.
 func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +99,7 @@ func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *
 	return nil
 }
 
-// comparedBy returns what a principal has compared, who compares n values now.
+// comparedBy returns the values that the principal has compared. It returns an error if n more would exceed a limit.
 func (c *comparisonBudget) comparedBy(principal string, n int) (map[valueKey]*comparedValue, *core.Error) {
 	known, ok := c.principals[principal]
 	if !ok {
@@ -143,7 +144,7 @@ func sortedTogether(known map[valueKey]*comparedValue, values []valueKey) bool {
 	return false
 }
 
-// checkBudget refuses a comparison if one of the values would tell too much.
+// checkBudget returns an error if the cost exceeds the remaining budget of any value.
 func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost float64) *core.Error {
 	for _, v := range values {
 		spent := 0.0
@@ -162,7 +163,7 @@ func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost floa
 	return nil
 }
 
-// bitBudget returns how many bits of a value comparisons may tell.
+// bitBudget returns how many bits of a value of this type comparisons may reveal.
 func bitBudget(typ string) float64 {
 	switch pii.Type(typ) {
 	case pii.Email, pii.Name, pii.Company, pii.Address:
@@ -171,8 +172,8 @@ func bitBudget(typ string) float64 {
 	return numberBits
 }
 
-// Equals reports whether two tokens mean the same: case, blanks and punctuation do not count. A
-// text that is no token equals nothing but itself, and is refused beside a token.
+// Equals reports whether two tokens stand for the same value, ignoring case, blanks and punctuation. Two texts that
+// are not tokens are compared likewise. A token cannot be compared with such a text; this is an error.
 func (s *Session) Equals(a, b string) (bool, *core.Error) {
 	x, isToken, err := s.resolveEntry(a)
 	if err != nil {
@@ -202,13 +203,13 @@ func noTexts(op string) *core.Error {
 		WithHint("compare values that servers have sent; have the server filter by a text")
 }
 
-// principalName returns whose session it is. See SessionName.
+// principalName returns the principal that the session belongs to. See SessionName.
 func (s *Session) principalName() string {
 	principal, _, _ := strings.Cut(s.name, "\x00")
 	return principal
 }
 
-// resolveEntry returns what a token stands for. isToken is false for other texts.
+// resolveEntry returns the entry of a token. isToken is false for other texts.
 func (s *Session) resolveEntry(text string) (e vault.Entry, isToken bool, refused *core.Error) {
 	found := s.screen.scanner.FindTokens(nil, []byte(text))
 	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
@@ -221,9 +222,8 @@ func (s *Session) resolveEntry(text string) (e vault.Entry, isToken bool, refuse
 	return e, true, nil
 }
 
-// Ranks returns where each of the tokens stands in the order of their values: equal ones have
-// the same rank, from 0 on. Missing values, such as "" and "undefined", come last. Texts are
-// ranked if there is no token among them.
+// Ranks returns each token's rank in the order of the values, from 0. Equal values have the same rank. Missing
+// values, such as "" and "undefined", come last. If no text is a token, the texts themselves are ranked.
 func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
 	values, entries, err := s.comparedValues(tokens)
 	if err != nil {
@@ -248,7 +248,7 @@ func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
 	return ranks, nil
 }
 
-// comparedValues returns what is compared, nil for what is missing, and the different tokens in it.
+// comparedValues returns the values to compare, with nil for missing ones, and the distinct tokens among them.
 func (s *Session) comparedValues(tokens []string) ([]*string, []vault.Entry, *core.Error) {
 	values := make([]*string, len(tokens))
 	entries := map[valueKey]vault.Entry{} // equal values count once
@@ -279,13 +279,13 @@ func (s *Session) comparedValues(tokens []string) ([]*string, []vault.Entry, *co
 	return values, list, nil
 }
 
-// isMissing reports whether a text is what programs have where there is no value.
+// isMissing reports whether a text is what programs write where there is no value.
 func isMissing(text string) bool {
 	return text == "" || text == "undefined" || text == "null" || text == "None"
 }
 
-// checkSortable refuses to sort tokens of several types, tokens that no server has sent, and tokens
-// of which comparisons have told enough.
+// checkSortable returns an error for tokens of several types, for tokens that no server has sent, and for tokens
+// whose comparison budget is spent.
 func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
 	if len(entries) < 2 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// fileFormats are the formats, by the extension of a file, in which a token may become a value: no program that opens
-// such a file displays remote content or runs anything that the file contains, apart from formulas of tables.
+// fileFormats lists the file extensions of formats in which tokens may be replaced by values. No program that opens
+// such a file loads remote content or executes what the file contains, apart from spreadsheet formulas.
 var fileFormats = map[string]fileFormat{
 	".txt": textFormat, ".log": textFormat, ".csv": tableFormat, ".tsv": tableFormat,
 	".json": jsonFormat, ".jsonl": jsonFormat, ".ndjson": jsonFormat,
@@ -24,10 +24,10 @@ const (
 	jsonFormat
 )
 
-// ShowFile returns the content of a file with values in the place of its tokens, for a person, and whether there were
-// any. A program wrote the file, so it could send the values elsewhere when a person opens it: by an image of a web
-// page, or a formula of a table. The error says why a file with tokens cannot have values: its format is none of plain
-// data, it contains formulas, or it would have more than most bytes.
+// ShowFile returns a file's content with values in place of its tokens, for a person to read, and whether there were
+// any. A program wrote the file, so opening it could send the values elsewhere: by an image in a web page, or by a
+// spreadsheet formula. It returns an error for a file with tokens if the format is not one of plain data, if the file
+// contains formulas, or if the result would exceed most bytes.
 func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, restored bool, err *core.Error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, false, core.Errorf(core.KindInternal, "pii.files", "the tokens of this session cannot be read: %w", err)
@@ -62,7 +62,7 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	return []byte(text), true, nil
 }
 
-// inJSON returns a value as it is written between the quotes of a JSON string.
+// inJSON returns a value escaped for use inside a JSON string, without quotes.
 func inJSON(value string) string {
 	quoted, err := json.Marshal(value)
 	if err != nil {
@@ -71,8 +71,8 @@ func inJSON(value string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// hasFormulas reports whether a spreadsheet could compute something in a text of cells, whatever separates them. Numbers
-// with a sign are no formulas.
+// hasFormulas reports whether a spreadsheet could evaluate a cell of the text, whatever the separator. Signed numbers
+// are not formulas.
 func hasFormulas(text string) bool {
 	text = strings.TrimPrefix(text, "\ufeff")
 	first := strings.ToLower(strings.TrimLeft(text[:min(len(text), 1024)], " \t\r\n\"'"))
@@ -97,14 +97,14 @@ func hasFormulas(text string) bool {
 	return false
 }
 
-// isLetter reports whether a text begins with a character outside of ASCII that is not a blank or a sign without width.
+// isLetter reports whether a text begins with a non-ASCII character that is neither a blank nor invisible.
 func isLetter(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return r >= 0x7f && !strings.ContainsRune("\u007f\u00a0\u00ad\u200b\u200c\u200d\u2060\u3000\ufeff\uff02", r) &&
 		!(0x2000 <= r && r <= 0x200f)
 }
 
-// isNumber reports whether the rest of a cell has only what numbers and telephone numbers have.
+// isNumber reports whether the rest of a cell contains only characters of numbers and phone numbers.
 func isNumber(rest string) bool {
 	if end := strings.IndexAny(rest, "\n\r,;\t|"); end >= 0 {
 		rest = rest[:end]

@@ -15,7 +15,7 @@ import (
 // What follows computes on values for programs that have their tokens only, and answers
 // nothing that is personal.
 
-// typedValue returns the type and the value of a token. Other text stands for itself.
+// typedValue returns the type and value of a token. For other text it returns the text itself.
 func (s *Session) typedValue(text string) (pii.Type, string, *core.Error) {
 	e, isToken, err := s.resolveEntry(text)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Session) typedValue(text string) (pii.Type, string, *core.Error) {
 	return pii.Type(e.Type), e.Value, nil
 }
 
-// Domain returns the part of an e-mail address behind the @, in lower case.
+// Domain returns the domain of an e-mail address, in lower case.
 func (s *Session) Domain(token string) (string, *core.Error) {
 	_, value, err := s.typedValue(token)
 	if err != nil {
@@ -49,7 +49,7 @@ func plainText(s string) string {
 	}, s)
 }
 
-// Mask returns the outline of a value: a first letter and the domain, or the last digits.
+// Mask returns a masked form of a value: the first letter and the domain, or the last digits.
 func (s *Session) Mask(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
 	if err != nil {
@@ -78,13 +78,13 @@ func valueOutline(t pii.Type, value string) string {
 	return string(runes)
 }
 
-// Country returns the ISO 3166 code of the country of a phone number or an IBAN, "" if it tells none.
+// Country returns the ISO 3166 country code of a phone number or IBAN, or "" if it determines none.
 func (s *Session) Country(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
 	return s.screen.scanner.Country(t, value), err
 }
 
-// Age returns how many whole years have passed since a date of birth.
+// Age returns the whole years since a date of birth.
 func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	_, value, err := s.typedValue(token)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "it is no date that can be read")
 }
 
-// Sanitize returns a text for the model, and how many values of each type were hidden.
+// Sanitize returns a text that the model may see, and how many values of each type it hides.
 func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace([]byte(text), s.known, counted)
@@ -112,8 +112,8 @@ func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	return string(out), counted.found, err
 }
 
-// Outlines says of each token in some texts what Mask makes of its value, in their order, each once: for
-// a person who decides whether the value leaves.
+// Outlines returns each distinct token of the texts with the masked form of its value, in order. It is for the person
+// who decides whether the values may be sent.
 func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 	for _, text := range texts {
 		for _, f := range s.screen.scanner.FindTokens(nil, text) {
@@ -127,7 +127,7 @@ func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 	return lines
 }
 
-// HasTokens reports whether a text has a token that stands for a value of the session.
+// HasTokens reports whether a text contains a token of this session.
 func (s *Session) HasTokens(text []byte) bool {
 	for _, f := range s.screen.scanner.FindTokens(nil, text) {
 		if _, ok := s.tokens.Resolve(string(text[f.Start:f.End])); ok {
@@ -137,21 +137,20 @@ func (s *Session) HasTokens(text []byte) bool {
 	return false
 }
 
-// Show puts values in the place of all tokens that stand for some, in a text: for a
-// person, never for a model.
+// Show replaces the session's tokens in a text with their values. The result is for a person, never for a model.
 func (s *Session) Show(text string) string {
 	out, _ := s.replaceTokens(text, func(value string) string { return value }, math.MaxInt)
 	return out
 }
 
-// ShowJSON returns Show for a JSON value.
+// ShowJSON does the same as Show for a JSON value.
 func (s *Session) ShowJSON(document []byte) []byte {
 	out, _ := s.replaceTokens(string(document), inJSON, math.MaxInt)
 	return []byte(out)
 }
 
-// replaceTokens replaces the tokens of a text by their values, which spell writes. It returns false, and no text, if that would
-// have more than most bytes.
+// replaceTokens replaces the tokens of a text with their values, which spell encodes. It returns false and no text if
+// the result would exceed most bytes.
 func (s *Session) replaceTokens(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0
@@ -174,8 +173,8 @@ func (s *Session) replaceTokens(text string, spell func(string) string, most int
 	return out.String() + text[from:], true
 }
 
-// SubjectMatcher returns which values are those of a person who is to be forgotten: equal to one of these texts but for
-// case, blanks and punctuation.
+// SubjectMatcher returns a function that reports whether a value belongs to a person to be forgotten. A value matches
+// if it equals one of the texts, ignoring case, blanks and punctuation.
 func SubjectMatcher(texts ...string) func(value string) bool {
 	plain := map[string]bool{}
 	for _, text := range texts {

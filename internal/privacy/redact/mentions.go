@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// MentionMatcher tells in which texts one of these is, of a person who is to be forgotten: but for
-// case, blanks and punctuation, also within JSON or code. Texts of fewer than six letters
-// and digits must stand by themselves, since they are part of many words.
+// MentionMatcher returns a function that reports whether a text mentions a person to be forgotten by one of the given
+// texts. It ignores case, blanks and punctuation, and looks inside JSON and code. Texts of fewer than six letters and
+// digits must stand as whole words, since they occur inside many others.
 func MentionMatcher(subjects ...string) func(text string) bool {
 	var wanted [][]rune
 	for _, s := range subjects {
@@ -43,8 +43,8 @@ func isSame(a, b []rune) bool {
 	return true
 }
 
-// wordLetters returns what counts of a text. edges says before which of it, and at its end, a word begins or ends; in
-// writing without blanks that may be anywhere.
+// wordLetters returns the letters, digits and marks of a text in lower case. edges[i] reports whether a word boundary
+// precedes letter i; its last element is for the end. In scripts without spaces every position is a boundary.
 func wordLetters(text string) (letters []rune, edges []bool) {
 	edge := true
 	for _, r := range text {
@@ -59,8 +59,7 @@ func wordLetters(text string) (letters []rune, edges []bool) {
 	return letters, append(edges, true)
 }
 
-// removeEscapes is text of JSON or code with blanks in the place of escapes, or what they
-// stand for.
+// removeEscapes decodes \uXXXX escapes of JSON or code, and replaces all other escapes with a space.
 func removeEscapes(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -79,7 +78,7 @@ func removeEscapes(text string) string {
 	return out.String()
 }
 
-// codePoint returns that of u with four hexadecimal digits.
+// codePoint decodes u and four hexadecimal digits.
 func codePoint(s string) (r rune, ok bool) {
 	if len(s) < 5 || s[0] != 'u' {
 		return 0, false

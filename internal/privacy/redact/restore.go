@@ -11,10 +11,10 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Restore puts values in the place of tokens in the arguments of a call to a server. A
-// token that was not minted in this session is an error, and so is one inside of an
-// address, a host or code: what stands around it could carry it elsewhere. Crossings are
-// the values that the server has not sent itself and is not allowed by rule.
+// Restore replaces the tokens in the arguments of a server call with their values. It returns an error for a token
+// that was not minted in this session, and for a token inside an address, a host name or code, since the surrounding
+// text could send the value elsewhere. crossings lists the values that the server has not sent itself and may not
+// receive by a rule.
 func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMessage, []Crossing, *core.Error) {
 	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
 		return arguments, nil, nil
@@ -33,7 +33,7 @@ func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMes
 	return append(r.out, arguments[r.from:]...), r.crossings, nil
 }
 
-// tokenRestorer goes through the strings of a document.
+// tokenRestorer replaces tokens in the strings of one JSON document.
 type tokenRestorer struct {
 	session   *Session
 	server    string
@@ -60,7 +60,7 @@ func (r *tokenRestorer) restoreStrings() {
 	}
 }
 
-// stringEnd is behind the quote that ends the string that begins at i.
+// stringEnd returns the offset after the closing quote of the string that begins at i.
 func stringEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {
@@ -73,7 +73,7 @@ func stringEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// restoreString restores what is in a string.
+// restoreString replaces the tokens in one string.
 func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	inner := r.in[start+1 : max(end-1, start+1)]
 	for _, f := range r.session.screen.scanner.FindTokens(nil, inner) {
@@ -99,7 +99,7 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	}
 }
 
-// recordCrossing takes note of a value that a server has not sent.
+// recordCrossing records a value that the server has not sent itself.
 func (r *tokenRestorer) recordCrossing(e vault.Entry) {
 	t := pii.Type(e.Type)
 	if slices.Contains(e.From, r.server) || slices.Contains(e.From, models) || slices.Equal(e.From, []string{programs}) {
@@ -112,7 +112,7 @@ func (r *tokenRestorer) recordCrossing(e vault.Entry) {
 	r.crossings = append(r.crossings, Crossing{t, from})
 }
 
-// writeValue writes a value in the place of a token. What was a number is one again.
+// writeValue writes a token's value. A value that was a JSON number becomes a number again.
 func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
 	text, err := json.Marshal(e.Value)
 	if err != nil {
@@ -127,13 +127,13 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
 	r.from = end
 }
 
-// carriers are words of names of arguments whose text is taken apart by who gets it.
+// carriers lists words in argument names whose text the receiver interprets, such as URLs, hosts and code.
 var carriers = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
 	"cmd", "sql", "expression", "log",
 }
 
-// canCarryAway reports whether what stands around a token may take it elsewhere.
+// canCarryAway reports whether the text around a token could send its value elsewhere.
 func (r *tokenRestorer) canCarryAway(text []byte) bool {
 	if bytes.Contains(text, []byte("://")) {
 		return true
@@ -146,7 +146,7 @@ func (r *tokenRestorer) canCarryAway(text []byte) bool {
 	return false
 }
 
-// splitName returns those of a name: callback_url, callbackUrl.
+// splitName splits a name into its words: callback_url, callbackUrl.
 func splitName(name string) []string {
 	var b strings.Builder
 	for i, c := range name {

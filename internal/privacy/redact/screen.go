@@ -1,7 +1,6 @@
-// Package redact stands between servers, programs and the model. What is personal in
-// what a server answers becomes a token before a program sees it, or, for types that
-// programs compute with, before the model does. Tokens become values again in the
-// arguments of calls that may have them.
+// Package redact hides personal data between servers, programs and the model. It replaces personal data in server
+// results with tokens before a program sees them or, for types that programs compute with, before the model does. It
+// puts the values back into the arguments of calls that may contain them.
 package redact
 
 import (
@@ -24,7 +23,7 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Mode describes from whom a type of personal data is hidden.
+// Mode determines from whom a type of personal data is hidden.
 type Mode string
 
 // The modes.
@@ -34,8 +33,8 @@ const (
 	Off    Mode = "off"    // from nobody
 )
 
-// modes are those of types of which the settings say nothing: identifiers are sealed;
-// what programs filter and sort by is not.
+// modeOf returns the default mode of a type. Identifiers are sealed. Types that programs filter and sort by are
+// hidden only from the model.
 func modeOf(t pii.Type) Mode {
 	switch t {
 	case pii.Name, pii.Company, pii.Address, pii.DateOfBirth:
@@ -44,22 +43,20 @@ func modeOf(t pii.Type) Mode {
 	return Sealed
 }
 
-// Options describes what is hidden from whom.
+// Options determines which data is hidden from whom.
 type Options struct {
 	Modes   map[pii.Type]Mode
 	Regions []string                    // countries of which phone numbers are known without their prefix
 	Words   map[pii.Type][]string       // words and phrases that are of a type wherever they stand
 	Keys    map[string]pii.Type         // names of keys, in any spelling, whose values are of a type
 	Types   map[pii.Type]*regexp.Regexp // further types, with the form of their values or nil
-	// Reveals reports whether a server may be sent values of a type that it has not
-	// sent itself.
+	// Reveals reports whether a server may receive values of a type that it has not sent itself.
 	Reveals func(server string, t pii.Type) bool
-	// Treats says what becomes of values of a type in a server's answers; as the type's
-	// mode says if nil.
+	// Treats returns how values of a type in a server's results are treated. If nil, the type's mode decides.
 	Treats func(server string, t pii.Type) Treatment
 }
 
-// Treatment describes what becomes of a value in an answer.
+// Treatment determines what happens to a value in a server's result.
 type Treatment string
 
 // The treatments.
@@ -70,7 +67,7 @@ const (
 	Block Treatment = "block" // a word stands for it, and nothing gives it back
 )
 
-// Redactor hides and restores. It is safe for concurrent use.
+// Redactor replaces personal data with tokens, and tokens with values. It is safe for concurrent use.
 type Redactor struct {
 	scanner *pii.Scanner
 	modes   map[pii.Type]Mode
@@ -84,7 +81,7 @@ type Redactor struct {
 	sessions map[string]*Session
 }
 
-// New makes a screen that keeps its tokens in store, which it does not close.
+// New returns a redactor that keeps its tokens in store. It does not close store.
 func New(o Options, store *vault.Store) *Redactor {
 	s := &Redactor{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
 	s.compared.principals, s.compared.seed = map[string]map[valueKey]*comparedValue{}, maphash.MakeSeed()
@@ -95,11 +92,11 @@ func New(o Options, store *vault.Store) *Redactor {
 	return s
 }
 
-// SessionName returns the name of a session of a principal, "" where there is but one.
+// SessionName returns the name of a principal's session. principal is "" where there is only one.
 func SessionName(principal, session string) string { return principal + "\x00" + session }
 
-// Session returns the screen of a session: its tokens, and the names it has met. The error is a *core.Error: its
-// tokens cannot be read.
+// Session returns the named session with its tokens and known names. The error is a *core.Error if the tokens cannot
+// be read.
 func (s *Redactor) Session(name string) (*Session, error) {
 	tokens, err := s.store.Session(name)
 	if err != nil {
@@ -124,10 +121,10 @@ func (s *Redactor) Session(name string) (*Session, error) {
 	return open, nil
 }
 
-// maxOpen bounds the sessions that are open: whoever asks chooses their names.
+// maxOpen bounds the open sessions, since callers choose session names.
 const maxOpen = 128
 
-// Session hides and restores for one session. It is safe for concurrent use.
+// Session redacts and restores for one session. It is safe for concurrent use.
 type Session struct {
 	screen *Redactor
 	name   string
@@ -135,7 +132,7 @@ type Session struct {
 	known  *pii.Gazetteer // of values that programs see
 }
 
-// loadVisible remembers what the vault has of the types that programs see.
+// loadVisible adds the vault's values of types that programs see to the gazetteer.
 func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		if s.screen.modes[t] != Border {
@@ -152,7 +149,7 @@ func (s *Session) loadVisible() error {
 	return nil
 }
 
-// rememberVisible has a value found again that programs see as it is.
+// rememberVisible adds a value that programs see to the gazetteer, so that it is found again on the way to the model.
 func (s *Session) rememberVisible(t pii.Type, value string) {
 	if s.screen.modes[t] != Border || s.known.HasExact(value) {
 		return
@@ -163,7 +160,7 @@ func (s *Session) rememberVisible(t pii.Type, value string) {
 	s.known.AddExact(t, value)
 }
 
-// documentVault represents the vault of one document.
+// documentVault mints the tokens of one document. It implements pii.Vault.
 type documentVault struct {
 	*Session
 	from   []string // the server that it comes from
@@ -173,16 +170,16 @@ type documentVault struct {
 	err    error
 }
 
-// Counts describes how many values of each type were found.
+// Counts holds the number of values found, by type.
 type Counts []Count
 
-// Count describes how many values of a type were found.
+// Count is the number of values of one type.
 type Count struct {
 	Type pii.Type
 	N    int
 }
 
-// Add counts values.
+// Add adds n values of type t.
 func (c *Counts) Add(t pii.Type, n int) {
 	for i := range *c {
 		if (*c)[i].Type == t {
@@ -193,7 +190,8 @@ func (c *Counts) Add(t pii.Type, n int) {
 	*c = append(*c, Count{t, n})
 }
 
-// replaceValues puts tokens into a document. One that is a number becomes a string.
+// replaceValues replaces the personal data of a document with tokens. A document that is a single number becomes a
+// string.
 func (m *documentVault) replaceValues(document []byte) []byte {
 	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
 	out := m.screen.scanner.Replace(document, m.known, m)
@@ -203,8 +201,7 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 	return out
 }
 
-// Where values come from that no server has sent: programs write them, and models write
-// them into programs.
+// Origins of values that no server has sent. Programs compute them, and models write them into programs.
 const (
 	programs = "\x00program"
 	models   = "\x00model"
@@ -236,7 +233,7 @@ func (m *documentVault) Mint(v pii.Value) (string, bool) {
 	return token, true
 }
 
-// modeOf returns from whom a value of the document is hidden.
+// modeOf returns the mode of a type in this document.
 func (m *documentVault) modeOf(t pii.Type) Mode {
 	if !m.border && m.screen.treatmentOf(m.from[0], t) == Hide {
 		return Sealed
@@ -251,8 +248,8 @@ func (s *Redactor) treatmentOf(server string, t pii.Type) Treatment {
 	return s.treats(server, t)
 }
 
-// SealedType returns the type of personal data of which programs get tokens under a property of a server's answers; "" if
-// the property tells of none.
+// SealedType returns the type of personal data for which programs get tokens under the given property of a server's
+// results. It returns "" if the property does not determine one.
 func (s *Redactor) SealedType(server, property string) string {
 	t := s.scanner.OfKey(property)
 	switch s.treatmentOf(server, t) {
@@ -267,7 +264,7 @@ func (s *Redactor) SealedType(server, property string) string {
 	return ""
 }
 
-// treatedText returns what stands for a value that is not to be had at all.
+// treatedText returns the text that replaces a masked or blocked value for good.
 func (m *documentVault) treatedText(v pii.Value) (string, bool) {
 	if m.border {
 		return "", false
@@ -281,7 +278,7 @@ func (m *documentVault) treatedText(v pii.Value) (string, bool) {
 	return "", false
 }
 
-// plainJSON replaces what would need an escape.
+// plainJSON replaces characters that JSON strings must escape with an asterisk.
 func plainJSON(r rune) rune {
 	if r < ' ' || r == '"' || r == '\\' {
 		return '*'
@@ -289,9 +286,9 @@ func plainJSON(r rune) rune {
 	return r
 }
 
-// Foreign makes text in the shape of a token, that a server or a file has, stand for
-// itself: [EMAIL_1] of theirs becomes one of our own that stands for these letters. To the
-// model goes what is there; what the model has written itself it may see.
+// Foreign replaces text of a server or file that has the form of a token with a token for that very text, so that it
+// cannot be mistaken for one of ours. On the way to the model, tokens stay as they are, except that values the model
+// wrote itself are put back.
 func (m *documentVault) Foreign(text string) (string, bool) {
 	if m.border {
 		return m.echoedValue(text)
@@ -306,7 +303,7 @@ func (m *documentVault) Foreign(text string) (string, bool) {
 	return token, true
 }
 
-// echoedValue returns a value that the model has written itself.
+// echoedValue returns the value of a token if the model wrote that value itself.
 func (m *documentVault) echoedValue(token string) (string, bool) {
 	e, ok := m.tokens.Resolve(token)
 	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") ||
@@ -316,13 +313,13 @@ func (m *documentVault) echoedValue(token string) (string, bool) {
 	return e.Value, true
 }
 
-// RedactIncoming returns what a server has answered, as programs may see it. An error says that it could not be hidden, and
-// must not be shown.
+// RedactIncoming returns a server's result as programs may see it. If it returns an error, personal data could not be
+// hidden and the result must not be shown.
 func (s *Session) RedactIncoming(server string, document []byte) ([]byte, error) {
 	return s.RedactAndCount(server, document, nil)
 }
 
-// RedactAndCount returns Incoming, and adds what is personal in the document to found.
+// RedactAndCount does the same as RedactIncoming and adds the personal values it found to found, which may be nil.
 func (s *Session) RedactAndCount(server string, document []byte, found *Counts) ([]byte, error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, err
@@ -332,8 +329,8 @@ func (s *Session) RedactAndCount(server string, document []byte, found *Counts) 
 	return out, m.err
 }
 
-// RedactOutgoing returns what goes to the model, without anything personal. An error says that it could not be hidden, and
-// must not be shown.
+// RedactOutgoing returns a document as the model may see it, without personal data. If it returns an error, personal
+// data could not be hidden and the document must not be shown.
 func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
 	m := &documentVault{Session: s, from: []string{programs}, border: true}
 	out := m.replaceValues(document)
@@ -343,7 +340,7 @@ func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
 	return s.redactBase64(out)
 }
 
-// redactBase64 hides fields that are Base64 of something personal, as a whole.
+// redactBase64 replaces each run of Base64 that encodes personal data with one token.
 func (s *Session) redactBase64(document []byte) ([]byte, error) {
 	var out []byte
 	from := 0
@@ -377,7 +374,7 @@ func isBase64(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
-// isPersonalBase64 reports whether a text is Base64 of something personal.
+// isPersonalBase64 reports whether a text is Base64 of something that contains personal data.
 func (s *Session) isPersonalBase64(text []byte) bool {
 	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(letters)
@@ -389,7 +386,7 @@ func (s *Session) isPersonalBase64(text []byte) bool {
 	return len(counted.found) > 0
 }
 
-// countingVault represents a vault that keeps nothing.
+// countingVault counts values and mints no tokens.
 type countingVault struct {
 	modes map[pii.Type]Mode
 	found map[string]int
@@ -404,7 +401,7 @@ func (c *countingVault) Mint(v pii.Value) (string, bool) {
 
 func (c *countingVault) Foreign(string) (string, bool) { return "", false }
 
-// RedactText returns a text for the model. What could not be hidden is not shown.
+// RedactText returns a text as the model may see it. If the text cannot be redacted, it returns the reason instead.
 func (s *Session) RedactText(text string) string {
 	out, err := s.RedactOutgoing([]byte(text))
 	if err != nil {
@@ -413,13 +410,13 @@ func (s *Session) RedactText(text string) string {
 	return string(out)
 }
 
-// RedactProgram returns the text of a program in which what is sealed stands as its token, so that it is equal to what
-// servers answer. The model knows these values: it wrote them.
+// RedactProgram replaces sealed values in a program's string literals with their tokens, so that they compare equal
+// to those in server results. It records that the model knows these values, since it wrote them.
 func (s *Session) RedactProgram(code string) (string, error) {
 	return s.redactSource(code, []string{models})
 }
 
-// RedactSkill returns the same for the text of a skill, which somebody else has written: the model does not know its
+// RedactSkill does the same as RedactProgram for a skill. The model did not write the skill, so it does not know its
 // values.
 func (s *Session) RedactSkill(code string) (string, error) { return s.redactSource(code, nil) }
 
@@ -442,8 +439,8 @@ func (s *Session) redactSource(code string, from []string) (string, error) {
 	return out.String(), nil
 }
 
-// TokenIn returns the first token in a text, "" if there is none. What outlives a session has none: in another one it
-// would stand for somebody else.
+// TokenIn returns the first token in a text, or "" if there is none. Data that outlives a session must not contain
+// tokens: in another session they would stand for other values.
 func (s *Redactor) TokenIn(text string) string {
 	for _, f := range s.scanner.FindTokens(nil, []byte(text)) {
 		return text[f.Start:f.End]
@@ -451,7 +448,7 @@ func (s *Redactor) TokenIn(text string) string {
 	return ""
 }
 
-// isQuoted reports whether a piece of a program lies in a string on one line.
+// isQuoted reports whether a part of a program lies inside a string literal on one line.
 func isQuoted(code string, start, end int) bool {
 	line := code[strings.LastIndexByte(code[:start], '\n')+1 : start]
 	open := byte(0)
@@ -469,7 +466,7 @@ func isQuoted(code string, start, end int) bool {
 	return open != 0 && strings.IndexByte(rest, open) >= 0
 }
 
-// Sync makes durable what was minted. No token goes to the model before.
+// Sync saves the minted tokens to disk. It must succeed before any token is sent to the model.
 func (s *Session) Sync() error {
 	if err := s.tokens.Sync(); err != nil {
 		return core.Errorf(core.KindInternal, "pii.vault", "personal data is hidden, and which token stands for what could not be kept: %w", err)
@@ -477,13 +474,13 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// Crossing represents a value on its way to a server that it does not come from.
+// Crossing is a value about to be sent to a server that it does not come from.
 type Crossing struct {
 	Type pii.Type
 	From []string
 }
 
-// CrossingReason is why a person is asked about crossings, in words.
+// CrossingReason returns the reason for asking a person to approve crossings.
 func CrossingReason(server string, crossings []Crossing) string {
 	var kinds []string
 	for _, c := range crossings {
@@ -493,5 +490,5 @@ func CrossingReason(server string, crossings []Crossing) string {
 	return fmt.Sprintf("personal data goes to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
 }
 
-// ErrUnknown is the cause of refusals of tokens that stand for nothing.
+// ErrUnknown is the cause of errors for tokens that do not exist in the session.
 var ErrUnknown = errors.New("the token is none of this session")
