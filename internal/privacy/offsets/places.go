@@ -1,5 +1,5 @@
-// Package offsets finds the places of very many things in little memory. A place is what its
-// user makes of four bytes; 0 is none.
+// Package offsets maps hashes and numbers to places, for very many items in little memory. A place is a 32-bit number
+// that the caller chooses, such as a file offset; 0 means none.
 package offsets
 
 import (
@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// ByHash finds places by the hash of what is there. It keeps a part of the hash only, 26
-// bits, so it finds others too: who asks looks at what is there. Small ones are a map.
-// Large ones take 7 to 9 bytes for each place, and grow in so many small parts that what is
-// needed while one grows does not count. The zero value is empty and ready.
+// ByHash maps hashes to places. A large table stores only 26 bits of each hash, so different hashes may collide: the
+// caller must compare the item at the place. A small table is a map. A large one takes 7 to 9 bytes per place and
+// grows in many small parts, so that growth needs little extra memory. The zero value is empty and ready to use.
 type ByHash struct {
 	Limit int // from how many places on it is large; Few if it is 0
 	few   map[uint64]uint32
@@ -19,12 +18,12 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// Few sets how many places are a map.
+	// Few is the default number of places from which a table is large.
 	Few = 4096
 )
 
-// hashShard represents a hash table with linear probing. The positions are in the order of the tags, so it grows without
-// the rest of the hashes.
+// hashShard is a hash table with linear probing. Positions follow the order of the tags, so it grows without the full
+// hashes.
 type hashShard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
@@ -35,7 +34,7 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// Find returns the first place of a hash of which is says that it is it; 0 if there is none.
+// Find returns the first place under the hash for which is returns true, or 0 if there is none.
 func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
@@ -51,7 +50,7 @@ func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	return 0
 }
 
-// Insert adds a place. As long as they are a map it stands for another one of the same hash.
+// Insert adds a place. While the table is small, it replaces any place under the same hash.
 func (x *ByHash) Insert(h uint64, place uint32) {
 	if x.many != nil {
 		i, tag := splitHash(h)
@@ -72,7 +71,7 @@ func (x *ByHash) Insert(h uint64, place uint32) {
 	x.few = nil
 }
 
-// Replace puts a place where another one was, if that is there.
+// Replace replaces the place old under the hash with place. It does nothing if old is not there.
 func (x *ByHash) Replace(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
@@ -87,7 +86,7 @@ func (x *ByHash) Replace(h uint64, old, place uint32) {
 	}
 }
 
-// bestPosition returns where a tag would be best.
+// bestPosition returns the position at which the search for a tag begins.
 func (s *hashShard) bestPosition(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
 
 func (s *hashShard) findTag(tag uint16, is func(place uint32) bool) int {
@@ -134,11 +133,11 @@ func (s *hashShard) growTable() {
 	}
 }
 
-// ByNumber represents the places of numbers, which are not negative. The zero value is empty and ready.
+// ByNumber maps non-negative numbers to places. The zero value is empty and ready to use.
 type ByNumber struct{ pages []*offsetPage }
 
-// offsetPage represents the places of consecutive numbers, in two bytes each as long as they are near to each other, as
-// those are that were minted one after another.
+// offsetPage holds the places of consecutive numbers. It takes two bytes for each as long as they are close together,
+// as places of numbers assigned in sequence are.
 type offsetPage struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: it has none
@@ -175,7 +174,7 @@ func (p *offsetPage) setPlace(i int, place uint32) {
 	p.far[i] = place
 }
 
-// At returns the place of a number; 0 if it has none.
+// At returns the place of a number, or 0 if it has none.
 func (n *ByNumber) At(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].placeAt(number % pageSize)
@@ -183,7 +182,7 @@ func (n *ByNumber) At(number int) uint32 {
 	return 0
 }
 
-// Set gives a number a place.
+// Set sets the place of a number.
 func (n *ByNumber) Set(number int, place uint32) {
 	i := number / pageSize
 	if i >= len(n.pages) {
@@ -195,7 +194,7 @@ func (n *ByNumber) Set(number int, place uint32) {
 	n.pages[i].setPlace(number%pageSize, place)
 }
 
-// All gives the places in the order of the numbers, until yield does not want more.
+// All yields the places in the order of the numbers, until yield returns false.
 func (n *ByNumber) All(yield func(place uint32) bool) {
 	for _, p := range n.pages {
 		for i := 0; p != nil && i < pageSize; i++ {

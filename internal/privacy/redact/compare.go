@@ -172,8 +172,8 @@ func bitBudget(typ string) float64 {
 	return numberBits
 }
 
-// Equals reports whether two tokens stand for the same value, ignoring case, blanks and punctuation. Two texts that
-// are not tokens are compared likewise. A token cannot be compared with such a text; this is an error.
+// Equals reports whether two tokens stand for the same value, ignoring case, blanks and the characters - ( ) and /.
+// Two texts that are not tokens are compared likewise. A token cannot be compared with such a text; this is an error.
 func (s *Session) Equals(a, b string) (bool, *core.Error) {
 	x, isToken, err := s.resolveEntry(a)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// encodedForm describes what a value becomes when only what counts of it is left, in one encoding.
+// encodedForm is a value in one encoding, reduced to its significant characters.
 type encodedForm struct {
 	text  string // what counts
 	label string
@@ -29,8 +29,8 @@ type encodedForm struct {
 const (
 	window = 8 // bytes of a form by which it is looked for
 	long   = 16
-	// maxGap is what separates the characters of a long value at most: a quote, a comma, a
-	// new line and some indentation.
+	// maxGap bounds the bytes between two characters of a long value: a quote, a comma, a newline and some
+	// indentation.
 	maxGap = 12
 	minGap = 3
 )
@@ -71,8 +71,8 @@ func formsOf(value, label string) (all []encodedForm) {
 	return all
 }
 
-// numbered returns the numbers of the bytes of a value as they are usually written, without what is between them:
-// decimal, with 0x and U+, octal in four ways, binary.
+// numbered returns the bytes of a value as numbers, in the usual notations and without separators: decimal, with 0x
+// and U+, octal in four ways, binary.
 func numbered(value string) (all []string) {
 	for _, format := range []string{"%d", "0x%02x", "U%04X", "%o", "%03o", "0%o", "0o%o", "%08b"} {
 		var b strings.Builder
@@ -84,7 +84,7 @@ func numbered(value string) (all []string) {
 	return all
 }
 
-// requiredLength of what is coded is enough, if it is not short.
+// requiredLength returns how much of an encoded form must match: half of it, or all if it is short.
 func requiredLength(text string) int {
 	if len(text) < 2*long {
 		return len(text)
@@ -92,7 +92,7 @@ func requiredLength(text string) int {
 	return (len(text) + 1) / 2
 }
 
-// utf16Text returns what a text in UTF-16 has in either order of bytes: little-endian, without the last byte.
+// utf16Text returns the part of a text's UTF-16 that both byte orders share: little-endian, without the last byte.
 func utf16Text(text string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -110,7 +110,7 @@ func utf32Text(text string) string {
 	return string(b[:max(0, len(b)-3)])
 }
 
-// hidden returns a value written in invisible characters: tags, and variation selectors with the numbers of
+// hidden returns a value encoded in invisible characters: as tag characters, and as variation selectors numbered by
 // its bytes.
 func hidden(value string) []string {
 	var asTags, asSelectors strings.Builder
@@ -126,7 +126,7 @@ func hidden(value string) []string {
 	return []string{asTags.String(), asSelectors.String()}
 }
 
-// significantText returns the characters of a text that count. The text has no escapes.
+// significantText returns the letters and digits of a text. The text must have no escapes.
 func significantText(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -145,7 +145,7 @@ func plainAt(text string, i int) escapeUnit {
 	return singleUnit(text[i], i+1)
 }
 
-// separatorCounts returns how many bytes that don't count a text has before each that does.
+// separatorCounts returns, for each significant byte of a text, the number of separator bytes before it.
 func separatorCounts(text string) (own []uint8) {
 	n := uint8(0)
 	for i := 0; i < len(text); {
@@ -161,8 +161,8 @@ func separatorCounts(text string) (own []uint8) {
 	return own
 }
 
-// maxSeparators returns how many bytes may be before character i: each separator of the value itself may be an escape, and
-// have others around it.
+// maxSeparators returns the maximum number of bytes before character i. Each separator of the value itself may be
+// escaped and surrounded by others.
 func (f *encodedForm) maxSeparators(i int) int {
 	if f.own == nil {
 		return f.gap
@@ -170,17 +170,17 @@ func (f *encodedForm) maxSeparators(i int) int {
 	return f.gap + int(f.own[i])*(f.gap+longestUnit)
 }
 
-// longestUnit is what one character takes at most, as &amp;#x2d; does.
+// longestUnit is the maximum length in bytes of one escaped character, such as &amp;#x2d;.
 const longestUnit = 10
 
-// base64Core returns what the Base64 of any text has in which value begins at a byte that is shift modulo 3, without
-// the letters that its neighbours share.
+// base64Core returns the part that the Base64 of any text contains in which value begins at an offset congruent to
+// shift modulo 3. Characters that encode neighbouring bytes too are left out.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
 }
 
-// spellingsOf returns the ways in which a value is looked for byte by byte.
+// spellingsOf returns the spellings of a value that are searched byte for byte.
 func spellingsOf(value string) []string {
 	all := []string{value}
 	if quoted, err := json.Marshal(value); err == nil {

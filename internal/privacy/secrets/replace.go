@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// replacePieces puts labels in the place of pieces.
+// replacePieces replaces the pieces of a text with their labels.
 func replacePieces(text []byte, found []textPiece) []byte {
 	r := pieceReplacer{in: text, found: found, out: make([]byte, 0, len(text)+len(text)/8+maxLabel)}
 	if json.Valid(text) {
@@ -15,7 +15,7 @@ func replacePieces(text []byte, found []textPiece) []byte {
 	return r.out
 }
 
-// pieceReplacer writes a text without pieces.
+// pieceReplacer writes a text with its pieces replaced.
 type pieceReplacer struct {
 	in, out []byte
 	found   []textPiece
@@ -31,8 +31,8 @@ func (r *pieceReplacer) replacePlain() {
 	r.out = append(r.out, r.in[from:]...)
 }
 
-// replaceJSON keeps all that is not in a string. A piece that begins in one string and ends in
-// another has its label in the first, and takes away what it has of the others.
+// replaceJSON keeps the JSON structure. A piece that begins in one string and ends in another puts its label into the
+// first and is removed from the others.
 func (r *pieceReplacer) replaceJSON() {
 	for i := 0; i < len(r.in); {
 		end := i + 1
@@ -54,7 +54,7 @@ func (r *pieceReplacer) replaceJSON() {
 	}
 }
 
-// stringEnd is behind the quote that ends the string at i.
+// stringEnd returns the offset after the closing quote of the string at i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -64,7 +64,7 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// overlappingPiece is the piece that has something of what is between start and end.
+// overlappingPiece drops the pieces that end by start, and reports whether the next one overlaps start to end.
 func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	for len(r.found) > 0 && r.found[0].end <= start {
 		r.found, r.written = r.found[1:], false
@@ -72,7 +72,7 @@ func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	return len(r.found) > 0 && r.found[0].start < end
 }
 
-// writeContent writes what is between the quotes of a string.
+// writeContent writes the content of a string between its quotes.
 func (r *pieceReplacer) writeContent(i, end int) {
 	for i < end {
 		if !r.overlappingPiece(i, end) {
@@ -98,7 +98,7 @@ func (r *pieceReplacer) writeLabel() {
 	}
 }
 
-// writeBare writes a number or a word, or a string in its place.
+// writeBare writes a number or literal. If a piece overlaps it, a string with the label takes its place.
 func (r *pieceReplacer) writeBare(i, end int) {
 	if !r.overlappingPiece(i, end) {
 		r.out = append(r.out, r.in[i:end]...)

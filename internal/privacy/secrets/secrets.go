@@ -1,13 +1,11 @@
-// Package secrets takes registered values out of texts: a credential of a server is to
-// stand in no record, log, error or answer, however it is spelled.
-//
-// A value is found as it is, and through escapes of JSON and other string literals, percent and HTML
-// escapes, in Base64 wherever it begins, in hexadecimal and as decimal, octal, binary and U+ codes, in UTF-16 and UTF-32, in tag characters, in wide,
-// styled and circled letters, in another case, and with separators between its characters: signs,
-// blanks, characters that are not seen, marks of letters, and tags of HTML without attributes. Of
-// long values half is found, too. What is not found:
-// values that are turned round, compressed, encrypted or spelled by any other rule, encodings
-// of encodings but for escapes, and pieces of less than half.
+// Package secrets removes registered values from texts, so that no credential of a server appears in the audit log, a
+// log, an error or a result, however it is encoded. It finds a value as it is, and through escapes of JSON and other
+// string literals, percent and HTML escapes. It finds it in Base64 at any offset, in hexadecimal and as decimal,
+// octal, binary and U+ codes, in UTF-16 and UTF-32, in tag characters, in wide, styled and circled letters, and in
+// another case. Separators between the characters may be punctuation, blanks, invisible characters, combining marks,
+// and HTML tags without attributes. Half of a long value is found, too. It does not find values that are reversed,
+// compressed, encrypted or encoded by any other rule, nor encodings of encodings except for escapes, nor pieces of
+// less than half.
 package secrets
 
 import (
@@ -18,14 +16,13 @@ import (
 	"sync/atomic"
 )
 
-// Secret represents a value that is in no text, and the words that stand in its place.
+// Secret is a value to remove and the label that replaces it.
 type Secret struct {
 	Label string // "github GITHUB_TOKEN"
 	Value string
 }
 
-// Masker takes values out of texts. The zero value and nil know none; it is safe for
-// concurrent use.
+// Masker replaces registered values in texts. The zero value and nil have no values. It is safe for concurrent use.
 type Masker struct {
 	mu     sync.Mutex
 	labels map[string]string // by value
@@ -39,9 +36,8 @@ const (
 	maxLabel  = 64
 )
 
-// Add registers values, from now on. Whether a value is worth it is the caller's to say:
-// see Worth, and Variable and its like; those that are too short to be told from others, and what comes
-// when there are thousands, are passed over.
+// Add registers values. The caller decides whether a value is a secret: see IsSecret, FromVariable and the like. Add
+// ignores values of less than minValue bytes, which would match by chance, and all values beyond maxValues.
 func (m *Masker) Add(all ...Secret) {
 	if m == nil {
 		return
@@ -68,7 +64,7 @@ func (m *Masker) Add(all ...Secret) {
 	}
 }
 
-// Drop forgets values that are worth nothing any more, and so makes room for others.
+// Drop removes values that are no longer secret, which makes room for others.
 func (m *Masker) Drop(values ...string) {
 	if m == nil {
 		return
@@ -85,7 +81,7 @@ func (m *Masker) Drop(values ...string) {
 	}
 }
 
-// plainLabel returns what needs no escape in any format.
+// plainLabel returns a label of characters that need no escape in any format, at most maxLabel bytes long.
 func plainLabel(label string) string {
 	label = strings.Map(func(r rune) rune {
 		if r < 0x80 && isAlnum(byte(r)) || strings.ContainsRune(" _-.:", r) {
@@ -96,8 +92,8 @@ func plainLabel(label string) string {
 	return strings.TrimSpace(label[:min(len(label), maxLabel)])
 }
 
-// Mask returns a text without registered values. JSON stays JSON of the same structure. If there are none, it is text
-// itself, and nothing was allocated; else text is left as it was.
+// Mask returns a text with registered values replaced. JSON stays JSON of the same structure. If the text contains
+// none, Mask returns text itself without allocating. It never modifies text.
 func (m *Masker) Mask(text []byte) []byte {
 	t := m.currentTable()
 	if t == nil {
@@ -110,7 +106,7 @@ func (m *Masker) Mask(text []byte) []byte {
 	return replacePieces(text, found)
 }
 
-// MaskString returns Mask for a string.
+// MaskString does the same as Mask for a string.
 func (m *Masker) MaskString(text string) string {
 	t := m.currentTable()
 	if t == nil {
@@ -131,14 +127,14 @@ func (m *Masker) currentTable() *searchTable {
 	return m.table.Load()
 }
 
-// textPiece represents a part of a text that a label takes the place of.
+// textPiece is a part of a text that a label replaces.
 type textPiece struct {
 	start, end int
 	label      string
 	value      int // length of what was found, which tells whose label counts
 }
 
-// mergePieces returns pieces in order, without overlaps.
+// mergePieces sorts pieces and merges those that overlap.
 func mergePieces(found []textPiece) []textPiece {
 	slices.SortFunc(found, func(a, b textPiece) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), strings.Compare(a.label, b.label))

@@ -10,8 +10,8 @@ import (
 
 // What is secret of the configuration of a server. owner is the first word of labels.
 
-// FromVariable returns what is secret of an environment variable, or of a setting: its value, or the parts of an address,
-// of a connection string or of JSON.
+// FromVariable returns the secrets in an environment variable or setting: its value, or the secret parts of a URL,
+// connection string or JSON value.
 func FromVariable(owner, name, value string) []Secret {
 	v := strings.TrimSpace(value)
 	label := owner + " " + name
@@ -44,7 +44,7 @@ func secretParts(label, v string) ([]Secret, bool) {
 	return nil, false
 }
 
-// connectionPairs returns those of a connection string: Server=db;Password=…
+// connectionPairs returns the secrets of a connection string: Server=db;Password=…
 func connectionPairs(label, v string) (found []Secret) {
 	for pair := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		if name, value, ok := strings.Cut(pair, "="); ok && IsSecret(name, strings.Trim(value, `'"`)) {
@@ -72,7 +72,8 @@ func inJSON(label, key string, v any, found []Secret) []Secret {
 	return found
 }
 
-// FromHeader returns what is secret of a header: credentials without their scheme, and what is in those of Basic.
+// FromHeader returns the secrets of an HTTP header: credentials without their scheme, and the decoded content of
+// Basic credentials.
 func FromHeader(owner, name, value string) []Secret {
 	label := strings.TrimSpace(owner + " " + name)
 	v := strings.TrimSpace(value)
@@ -104,8 +105,7 @@ func cookieSecrets(label, v string) (found []Secret) {
 	return found
 }
 
-// FromAddress returns what is secret of an address: the password, parameters that are by their name, and what in it looks
-// made at random.
+// FromAddress returns the secrets of a URL: the password, parameters with secret names, and parts that look random.
 func FromAddress(label, address string) (found []Secret) {
 	add := func(name, value string) {
 		if IsSecret(name, value) {
@@ -139,7 +139,7 @@ func FromAddress(label, address string) (found []Secret) {
 	return found
 }
 
-// looseCredentials returns the credentials of what is nearly an address.
+// looseCredentials returns the credentials of a text that resembles a URL but cannot be parsed as one.
 func looseCredentials(label, address string) []Secret {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')
@@ -152,8 +152,8 @@ func looseCredentials(label, address string) []Secret {
 	return nil
 }
 
-// FromArguments returns what is secret of a command line: --token=…, --token …, NAME=…, addresses, headers, and what
-// looks made at random.
+// FromArguments returns the secrets of a command line: --token=…, --token …, NAME=…, URLs, headers, and arguments
+// that look random.
 func FromArguments(owner string, args []string) (found []Secret) {
 	option := ""
 	for _, arg := range args {

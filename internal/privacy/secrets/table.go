@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// searchTable describes what is looked for. It is not changed.
+// searchTable is the immutable index of the values to find.
 type searchTable struct {
 	forms  []encodedForm
 	loose  windowIndex // windows of forms in lower case
@@ -19,24 +19,24 @@ type searchTable struct {
 	retain int // of the longest form
 }
 
-// valueSpelling represents a value as it is written byte by byte.
+// valueSpelling is a spelling of a value that is searched byte for byte.
 type valueSpelling struct {
 	text, label string
 	alone       bool // it counts only where it is no part of a word
 }
 
-// windowPlace describes where a window is: of a form or spelling, at an offset.
+// windowPlace locates a window: the index of a form or spelling, and an offset in it.
 type windowPlace struct{ of, at int }
 
-// windowIndex finds windows of up to eight bytes: a filter for what is not there, and a table.
+// windowIndex finds windows of up to eight bytes. A filter rules out most of those that are not in the table.
 type windowIndex struct {
 	filter []uint64
 	shift  uint
 	places map[uint64][]windowPlace
 }
 
-// maxAlike bounds the forms that have the same window at one offset, as tokens of one maker
-// have: they have others.
+// maxAlike bounds the places indexed for one window. Tokens with a common prefix share windows; their other windows
+// still find them.
 const maxAlike = 64
 
 func (x *windowIndex) addWindow(w uint64, p windowPlace) {
@@ -48,7 +48,7 @@ func (x *windowIndex) addWindow(w uint64, p windowPlace) {
 	}
 }
 
-// buildFilter makes the filter, with some sixteen bits for each window.
+// buildFilter builds the filter with about sixteen bits per window.
 func (x *windowIndex) buildFilter() {
 	bits := uint(12)
 	for 1<<bits < 16*len(x.places) && bits < 22 {
@@ -68,7 +68,7 @@ func (x *windowIndex) mayContain(w uint64) bool {
 	return x.filter[h>>6]>>(h&63)&1 != 0
 }
 
-// first bytes of a spelling are its window.
+// exactWindow masks the bytes of a window that index a spelling: its first minValue bytes.
 const exactWindow = 1<<(8*minValue) - 1
 
 func windowOf(text string) (w uint64) {
@@ -78,7 +78,7 @@ func windowOf(text string) (w uint64) {
 	return w
 }
 
-// compileTable makes the same table of the same values, in whatever order they came.
+// compileTable builds the search table. The result does not depend on the order in which values were added.
 func compileTable(labels map[string]string) *searchTable {
 	t := &searchTable{}
 	for _, value := range slices.Sorted(maps.Keys(labels)) {
@@ -110,7 +110,7 @@ func lowerCase(s string) string {
 	return string(b)
 }
 
-// findPieces returns the pieces of a text that are not to be in it, in order and without overlaps.
+// findPieces returns the pieces of a text to replace, in order and without overlaps.
 func (t *searchTable) findPieces(text []byte) []textPiece {
 	if len(text) < minValue {
 		return nil
@@ -128,7 +128,7 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings finds spellings.
+// findSpellings finds the spellings that match byte for byte.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {
@@ -152,7 +152,7 @@ func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece 
 	return found
 }
 
-// expandPiece returns a piece that cuts no letter and no escape in two.
+// expandPiece extends a piece so that it cuts no character or escape in two.
 func expandPiece(text []byte, p textPiece) textPiece {
 	for p.start > 0 && !utf8.RuneStart(text[p.start]) && text[p.start-1] >= utf8.RuneSelf {
 		p.start--
@@ -176,7 +176,7 @@ func expandPiece(text []byte, p textPiece) textPiece {
 
 const longestEscape = 5
 
-// escapeAt returns how long the escape of JSON at i is.
+// escapeAt returns the length of the JSON escape at i.
 func escapeAt(text []byte, i int) int {
 	switch {
 	case i+1 >= len(text):
@@ -190,7 +190,7 @@ func escapeAt(text []byte, i int) int {
 	return 2
 }
 
-// formScanner describes what counts of a text, piece by piece.
+// formScanner holds the significant bytes of a part of the text and their offsets.
 type formScanner struct {
 	text  []byte // what counts
 	start []uint32
@@ -200,8 +200,8 @@ var scratches = sync.Pool{New: func() any { return &formScanner{} }}
 
 const batch = 32 << 10
 
-// findForms finds forms. It goes through the text in batches, of which each begins with the end
-// of the one before: what a form that ends in it may need.
+// findForms finds encoded forms. It reads the text in batches. Each batch begins with the end of the one before, so
+// that forms across the boundary are found.
 func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) []textPiece {
 	room := batch + 2*t.retain + utf8.UTFMax
 	if cap(s.text) < room {
@@ -236,7 +236,8 @@ func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) 
 	}
 }
 
-// readSignificant takes in what counts of a text from i on, until there is room for no more.
+// readSignificant appends the significant bytes of the text from i on until room bytes are held. It returns where it
+// stopped.
 func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {
@@ -258,8 +259,8 @@ func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	return i
 }
 
-// verifyPlaces holds what is around a window against the forms that have it. done is the end of
-// the last that is found.
+// verifyPlaces compares the text around a window with the forms that contain it, and appends the matches. done is the
+// index of the last byte that is part of a match.
 func (s *formScanner) verifyPlaces(
 	t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int,
 ) ([]textPiece, int) {
@@ -279,7 +280,7 @@ func (s *formScanner) verifyPlaces(
 	return found, done
 }
 
-// pieceBounds returns how far the text and a form are the same around a window.
+// pieceBounds returns how far the text and a form agree around a window.
 func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
@@ -297,11 +298,11 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 	return from, to
 }
 
-// maxUnseen bounds what is not seen between two characters, in bytes.
+// maxUnseen bounds the invisible bytes between two characters.
 const maxUnseen = 4 << 10
 
-// isNear reports whether at most gap bytes separate unit i from the one before it. Those of characters
-// that are invisible, of tags and of escapes do not count.
+// isNear reports whether at most gap bytes separate unit i from the one before it. Bytes of invisible characters,
+// tags and escapes do not count.
 func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
 	if before == now || now-before == 1 {
@@ -323,10 +324,10 @@ func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	return between <= gap
 }
 
-// unitEnd is behind what stands for i.
+// unitEnd returns the end in the text of the unit that byte i comes from.
 func (s *formScanner) unitEnd(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
 
-// includeBase64Edges adds the letters of Base64 that a value shares with its neighbours.
+// includeBase64Edges extends a piece by the Base64 characters that encode bytes of the value and of its neighbours.
 func includeBase64Edges(text []byte, p textPiece) textPiece {
 	is := func(c byte) bool { return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_' || c == '=' }
 	if p.start > 0 && is(text[p.start-1]) {

@@ -15,8 +15,8 @@ import (
 // What counts of a text are letters and digits, in any script; the rest separates. Bytes that are
 // no UTF-8 count, too.
 
-// kept says which bytes count, folded has them in lower case, and begins says at which bytes a unit
-// begins that has to be read: an escape, a tag, a character that may separate or stand for another.
+// kept reports which bytes are significant. folded maps bytes to lower case. begins reports which bytes begin a unit
+// that must be decoded: an escape, a tag, or a character that may be a separator or stand for another.
 var kept, begins, folded = characterClasses()
 
 func characterClasses() (kept, begins [256]bool, folded [256]byte) {
@@ -31,8 +31,8 @@ func characterClasses() (kept, begins [256]bool, folded [256]byte) {
 	return kept, begins, folded
 }
 
-// mayMark reports whether a byte begins characters of which some are no letters or stand for ASCII:
-// all that are beyond ASCII but Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
+// mayMark reports whether a byte begins characters some of which are not letters or stand for ASCII. This holds for
+// all non-ASCII blocks except Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
 func mayMark(c byte) bool {
 	switch {
 	case c < 0xc2 || c > 0xf4:
@@ -43,7 +43,7 @@ func mayMark(c byte) bool {
 	return true
 }
 
-// isSeparator reports whether a character beyond ASCII is no letter and no digit.
+// isSeparator reports whether a non-ASCII character is neither a letter nor a digit.
 func isSeparator(r rune) bool {
 	if 0x3400 <= r && r < 0xa000 || 0xac00 <= r && r < 0xd7a4 {
 		return false
@@ -51,7 +51,7 @@ func isSeparator(r rune) bool {
 	return core.IsInvisible(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// foldToASCII returns the letter or digit that a wide, styled or circled one stands for, 0 if none.
+// foldToASCII returns the ASCII letter or digit that a wide, styled or circled one stands for, or 0.
 func foldToASCII(r rune) byte {
 	switch {
 	case 0xff01 <= r && r <= 0xff5e:
@@ -73,7 +73,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return isDigit(c) || isLower(c) || isUpper(c) }
 
-// escapeUnit describes what an escape stands for, up to four bytes of which n are there.
+// escapeUnit is a decoded character or escape: the first n bytes of text, of which there are none for a separator.
 type escapeUnit struct {
 	text [utf8.UTFMax]byte
 	n    int
@@ -93,13 +93,13 @@ func unitOf(r rune, end int) (u escapeUnit) {
 	return u
 }
 
-// movedBy returns a unit of a text that begins n bytes further on.
+// movedBy returns the unit with its end moved by n bytes.
 func (u escapeUnit) movedBy(n int) escapeUnit {
 	u.end += n
 	return u
 }
 
-// characterAt returns the one beyond ASCII that begins at i.
+// characterAt decodes the non-ASCII character at i.
 func characterAt(text []byte, i int) escapeUnit {
 	r, size := utf8.DecodeRune(text[i:])
 	if r == utf8.RuneError && size == 1 {
@@ -115,7 +115,7 @@ func singleUnit(c byte, end int) (u escapeUnit) {
 	return u
 }
 
-// unitAt returns what begins at i.
+// unitAt decodes the unit that begins at i.
 func unitAt(text []byte, i int) escapeUnit {
 	switch text[i] {
 	case '\\':
@@ -133,16 +133,16 @@ func unitAt(text []byte, i int) escapeUnit {
 	return singleUnit(text[i], i+1)
 }
 
-// tags are those of HTML that show nothing by themselves.
+// tags lists HTML tags that display nothing themselves.
 var tags = []string{
 	"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong",
 	"sub", "sup", "tt", "u", "wbr",
 }
 
-// maxComment bounds a comment that is read as nothing, in bytes.
+// maxComment bounds the length of an HTML comment that is skipped, in bytes.
 const maxComment = 64
 
-// tagAt reads <b>, </b> and <br/>, without attributes, and comments of HTML as nothing.
+// tagAt skips HTML comments and tags without attributes: <b>, </b> and <br/>.
 func tagAt(text []byte, i int) escapeUnit {
 	if bytes.HasPrefix(text[i:], []byte("<!--")) {
 		if end := bytes.Index(text[i+4:min(len(text), i+4+maxComment)], []byte("-->")); end >= 0 {
@@ -162,8 +162,8 @@ func tagAt(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// backslashAt reads \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 and \n, with one or more
-// backslashes: JSON in JSON has two.
+// backslashAt decodes \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 and \n. There may be several backslashes: JSON
+// nested in JSON has two.
 func backslashAt(text []byte, i int) escapeUnit {
 	j := i
 	for j < len(text) && text[j] == '\\' && j-i < 8 {
@@ -219,7 +219,7 @@ func backslashAt(text []byte, i int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// codeUnit decodes \u0041 or a pair of surrogates. The backslashes begin at i, and the u is at j.
+// codeUnit decodes \u0041 or a surrogate pair. The backslashes begin at i, and the u is at j.
 func codeUnit(text []byte, i, j int) escapeUnit {
 	r, ok := parseHex(text, j+1, 4)
 	if !ok {
@@ -237,7 +237,7 @@ func codeUnit(text []byte, i, j int) escapeUnit {
 	return escapeUnit{end: end}
 }
 
-// readBraced reads what is behind the u or x of \u{41} and \x{41} at j.
+// readBraced decodes \u{41} and \x{41}, with the u or x at j.
 func readBraced(text []byte, j int) escapeUnit {
 	end := bytes.IndexByte(text[j:min(len(text), j+9)], '}')
 	if end < 3 || text[j+1] != '{' {
@@ -249,7 +249,7 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// number reads digits between what opens them and a brace, from i on; end is 0 if there are none.
+// number parses a number in the given base at i, between opens and a closing brace. end is 0 if there is none.
 func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
@@ -266,7 +266,7 @@ func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	return rune(v), i + n + 1
 }
 
-// readOctal reads three digits at i; end is 0 if there are none.
+// readOctal parses three octal digits at i. end is 0 if there are none.
 func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
@@ -280,8 +280,8 @@ func readOctal(text []byte, i int) (c byte, end int) {
 	return c, i + 3
 }
 
-// readOctets returns the character of which first is the first byte. next reads one more where it is told, and says where
-// that ends, 0 if there is none.
+// readOctets decodes a UTF-8 character from escaped bytes, of which first is the first. next decodes the byte at an
+// offset and returns its end, or 0 if there is none.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)
@@ -308,7 +308,7 @@ func onlyIf(ok bool, end int) int {
 	return end
 }
 
-// readPercent reads %41, %2541 and %u0041.
+// readPercent decodes %41, %2541 and %u0041.
 func readPercent(text []byte, i int) escapeUnit {
 	c, end := percentByte(text, i)
 	if end > 0 {
@@ -322,7 +322,7 @@ func readPercent(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// percentByte reads one byte at i; end is 0 if there is none.
+// percentByte decodes one percent-encoded byte at i. end is 0 if there is none.
 func percentByte(text []byte, i int) (c byte, end int) {
 	if i >= len(text) || text[i] != '%' {
 		return 0, 0
@@ -335,15 +335,15 @@ func percentByte(text []byte, i int) (c byte, end int) {
 	return byte(r), onlyIf(ok, j+2)
 }
 
-// maxEntity bounds the name or number of a character, in bytes.
+// maxEntity bounds the name or number in an HTML entity, in bytes.
 const maxEntity = 24
 
-// blanks are the names of characters that show nothing, and of signs that are no letters.
+// blanks lists the entity names of invisible characters and of punctuation.
 var blanks = []string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "hairsp", "numsp", "puncsp", "lrm", "rlm", "af", "it", "ic",
 	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction",
 	"InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}
 
-// readEntity reads &#65; &#x41; &quot; and their like, also behind &amp;.
+// readEntity decodes HTML entities such as &#65;, &#x41; and &quot;, also with &amp; for their &.
 func readEntity(text []byte, i int) escapeUnit {
 	j := i + 1
 	for bytes.HasPrefix(text[j:], []byte("amp;")) {

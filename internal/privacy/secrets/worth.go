@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// IsSecret reports whether a value that has a name is a secret. One whose name says so is, unless it is so short or
-// common that texts would be full of holes; another one only if it looks like nothing that a person has made up.
+// IsSecret reports whether a named value is a secret. A value with the name of a secret is one, unless it is so short
+// or common that masking it would damage ordinary texts. Other values are secrets only if they look random.
 func IsSecret(name, value string) bool {
 	v := strings.TrimSpace(value)
 	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
@@ -23,7 +23,7 @@ func IsSecret(name, value string) bool {
 	return looksRandom(v)
 }
 
-// usual are values that are no secrets, whatever bears them.
+// usual lists values that are no secrets under any name.
 var usual = []string{
 	"access", "account", "admin", "administrator", "anonymous", "authorization", "basic", "bearer", "change-me",
 	"changeme", "changeit", "cookie",
@@ -36,7 +36,7 @@ var usual = []string{
 	"your-token", "none", "null", "true", "false",
 }
 
-// nameConfidence describes what a name says of its value.
+// nameConfidence is how strongly a name suggests that its value is a secret.
 type nameConfidence int
 
 const (
@@ -45,7 +45,7 @@ const (
 	surely
 )
 
-// confidenceOfName reports whether what bears a name is secret by that.
+// confidenceOfName returns how strongly a name suggests that its value is a secret.
 func confidenceOfName(name string) nameConfidence {
 	words := nameWords(name)
 	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return w == "public" || w == "max" || w == "limit" }) {
@@ -74,13 +74,13 @@ var (
 		"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie",
 		"privatekey", "accesskey", "signature",
 	}
-	// about are last words of names that tell of a secret, and are none.
+	// about lists last words of names that describe a secret but whose values are none, such as token_url.
 	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size",
 		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm",
 		"format", "prefix", "header", "storage"}
 )
 
-// nameWords returns those of a name: API_KEY, apiKey, --api-key.
+// nameWords splits a name into words: API_KEY, apiKey, --api-key.
 func nameWords(name string) []string {
 	var b strings.Builder
 	before := ' '
@@ -94,14 +94,14 @@ func nameWords(name string) []string {
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// makers begin the tokens of well-known makers.
+// makers lists the prefixes of well-known issuers' tokens.
 var makers = []string{
 	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-",
 	"xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_",
 	"dop_v1_", "SG.", "shpat_", "whsec_", "eyJ",
 }
 
-// looksRandom reports whether a value looks as if a machine had made it at random.
+// looksRandom reports whether a value looks generated at random, or has the prefix of a well-known issuer's token.
 func looksRandom(v string) bool {
 	if len(v) < 16 || strings.ContainsAny(v, " \t\n") || strings.Contains(v, "://") {
 		return false
@@ -112,7 +112,7 @@ func looksRandom(v string) bool {
 	return len(v) >= 20 && isMixed(v) && !isUUID(v) && !strings.ContainsAny(v, "./@:,\\") && shannonEntropy(v) >= 3.5
 }
 
-// isPath reports whether a value is the path of a file.
+// isPath reports whether a value is a file path.
 func isPath(v string) bool {
 	for _, root := range []string{"/", "./", "../", "~/"} {
 		if rest, ok := strings.CutPrefix(v, root); ok {
@@ -136,7 +136,7 @@ func isUUID(v string) bool {
 	return true
 }
 
-// countKinds counts lower case, upper case, digits, and what is none of them.
+// countKinds returns how many of four kinds of characters occur: lower case, upper case, digits and others.
 func countKinds(v string) int {
 	var seen [4]bool
 	for i := range len(v) {
@@ -160,7 +160,8 @@ func countKinds(v string) int {
 	return n
 }
 
-// isMixed reports whether a text has digits among letters, or capitals within words, as words of people have not.
+// isMixed reports whether a text has both digits and letters, or more than one capital within a word. Ordinary words
+// have neither.
 func isMixed(v string) bool {
 	digits, letters, humps := 0, 0, 0
 	for i := range len(v) {
@@ -177,7 +178,7 @@ func isMixed(v string) bool {
 	return digits > 0 && letters > 0 || humps > 1
 }
 
-// shannonEntropy returns that of Shannon, in bits of a byte.
+// shannonEntropy returns the Shannon entropy in bits per byte.
 func shannonEntropy(v string) (bits float64) {
 	var count [256]int
 	for i := range len(v) {
