@@ -10,15 +10,15 @@ import (
 	"retort/internal/core"
 )
 
-// Command represents a program of the machine's that programs may start, and what its arguments may be. Several of
-// one name allow what any of them does.
+// Command is a rule for a command of this machine that programs may start: its name and the arguments it accepts. If
+// several rules have the same name, a call needs to match only one of them.
 type Command struct {
 	Name string
-	// Args are patterns, of which each argument must match one as a whole; none allows no
-	// argument. In a pattern * stands for any characters but those that control, such as line
-	// ends, and everything else for itself. An argument that begins with - takes a pattern
-	// that does: no pattern lets an option pass that it does not speak of. A pattern /^…$/ is a
-	// regular expression for the whole argument, options included; it never matches control characters.
+	// Args are patterns. Each argument must match one of them as a whole. An empty list allows no arguments. In a
+	// pattern, * matches any characters except control characters such as line ends, and every other character
+	// matches itself. An argument that begins with - is only matched by a pattern that begins with -, so that no
+	// pattern allows an option by accident. A pattern of the form /^…$/ is a regular expression for the whole
+	// argument, options included. It never matches control characters.
 	Args []string
 }
 
@@ -29,7 +29,7 @@ const (
 	MaxArgumentBytes = 64 << 10 // of all
 )
 
-// Commands returns the names of those that programs may start, sorted.
+// Commands returns the names of the commands that programs may start, sorted.
 func (v *View) Commands() []string {
 	first := true
 	var names []string
@@ -54,7 +54,7 @@ func (s *principalSight) commandNames() []string {
 	return slices.Compact(names)
 }
 
-// deniedCommand returns the rule of a level by which a command is not started, "" if there is none.
+// deniedCommand returns the level rule that denies the command, or "" if none does.
 func (s *principalSight) deniedCommand(name string) string {
 	for _, l := range s.layers {
 		switch {
@@ -69,8 +69,8 @@ func (s *principalSight) deniedCommand(name string) string {
 	return ""
 }
 
-// Command returns why a program may not start a command with these arguments; nil if it may. It says which argument
-// it is, and never quotes one: an argument may be personal.
+// Command returns an error if a program may not start a command with these arguments, and nil if it may. The error
+// gives the position of the rejected argument and never quotes it, because it may contain personal data.
 func (v *View) Command(name string, args []string) *core.Error {
 	var refused *core.Error
 	v.eachSight(func(s *principalSight) {
@@ -126,7 +126,7 @@ func refusedCommand(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindPolicy, "policy", format, args...)
 }
 
-// quoteName returns a name as a program wrote it, in a message.
+// quoteName quotes a name from a program for use in a message.
 func quoteName(name string) string {
 	const most = 100
 	return `"` + strings.Map(func(r rune) rune {
@@ -137,7 +137,7 @@ func quoteName(name string) string {
 	}, name[:min(len(name), most)]) + `"`
 }
 
-// checkArgumentBounds refuses arguments that no command could be given, or none should.
+// checkArgumentBounds returns an error for arguments that exceed the bounds or that no command could receive.
 func checkArgumentBounds(name string, args []string) *core.Error {
 	refuse := func(format string, a ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "policy", format, a...)
@@ -171,20 +171,22 @@ func (c Command) allowsArgument(argument string) bool {
 	})
 }
 
-// anchoredExpression returns what stands between the anchors of a pattern that is a regular expression: /^…$/.
+// anchoredExpression returns the text between the anchors of a pattern of the form /^…$/, which is a regular
+// expression.
 func anchoredExpression(pattern string) (inner string, ok bool) {
 	inner, begins := strings.CutPrefix(pattern, "/^")
 	inner, ends := strings.CutSuffix(inner, "$/")
 	return inner, begins && ends
 }
 
-// matchesWhole reports whether a regular expression matches the whole argument, which has no characters that control.
+// matchesWhole reports whether a regular expression matches the whole argument. It returns false for an argument with
+// control characters.
 func matchesWhole(inner, argument string) bool {
 	whole, err := regexp.Compile(`\A(?:` + inner + `)\z`)
 	return err == nil && whole.MatchString(argument) && !strings.ContainsFunc(argument, isControl)
 }
 
-// CheckArgument returns why a pattern for arguments cannot be used, nil if it can. Only a regular expression can be wrong.
+// CheckArgument returns an error if an argument pattern is invalid. Only a regular expression can be invalid.
 func CheckArgument(pattern string) error {
 	inner, ok := anchoredExpression(pattern)
 	if !ok {
@@ -194,8 +196,8 @@ func CheckArgument(pattern string) error {
 	return err
 }
 
-// likeArgument matches without backtracking further than the last *: its work is the product
-// of the two lengths at most.
+// likeArgument reports whether an argument matches a pattern with *. It never backtracks further than the last *, so
+// its cost is at most the product of the two lengths.
 func likeArgument(pattern, text string) bool {
 	p, t, star, kept := 0, 0, -1, 0
 	for t < len(text) {
@@ -216,7 +218,7 @@ func likeArgument(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// startsWithControl says of a text whether it begins with a character that * does not stand for.
+// startsWithControl reports whether a text begins with a character that * does not match.
 func startsWithControl(text string) bool {
 	for _, r := range text {
 		return isControl(r)
@@ -226,7 +228,7 @@ func startsWithControl(text string) bool {
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// validCommands refuses what nobody can have meant.
+// validCommands returns an error for command rules that cannot be intended.
 func validCommands(commands []Command) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {

@@ -8,46 +8,45 @@ import (
 	"retort/internal/core"
 )
 
-// LevelRules restrict what a principal with this level may reach other than tools: files, hosts and
-// commands. A nil list restricts nothing; an empty list allows nothing. A principal's own level can only
-// restrict further what the level for everybody allows.
+// LevelRules restricts which files, hosts and commands a principal with this level may use. A nil list restricts
+// nothing. An empty list allows nothing. A principal's own level can only add restrictions to those of the default
+// level.
 type LevelRules struct {
-	// Read and Write are folders and files of the workspace, relative to it; "." is all of it.
-	// What may be written may be read. ReadOnly writes to Scratch and nothing else, whatever
-	// its rules say.
+	// Read and Write are folders and files of the workspace, relative to it; "." means the whole workspace. Whatever
+	// may be written may also be read. The level ReadOnly can write only to Scratch, whatever its rules allow.
 	Read, Write []string
-	// Hosts are domains, of which "*" is every host; DenyHosts, which are stronger, may be
-	// addresses and ranges.
+	// Hosts are domains; "*" means every host. DenyHosts takes precedence and may also contain addresses and address
+	// ranges.
 	Hosts, DenyHosts []string
-	// Commands are names, of which "*" is every command; DenyCommands are stronger.
+	// Commands are command names; "*" means every command. DenyCommands takes precedence.
 	Commands, DenyCommands []string
-	// ApprovalRequired has a person asked about each program, and each call without one.
+	// ApprovalRequired requires a person's approval for each program, and for each call made outside a program.
 	ApprovalRequired bool
 }
 
 // Scratch is the folder of the workspace that ReadOnly may write to.
 const Scratch = "scratch"
 
-// FileUse describes what is done with a file of the workspace.
+// FileUse is a kind of access to a file of the workspace.
 type FileUse uint8
 
-// The uses.
+// The kinds of access.
 const (
 	LookAt FileUse = iota // its name, size and place
 	ReadFile
 	WriteFile // also make, remove and rename
 )
 
-// allLayers returns those of all policies that have to allow something.
+// allLayers returns the limit layers of all active policies. Each of them must allow an action.
 func (v *View) allLayers() (all []*limitLayer) {
 	v.eachSight(func(s *principalSight) { all = append(all, s.layers...) })
 	return all
 }
 
-// levelRule names the rules of the layer's level.
+// levelRule returns the name of the rules of the layer's level, for use in messages.
 func (l *limitLayer) levelRule() string { return "permission_levels." + string(l.level) }
 
-// writableFolders returns the folders of the workspace that the layer lets be written.
+// writableFolders returns the folders of the workspace that the layer allows to be written.
 func (l *limitLayer) writableFolders() []string {
 	switch {
 	case l.level == ReadOnly:
@@ -58,7 +57,7 @@ func (l *limitLayer) writableFolders() []string {
 	return l.rules.Write
 }
 
-// readableFolders returns the folders of the workspace that the layer lets be read.
+// readableFolders returns the folders of the workspace that the layer allows to be read.
 func (l *limitLayer) readableFolders() []string {
 	if l.rules.Read == nil {
 		return []string{"."}
@@ -66,11 +65,11 @@ func (l *limitLayer) readableFolders() []string {
 	return slices.Concat(l.rules.Read, l.writableFolders(), kept)
 }
 
-// kept are the folders of the workspace in which Retort puts answers that are too large to
-// return, and images. Whoever was given them can read them.
+// kept lists the folders of the workspace in which Retort stores images and results that are too large to return.
+// Every layer allows them to be read, so that a program can read the results it received.
 var kept = []string{"files", "results"}
 
-// writeRule names what keeps files from being written.
+// writeRule returns the name of the rule that restricts writing, for use in messages.
 func (l *limitLayer) writeRule() string {
 	if l.level == ReadOnly {
 		return l.prefix + "permissionLevel: " + string(ReadOnly)
@@ -78,8 +77,8 @@ func (l *limitLayer) writeRule() string {
 	return l.levelRule() + ".filesystem.write"
 }
 
-// File returns why a file or folder of the workspace may not be used so; nil if it may. The name is relative to the
-// workspace and clean; "." is the workspace.
+// File returns an error if this access to a file or folder of the workspace is denied, and nil if it is allowed. The
+// name must be clean and relative to the workspace; "." is the workspace itself.
 func (v *View) File(name string, use FileUse) *core.Error {
 	for _, l := range v.allLayers() {
 		switch allowed := l.readableFolders(); {
@@ -102,7 +101,7 @@ func refusedFile(name, what, rule string) *core.Error {
 	)
 }
 
-// whereToWrite returns which folders may be written.
+// whereToWrite returns a hint that names the folders that may be written.
 func whereToWrite(folders []string, name string) string {
 	if len(folders) == 0 {
 		return "nothing may be written; return it instead"
@@ -110,7 +109,7 @@ func whereToWrite(folders []string, name string) string {
 	return "write to ./workspace/" + path.Join(folders[0], path.Base(name))
 }
 
-// Writable returns the folders and files of the workspace that may be written, "." if all of it may be.
+// Writable returns the folders and files of the workspace that may be written, or "." if the whole workspace may be.
 func (v *View) Writable() []string {
 	all := []string{"."}
 	for _, l := range v.allLayers() {
@@ -119,7 +118,7 @@ func (v *View) Writable() []string {
 	return all
 }
 
-// Readable returns the folders and files of the workspace that may be read, "." if all of it may be.
+// Readable returns the folders and files of the workspace that may be read, or "." if the whole workspace may be.
 func (v *View) Readable() []string {
 	all := []string{"."}
 	for _, l := range v.allLayers() {
@@ -128,10 +127,10 @@ func (v *View) Readable() []string {
 	return all
 }
 
-// CommonPaths returns what lies in both lists of folders and files, none within another.
+// CommonPaths returns the paths that both lists of folders and files cover. No returned path is inside another.
 func CommonPaths(a, b []string) []string { return commonFolders(a, b) }
 
-// commonFolders returns what lies in both lists of folders, none within another.
+// commonFolders returns the paths that both lists of folders cover. No returned path is inside another.
 func commonFolders(a, b []string) []string {
 	both := []string{}
 	for _, x := range a {
@@ -151,7 +150,7 @@ func commonFolders(a, b []string) []string {
 	})
 }
 
-// isWithin reports whether a path is folder or lies below it.
+// isWithin reports whether a path is the folder itself or inside it.
 func isWithin(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
@@ -160,19 +159,19 @@ func coversPath(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(name, f) })
 }
 
-// leadsTo reports whether a folder lies above one of those.
+// leadsTo reports whether a folder is an ancestor of one of the given paths.
 func leadsTo(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(f, name) })
 }
 
-// HostRules holds the hosts that one level lets be reached.
+// HostRules holds the hosts that one level allows and denies.
 type HostRules struct {
 	Allow []string // nil: every host
 	Deny  []string // stronger
 	Rule  string   // the setting that says so
 }
 
-// Hosts returns the rules of all levels that count, each of which a host must pass.
+// Hosts returns the host rules of all active levels. A host must pass each of them.
 func (v *View) Hosts() (all []HostRules) {
 	for _, l := range v.allLayers() {
 		if l.rules.Hosts != nil || len(l.rules.DenyHosts) > 0 {
@@ -182,7 +181,7 @@ func (v *View) Hosts() (all []HostRules) {
 	return all
 }
 
-// ApprovalRequired returns the rule by which a person is asked about each program, "" if there is none.
+// ApprovalRequired returns the rule that requires a person's approval for each program, or "" if there is none.
 func (v *View) ApprovalRequired() string {
 	for _, l := range v.allLayers() {
 		if l.rules.ApprovalRequired {
@@ -192,7 +191,7 @@ func (v *View) ApprovalRequired() string {
 	return ""
 }
 
-// AllFiles reports whether nothing narrows which files of the workspace are used.
+// AllFiles reports whether no rule restricts the use of workspace files.
 func (v *View) AllFiles() bool {
 	return !slices.ContainsFunc(v.allLayers(), func(l *limitLayer) bool {
 		return l.level == ReadOnly || l.rules.Read != nil || l.rules.Write != nil

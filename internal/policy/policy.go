@@ -1,6 +1,6 @@
-// Package policy decides who may call what with which arguments. A rule can only
-// subtract: whatever is added to Rules, nothing is allowed that was not before. One
-// decision hides a tool from listing and refuses its call.
+// Package policy decides which principal may call which tool with which arguments. A rule can only restrict: adding
+// one to Rules never allows anything that was denied before. A single decision both hides a tool from listings and
+// denies its calls.
 package policy
 
 import (
@@ -15,7 +15,7 @@ import (
 	"retort/internal/policy/cel"
 )
 
-// Level describes how far the effects of calls may go.
+// Level bounds how far-reaching the effects of calls may be.
 type Level string
 
 // The levels, strictest first.
@@ -25,56 +25,56 @@ const (
 	ExecuteFull     Level = "execute_full"     // all tools
 )
 
-// Rules holds the whole policy. The zero Rules are the level write_restricted and allow every tool.
+// Rules holds the whole policy. The zero Rules have the level write_restricted and allow every tool.
 type Rules struct {
 	Limits                       // for everybody
 	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
 	Principals map[string]Limits // for one principal, on top of those for everybody
 	Commands   []Command         // that programs may start; none where a level is ReadOnly, unless Levels say which
 	Levels     map[Level]LevelRules
-	// Removed are principals whom earlier settings named. Nothing is allowed to them: without
-	// their own rules they would have those for everybody, which allow more.
+	// Removed lists principals that earlier settings named and the present ones do not. Everything is denied to them:
+	// without rules of their own they would fall back to the default rules, which allow more.
 	Removed []string `json:"-"`
-	// Disabled is the setting by which nothing is allowed to anybody; "" if there is none.
+	// Disabled names the setting that denies everything to every principal, or is "" if there is none.
 	Disabled string   `json:"-"`
 	Approval Approval `json:"-"`
-	// Version is a text that differs if the rules do. What a person has approved counts for one version.
+	// Version identifies the rules: different rules have different versions. A person's approval is valid for one
+	// version only.
 	Version string `json:"-"`
 }
 
-// Approval describes which programs and calls need no person, by their risk. The zero Approval has a person asked
-// about all.
+// Approval configures which programs and calls need no approval, by their risk. The zero Approval requires approval
+// for all of them.
 type Approval struct{ Low, Medium, High bool }
 
-// Limits narrow what may be called.
+// Limits restricts which tools may be called.
 type Limits struct {
 	Level   Level // for everybody, WriteRestricted if empty; for a principal, not stated
 	Servers map[string]Server
 }
 
-// Server narrows what may be called on one server. Patterns are for raw names of
-// tools; * stands for any characters and ? for one. Those of Deny and Conditions
-// match in any case of letters.
+// Server restricts which tools of one server may be called. Patterns match raw tool names; * matches any characters
+// and ? matches one. The patterns of Deny and Conditions ignore case.
 type Server struct {
 	Allow      []string          // nil: every tool; empty: none
 	Deny       []string          // stronger than Allow
 	Conditions map[string]string // pattern → expression of package cel that must be true
 }
 
-// Variables returns the names that conditions see: the arguments, and the raw names.
+// Variables returns the names of the variables that conditions can use: the arguments and the raw names.
 func Variables() []string { return []string{"args", "tool", "server", "principal"} }
 
-// Verdict describes what becomes of a call.
+// Verdict is the outcome of a policy decision on a call.
 type Verdict uint8
 
-// The verdicts, mildest first.
+// The verdicts, from least to most strict.
 const (
 	Allow Verdict = iota
 	Ask           // a person is asked
 	Deny
 )
 
-// Decision represents a verdict with the rule that it comes from: "permissionLevel: read_only", "servers.crm.deny:
+// Decision is a verdict with the rule that produced it, such as "permissionLevel: read_only" or "servers.crm.deny:
 // delete_*". An Allow has no rule.
 type Decision struct {
 	Verdict Verdict
@@ -83,7 +83,7 @@ type Decision struct {
 	Some    bool            // other arguments may be allowed
 }
 
-// Error returns what a program hears of a Deny: the rule, and not what lies behind it.
+// Error returns the error that a program receives for a Deny. It names the rule and reveals nothing further.
 func (d Decision) Error(t *core.Tool) *core.Error {
 	what, hint := "", "do without this tool"
 	if d.Some {
@@ -93,7 +93,7 @@ func (d Decision) Error(t *core.Tool) *core.Error {
 		WithHint("%s; only the person who runs Retort can change the rule", hint).AtTool(t.Server, t.Name)
 }
 
-// Policy represents a set of rules, ready to decide. It is safe for concurrent use.
+// Policy is a compiled set of rules. It is safe for concurrent use.
 type Policy struct {
 	everybody *principalSight
 	named     map[string]*principalSight
@@ -102,7 +102,7 @@ type Policy struct {
 	under     []*Policy // that have to allow something, too
 }
 
-// New checks rules. Its error is a *core.Error of kind invalid_arguments.
+// New checks and compiles rules. Its error is a *core.Error of kind invalid_arguments.
 func New(r Rules) (*Policy, error) {
 	if r.Level == "" {
 		r.Level = WriteRestricted
@@ -134,14 +134,15 @@ func New(r Rules) (*Policy, error) {
 	return p, nil
 }
 
-// For returns the policy as it is for one principal; the empty one is whoever sits at
-// this machine. One that no rule names has the rules for everybody.
+// For returns the view of the policy for one principal. The empty principal is the user of this machine. A principal
+// without rules of its own has the default rules.
 func (p *Policy) For(principal string) *View { return &View{principal: principal, began: p} }
 
-// maxUnder bounds the policies above one.
+// maxUnder bounds how many other policies may restrict one policy.
 const maxUnder = 16
 
-// RestrictedBy returns a Policy that allows what p and other allow, or false if there are too many of them above each other.
+// RestrictedBy returns a Policy that allows only what both p and other allow. It returns false if too many policies
+// would be combined.
 func (p *Policy) RestrictedBy(other *Policy) (*Policy, bool) {
 	narrow := *p
 	narrow.under = append(slices.Clone(p.under), other.allPolicies()...)
@@ -149,7 +150,7 @@ func (p *Policy) RestrictedBy(other *Policy) (*Policy, bool) {
 	return &narrow, len(narrow.under) <= maxUnder
 }
 
-// allPolicies returns the Policy itself and those that it is under.
+// allPolicies returns the Policy itself and the policies that restrict it.
 func (p *Policy) allPolicies() []*Policy { return append([]*Policy{p}, p.under...) }
 
 func (p *Policy) sightOf(principal string) *principalSight {
@@ -159,7 +160,7 @@ func (p *Policy) sightOf(principal string) *principalSight {
 	return p.everybody
 }
 
-// limitLayer represents one set of limits, compiled.
+// limitLayer is one compiled set of limits.
 type limitLayer struct {
 	closed  string // the rule that denies everything; "" if there is none
 	prefix  string // of the names of its rules
@@ -174,7 +175,7 @@ type serverRules struct {
 	conditions []callCondition
 }
 
-// namePattern matches in any case of letters.
+// namePattern compiles a name pattern that ignores case.
 type namePattern struct{ written, folded string }
 
 type callCondition struct {
@@ -226,8 +227,8 @@ func newServer(s Server) (*serverRules, error) {
 	return made, nil
 }
 
-// denyingRule returns the rule that denies a tool whatever the arguments are, "" if none does. effect is asked for only if
-// it matters.
+// denyingRule returns the rule that denies a tool whatever its arguments are, or "" if none does. It calls effect
+// only if a rule depends on it.
 func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) string {
 	if l.closed != "" {
 		return l.closed
@@ -249,13 +250,14 @@ func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) st
 	return ""
 }
 
-// matchesPattern holds a name to a pattern; * stands for slashes too.
+// matchesPattern reports whether a name matches a pattern. A * also matches slashes.
 func matchesPattern(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return ok && err == nil
 }
 
-// brokenCondition returns the condition that a call does not meet, "" if there is none. What can't be evaluated is not met.
+// brokenCondition returns the first condition that a call does not meet, or "" if it meets all. A condition that
+// cannot be evaluated counts as not met.
 func (l *limitLayer) brokenCondition(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {
@@ -279,8 +281,8 @@ func (c callCondition) isMet(variables func() (map[string]any, error)) bool {
 	return ok && err == nil
 }
 
-// isDisguisedKey reports whether a key is one that the condition asks for, but for the
-// case of letters. The condition would miss it, and some servers would read it.
+// isDisguisedKey reports whether a key differs only in case from one that the condition reads. The condition would
+// overlook such a key, but some servers would accept it.
 func (c callCondition) isDisguisedKey(v any) bool {
 	switch x := v.(type) {
 	case []any:
@@ -295,7 +297,7 @@ func (c callCondition) isDisguisedKey(v any) bool {
 	return false
 }
 
-// conditionVariables returns the variables of conditions, read when first asked for.
+// conditionVariables provides the variables of conditions. They are read only when first needed.
 func conditionVariables(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
 	var made map[string]any
 	var failed error

@@ -10,8 +10,8 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// View represents the policy for one principal. The View of a Policy never changes. The View of a Current follows it.
-// A View that has begun allows what was allowed when it began, less what was taken away since.
+// View is the policy for one principal. The View of a Policy never changes. The View of a Current follows the Policy
+// in force. A View returned by Begin allows what was allowed when it began, minus what was denied since.
 type View struct {
 	principal string
 	began     *Policy  // nil: it follows
@@ -28,18 +28,18 @@ func NewCurrent(p *Policy) *Current {
 	return c
 }
 
-// Replace puts p in force: for every decision from now on where it allows less, and where it allows more for
-// Views that begin from now on.
+// Replace puts p in force. Where p allows less, it applies to every decision from now on. Where p allows more, it
+// applies only to Views that begin from now on.
 func (c *Current) Replace(p *Policy) { c.policy.Store(p) }
 
-// For returns Policy.For, of the Policy that is in force whenever the View decides.
+// For returns a View for a principal that always uses the Policy in force at the time of a decision.
 func (c *Current) For(principal string) *View { return &View{principal: principal, current: c} }
 
-// Principal is for whom the View is; empty is whoever sits at this machine.
+// Principal returns the principal of the View. The empty principal is the user of this machine.
 func (v *View) Principal() string { return v.principal }
 
-// Begin returns a View for something that starts now, such as an execution. What it does must be allowed by the
-// Policy in force now and by those that replace it meanwhile. A View that has begun returns itself.
+// Begin returns a View for an operation that starts now, such as an execution. Its actions must be allowed by the
+// Policy in force now and by each one that replaces it during the operation. A View returned by Begin returns itself.
 func (v *View) Begin() *View {
 	if v.began != nil {
 		return v
@@ -47,7 +47,7 @@ func (v *View) Begin() *View {
 	return &View{principal: v.principal, began: v.InForce(), current: v.current}
 }
 
-// InForce returns the Policy in force. It is another one whenever it was replaced.
+// InForce returns the Policy in force. The pointer changes whenever the Policy is replaced.
 func (v *View) InForce() *Policy {
 	if v.current == nil {
 		return v.began
@@ -55,8 +55,8 @@ func (v *View) InForce() *Policy {
 	return v.current.policy.Load()
 }
 
-// activePolicies returns those that have to allow something: the Policy in force, that with which the View began, and those
-// that they are under.
+// activePolicies returns the policies that must all allow an action: the Policy in force, the one with which the View
+// began, and the policies that restrict them.
 func (v *View) activePolicies() []*Policy {
 	p := v.InForce()
 	all := p.allPolicies()
@@ -66,17 +66,17 @@ func (v *View) activePolicies() []*Policy {
 	return all
 }
 
-// eachSight calls f with the sight of each policy.
+// eachSight calls f with the principal's sight in each active policy.
 func (v *View) eachSight(f func(s *principalSight)) {
 	for _, p := range v.activePolicies() {
 		f(p.sightOf(v.principal))
 	}
 }
 
-// Version returns that of the Policy in force.
+// Version returns the version of the Policy in force.
 func (v *View) Version() string { return v.InForce().version }
 
-// Approval returns what needs no person.
+// Approval returns the settings for what needs no approval.
 func (v *View) Approval() Approval {
 	a := Approval{true, true, true}
 	for _, p := range v.activePolicies() {
@@ -85,7 +85,7 @@ func (v *View) Approval() Approval {
 	return a
 }
 
-// Refused returns why nothing at all is allowed to the principal now, or nil.
+// Refused returns an error if everything is denied to the principal now, or nil.
 func (v *View) Refused() (refused *core.Error) {
 	for _, p := range v.InForce().allPolicies() {
 		for _, l := range p.sightOf(v.principal).layers {
@@ -105,31 +105,32 @@ func (v *View) principalText() string {
 	return v.principal
 }
 
-// ReadOnly returns the rule by which nothing may be changed, "" if there is none.
+// ReadOnly returns the rule that forbids all changes, or "" if there is none.
 func (v *View) ReadOnly() (rule string) {
 	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule
 }
 
-// Tool decides on a tool before anything is known of arguments.
+// Tool decides on a tool before its arguments are known.
 func (v *View) Tool(t *core.Tool) Decision {
 	return v.strictestDecision(func(s *principalSight) Decision { return s.decideTool(t).Decision })
 }
 
-// Call decides on a call by its arguments, one JSON object. What Tool denies stays denied. The
-// effect is that of the call, which can be further than the tool's, or less far if the tool
-// runs queries and this one only reads.
+// Call decides on a call by its arguments, which are one JSON object. A tool that Tool denies stays denied. The
+// decision uses the effect of the call. That can reach further than the tool's effect, or less far if the tool runs
+// queries and this query only reads.
 func (v *View) Call(t *core.Tool, args json.RawMessage) Decision {
 	return v.strictestDecision(func(s *principalSight) Decision { return s.decideCall(v.principal, t, args) })
 }
 
-// strictestDecision returns the strictest of those by all policies.
+// strictestDecision returns the strictest of the decisions of all active policies.
 func (v *View) strictestDecision(decide func(*principalSight) Decision) (d Decision) {
 	v.eachSight(func(s *principalSight) { d = stricterDecision(d, decide(s)) })
 	return d
 }
 
-// stricterDecision returns the stricter of two decisions on one call. Its effect is the further one.
+// stricterDecision returns the stricter of two decisions on one call. The result has the further-reaching effect of
+// the two.
 func stricterDecision(a, b Decision) Decision {
 	effect := a.Effect
 	if effect.Reason == "" || b.Effect.Kind > effect.Kind {
@@ -142,14 +143,14 @@ func stricterDecision(a, b Decision) Decision {
 	return a
 }
 
-// Toolset returns what of a toolset the principal may see: what Tool does not deny. It is the same for the same
-// toolset, and costs nothing again while the rules stay.
+// Toolset returns the part of a toolset that the principal may see: the tools that Tool does not deny. The result is
+// cached for a toolset until the rules change.
 func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
 	v.eachSight(func(s *principalSight) { whole = s.visibleToolset(whole) })
 	return whole
 }
 
-// principalSight describes what principals with the same rules can see and call.
+// principalSight holds what principals with the same rules can see and call.
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool
@@ -162,7 +163,7 @@ type principalSight struct {
 	decided map[*core.Tool]toolDecision
 }
 
-// toolDecision represents a Decision on a tool, and what judges its calls.
+// toolDecision is a Decision on a tool, together with what is needed to decide on its calls.
 type toolDecision struct {
 	Decision
 	judge *effect.Judge
@@ -202,7 +203,7 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 	return d
 }
 
-// decideEffect decides on an effect by the permission levels.
+// decideEffect decides on an effect by the permission levels alone.
 func (s *principalSight) decideEffect(e core.EffectInfo) Decision {
 	d := Decision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
@@ -235,7 +236,7 @@ func (s *principalSight) decideCall(principal string, t *core.Tool, args json.Ra
 	return d
 }
 
-// denyingRule returns the rule by which Tool denies, "" if it does not.
+// denyingRule returns the rule by which Tool denies a tool, or "" if it does not.
 func (s *principalSight) denyingRule(t *core.Tool) string {
 	s.mu.Lock()
 	rule, ok := s.judged[t]

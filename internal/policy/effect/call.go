@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Judge judges the calls of one tool. It is safe for concurrent use.
+// Judge determines the effects of calls of one tool. It is safe for concurrent use.
 type Judge struct {
 	effect   core.EffectInfo
 	database bool            // the tool says that it speaks to a database
@@ -20,8 +20,7 @@ type Judge struct {
 	queries  map[string]bool // arguments that the schema says are queries
 }
 
-// NewJudge prepares to judge the calls of a tool. trusted says that the tool's annotations may
-// lower its effect.
+// NewJudge returns a Judge for a tool. If trusted is true, the tool's annotations may lower its effect.
 func NewJudge(t *core.Tool, trusted bool) *Judge {
 	j := &Judge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
 	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
@@ -47,7 +46,7 @@ func NewJudge(t *core.Tool, trusted bool) *Judge {
 	return j
 }
 
-// saysDatabase reports whether words speak of a database or its language.
+// saysDatabase reports whether one of the words refers to a database or a query language.
 func saysDatabase(words []string) bool {
 	for _, w := range words {
 		if databases[w] {
@@ -57,7 +56,7 @@ func saysDatabase(words []string) bool {
 	return false
 }
 
-// Tool returns the effect of the tool before anything is known of arguments.
+// Tool returns the effect of the tool when the arguments are not known yet.
 func (j *Judge) Tool() core.EffectInfo { return j.effect }
 
 // Call returns the effect of a call with these arguments, a JSON object. Arguments that name an
@@ -75,7 +74,7 @@ func (j *Judge) Call(args json.RawMessage) core.EffectInfo {
 	return j.effect
 }
 
-// argumentWalk goes through the arguments of a call.
+// argumentWalk walks the arguments of a call and collects their effect.
 type argumentWalk struct {
 	judge   *Judge
 	worst   textJudgement
@@ -97,7 +96,7 @@ func (w *argumentWalk) splitKey(key string) []string {
 	return words
 }
 
-// maxKeys bounds the keys whose words are kept.
+// maxKeys bounds the number of keys whose words are cached.
 const maxKeys = 256
 
 func (w *argumentWalk) effectReason() string {
@@ -110,11 +109,11 @@ func (w *argumentWalk) raiseEffect(key string, kind core.EffectKind, verb string
 	}
 }
 
-// maxNested sets how many times JSON within a string is looked into.
+// maxNested bounds how many levels of JSON inside strings are decoded.
 const maxNested = 3
 
-// judgeDocument judges the values of a JSON document. key is the name of the argument that it is
-// in, nested how many strings are around it.
+// judgeDocument judges the values of a JSON document. key is the name of the argument that contains it. nested is the
+// number of strings that enclose it.
 func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 	var s jsonscan.Scanner
 	var keys []string // of the open containers, the innermost last
@@ -158,8 +157,8 @@ func unquoteJSON(piece []byte) string {
 	return text
 }
 
-// judgeMember judges a key of an object at a depth: {"$out": "users"}, and for a database
-// {"command": {"delete": "users"}}.
+// judgeMember judges a key of an object by its depth: {"$out": "users"}, and for a database {"command": {"delete":
+// "users"}}.
 func (w *argumentWalk) judgeMember(key string, depth int) {
 	if key == "$out" || key == "$merge" {
 		w.raiseEffect(key, core.EffectDestructive, key)
@@ -180,7 +179,7 @@ func (w *argumentWalk) judgeObject(key string) {
 	}
 }
 
-// judgeFlag judges an argument that is true: {"permanent": true}.
+// judgeFlag judges an argument whose value is true: {"permanent": true}.
 func (w *argumentWalk) judgeFlag(key string) {
 	for _, text := range w.splitKey(key) {
 		word := lookupWord(text)
@@ -224,7 +223,7 @@ func (w *argumentWalk) judgeText(key, value string, nested int) {
 	}
 }
 
-// isMethod reports whether a value is an HTTP method, or may be one.
+// isMethod reports whether a value is an HTTP method or has the form of one.
 func isMethod(value string) bool {
 	return len(value) <= 16 && value == strings.ToUpper(value) || knownMethod(value)
 }
@@ -233,7 +232,7 @@ func knownMethod(value string) bool {
 	return len(value) <= 16 && httpMethods[strings.ToLower(strings.TrimSpace(value))] != unknown
 }
 
-// judgeMethod judges an HTTP method. Methods that are not known may do anything.
+// judgeMethod judges an HTTP method. An unknown method counts as destructive.
 func (w *argumentWalk) judgeMethod(key, value string) {
 	switch httpMethods[strings.ToLower(strings.TrimSpace(value))] {
 	case reads:
@@ -244,7 +243,7 @@ func (w *argumentWalk) judgeMethod(key, value string) {
 	}
 }
 
-// commandLine judges arguments of a command: {"args": ["push", "--force"]}.
+// commandLine judges the arguments of a command: {"args": ["push", "--force"]}.
 func (w *argumentWalk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
 		w.raiseEffect(key, core.EffectDestructive, "a command line")
@@ -261,8 +260,8 @@ func (w *argumentWalk) commandLine(key, value string) {
 	}
 }
 
-// judgeRequest judges a question or an order in plain words to a tool that makes a query of it. What
-// does not begin like a question may do anything.
+// judgeRequest judges a request in natural language to a tool that turns it into a query. A request that does not
+// begin like a question counts as destructive.
 func (w *argumentWalk) judgeRequest(key, value string) {
 	words := splitWords(value)
 	if len(words) == 0 {
@@ -280,7 +279,7 @@ func (w *argumentWalk) judgeRequest(key, value string) {
 	}
 }
 
-// judgeAction judges an argument that names what to do: {"action": "delete"}.
+// judgeAction judges an argument that names an action: {"action": "delete"}.
 func (w *argumentWalk) judgeAction(key, value string) {
 	if j := judgeName(value); j.kind > core.EffectRead {
 		w.raiseEffect(key, j.kind, j.verb)
@@ -322,7 +321,7 @@ func (w *argumentWalk) judgeQuery(key, last, value string) {
 	}
 }
 
-// judgeScript judges calls in a database's shell, and paths of its interface: db.users.drop(),
+// judgeScript judges calls in a database shell and paths of a database's HTTP interface: db.users.drop(),
 // /users/_delete_by_query.
 func (w *argumentWalk) judgeScript(key, value string) {
 	for _, path := range []string{
@@ -352,35 +351,35 @@ func (w *argumentWalk) judgeScript(key, value string) {
 }
 
 var (
-	// running has verbs of tools whose effect is that of what they are given.
+	// running contains verbs of tools that run what their arguments contain, so that the arguments decide the effect.
 	running = wordSet("execute exec run query evaluate eval")
-	// databases has words that say that a tool or an argument is about a database.
+	// databases contains words that show that a tool or an argument is about a database.
 	databases = wordSet(`sql postgres postgresql mysql mariadb sqlite duckdb bigquery snowflake redshift clickhouse mssql oracle database databases db cypher
 		neo4j cassandra cql trino presto athena databricks spanner supabase neon planetscale cockroachdb cockroach hive spark mongodb mongo elasticsearch
 		opensearch dynamodb couchbase redis sparql influxdb timescale d1 libsql turso graphql hasura warehouse lakehouse`)
-	// sure has the last words of arguments that are queries.
+	// sure contains the last words of argument names whose values are always queries.
 	sure = wordSet("sql cypher statement statements stmt ddl dml tsql plsql sparql cql")
-	// carriers has the last words of arguments that may be queries.
+	// carriers contains the last words of argument names whose values may be queries.
 	carriers = wordSet(
 		"sql cypher statement statements stmt ddl dml tsql plsql sparql cql query queries q expression filter where script code input request payload batch",
 	)
-	// commands has the last words of arguments that are run.
+	// commands contains the last words of argument names whose values are run as commands.
 	commands = wordSet("command commands cmd shell bash powershell commandline cmdline curl")
-	// programs has the last words of arguments that are run by tools that do more than read.
+	// programs contains the last words of argument names whose values are run, if the tool does more than read.
 	programs = wordSet("code script javascript js python typescript program snippet expression")
-	// options has the last words of arguments that are passed on to a command.
+	// options contains the last words of argument names whose values are passed to a command.
 	options = wordSet("args argv arguments flags subcommand subcommands")
-	// hard has options of commands that lose something.
+	// hard contains command options that destroy data.
 	hard = wordSet("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
-	// questions has the words that questions begin with.
+	// questions contains the words with which questions begin.
 	questions = wordSet(
 		"what which who whose when where why how is are was were do does did has have can could give tell show top total number average all select with",
 	)
-	// actions has the last words of arguments that name what to do.
+	// actions contains the last words of argument names whose values name an action.
 	actions = wordSet(
 		"action actions operation operations op command cmd verb subcommand mutation function tool method mode act intent procedure",
 	)
-	// irreversible has words of options that say that something cannot be undone.
+	// irreversible contains words in option names that mark an action as impossible to undo.
 	irreversible = wordSet("permanent permanently irreversible hard")
 
 	httpMethods = classesByWord(map[wordClass]string{

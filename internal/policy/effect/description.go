@@ -7,11 +7,11 @@ import (
 	"retort/internal/core"
 )
 
-// maxDescription bounds how much of a description is judged, in bytes. What instructs comes
-// first, and some descriptions are manuals.
+// maxDescription bounds the judged part of a description, in bytes. Statements about the tool come first, and some
+// descriptions are whole manuals.
 const maxDescription = 16 << 10
 
-// finalPhrases say that something cannot be undone.
+// finalPhrases state that an action cannot be undone.
 var finalPhrases = []string{
 	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone",
 	"can not be undone", "cannot be reversed", "cannot be recovered",
@@ -23,27 +23,27 @@ var finalPhrases = []string{
 	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing",
 }
 
-// wholePhrases say that something is replaced as a whole. They count unless the description says
-// that something stays.
+// wholePhrases state that something is replaced as a whole. They count unless the description also states that
+// something is kept.
 var wholePhrases = []string{
 	"replaces the entire", "replaces the whole", "replaces everything", "full replacement", "fully replace",
 	"completely replace", "entirely replace",
 }
 
-// keeps say of something that changes that it keeps what it is not given.
+// keeps contains phrases of tools that update something: whatever the caller omits is kept.
 var keeps = []string{
 	"stays as it is", "stay as they are", "unchanged", "are kept", "is kept", "preserve", "left as is", "left alone",
 	"not a full",
 }
 
-// omissions say of something that replaces that it loses what it is not given.
+// omissions contains phrases of tools that replace something: whatever the caller omits is lost.
 var omissions = []string{"omitted", "not provided", "not specified", "not included", "left out", "missing"}
 
-// defaults say what becomes of it.
+// defaults contains phrases that state what happens to omitted values.
 var defaults = []string{"default", "revert", "reset", "null", "clear", "remov", "delet", "empty"}
 
-// judgeDescription finds what a description says of the effect of its tool: the verb that it
-// begins with, further verbs that name what the tool does, and phrases such as "irreversible".
+// judgeDescription returns the effect that a tool's description states. It considers the verb with which the
+// description begins, further verbs that name what the tool does, and phrases such as "irreversible".
 func judgeDescription(text string) textJudgement {
 	text = text[:min(len(text), maxDescription)]
 	var j textJudgement
@@ -77,7 +77,7 @@ func judgeDescription(text string) textJudgement {
 	return j
 }
 
-// losesOmitted reports whether a sentence says that what is left out of a replacement is lost.
+// losesOmitted reports whether a sentence states that values omitted from a replacement are lost.
 func losesOmitted(text string) bool {
 	for _, sentence := range splitSentences(text) {
 		if containsAny(sentence, omissions) && containsAny(sentence, defaults) {
@@ -91,7 +91,7 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// addListedVerb notes one of several verbs that a description begins with.
+// addListedVerb records one verb of the list with which a description begins.
 func (j *textJudgement) addListedVerb(w knownWord) {
 	kind := core.EffectWrite
 	if w.class >= mayDestroy {
@@ -119,8 +119,8 @@ func listedVerbs(sentence string) (verbs []knownWord) {
 	return verbs
 }
 
-// verbsOf returns the verbs that a part of a list begins with: of "close or select a tab", two.
-// It returns none if the part begins with something else.
+// verbsOf returns the verbs with which one item of a list begins: two for "close or select a tab". It returns none if
+// the item begins with another word.
 func verbsOf(part string) (verbs []knownWord) {
 	for _, text := range splitWords(part) {
 		w := lookupWord(text)
@@ -135,25 +135,24 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb notes that a description names something that cannot be undone.
+// addFurtherVerb records that a description names a destructive action.
 func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
 	}
 }
 
-// isPast reports whether "permanently delet" goes on as an adjective: permanently deleted rows.
+// isPast reports whether the text after "permanently delet" makes it an adjective, as in "permanently deleted rows".
 func isPast(rest, phrase string) bool {
 	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
 }
 
-// splitSentences splits a text where sentences, lines and items of lists end.
+// splitSentences splits a text at the ends of sentences, lines and list items.
 func splitSentences(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n;:|()", r) })
 }
 
-// leadingVerb judges a first sentence by the verb that it begins with, after words such as
-// "Use this tool to".
+// leadingVerb judges a first sentence by its leading verb, after skipping an introduction such as "Use this tool to".
 func leadingVerb(words []string) textJudgement {
 	for i, text := range words[:min(12, len(words))] {
 		if filler[text] || strings.HasSuffix(text, "ly") {
@@ -175,8 +174,7 @@ func leadingVerb(words []string) textJudgement {
 	return textJudgement{}
 }
 
-// objectWords returns the words of the object that follows a verb: of "a hotel room given the
-// dates", hotel and room.
+// objectWords returns the words of the object that follows a verb: hotel and room for "a hotel room given the dates".
 func objectWords(words []string) (object []string) {
 	for _, text := range words[:min(8, len(words))] {
 		switch {
@@ -196,8 +194,8 @@ func lastOf(words []string) string {
 	return words[len(words)-1]
 }
 
-// managedVerbs returns the verbs of something that cannot be undone in a sentence about what a tool
-// manages: "Manages a list, including adding and deleting items".
+// managedVerbs returns the destructive verbs in a sentence about what a tool manages: "Manages a list, including
+// adding and deleting items".
 func managedVerbs(words []string) (found []string) {
 	if len(words) == 0 || !managing[lookupWord(words[0]).verb] {
 		return nil
@@ -210,8 +208,8 @@ func managedVerbs(words []string) (found []string) {
 	return found
 }
 
-// runsQuery reports whether a verb is about a query: "Executes a SELECT query". How far such a
-// call goes is judged by the query.
+// runsQuery reports whether a verb has a query as its object: "Executes a SELECT query". The effect of such a call
+// depends on the query.
 func runsQuery(words []string) bool {
 	if len(words) == 0 {
 		return false
@@ -228,15 +226,15 @@ func runsQuery(words []string) bool {
 	return false
 }
 
-// hasDeterminer reports whether the word at i has an object, as a verb does: "Posts a message",
-// not "Posts of a user".
+// hasDeterminer reports whether the word at i is followed by an object, which shows that it is a verb: "Posts a
+// message", not "Posts of a user".
 func hasDeterminer(words []string, i int) bool {
 	return i+1 < len(words) && determiner[words[i+1]]
 }
 
-// furtherVerbs returns the verbs of a sentence that say what the tool does besides: "and
-// deletes", "will send". Negated ones, and what others do, do not count. The first word of a
-// later sentence counts if it is in the third person; else it may tell the model what to do.
+// furtherVerbs returns the verbs of a sentence that name further actions of the tool: "and deletes", "will send".
+// Negated verbs and verbs with another subject do not count. The first word of a later sentence counts only in the
+// third person, because an imperative may instruct the model instead.
 func furtherVerbs(words []string, first bool) []string {
 	var found []string
 	for i, text := range words {
@@ -256,8 +254,7 @@ func furtherVerbs(words []string, first bool) []string {
 	return found
 }
 
-// sufferedVerbs returns the verbs of something that is lost in a sentence about what becomes of a thing: "the file will
-// be deleted".
+// sufferedVerbs returns the destructive verbs in the passive voice: "the file will be deleted".
 func sufferedVerbs(words []string) (found []string) {
 	for i, text := range words {
 		stem, past := strings.CutSuffix(text, "ed")
@@ -275,7 +272,7 @@ func sufferedVerbs(words []string) (found []string) {
 	return found
 }
 
-// isNegated reports whether the last words before a verb take it back, or give it to somebody else.
+// isNegated reports whether the last words before a verb negate it or give it another subject than the tool.
 func isNegated(words []string) bool {
 	for _, w := range words[max(0, len(words)-5):] {
 		if negation[w] {
@@ -291,11 +288,12 @@ var (
 	)
 	determiner = wordSet("a an the any your all this these those one some money each every multiple new specific given its it")
 	joining    = wordSet("and or then also it that which will tool automatically")
-	// clause has words that end the object of a verb.
+	// clause contains words that end the object of a verb.
 	clause = wordSet("given based that which who whose when if where between about according through after before against within without over")
-	// managing has verbs of sentences that say what a tool is for, and not what it does.
+	// managing contains verbs that state the purpose of a tool rather than its action.
 	managing = wordSet("manage handle work interact operate administer control maintain")
-	// loses has verbs that count wherever they are in the third person and have an object: "the server revokes the old token".
+	// loses contains destructive verbs that count anywhere in a sentence, if they are in the third person and have an
+	// object: "the server revokes the old token".
 	loses    = wordSet("delete remove revoke overwrite erase purge wipe destroy terminate drop invalidate discard truncate")
 	negation = wordSet("not never no without cannot t non nor before until who whose when if unless instead avoid than rather")
 )

@@ -5,12 +5,12 @@ import (
 	"unicode"
 )
 
-// maxDisguised bounds the length of a word that is compared with the spellings of verbs, in bytes.
+// maxDisguised bounds the length of a word that is compared with spellings of verbs, in bytes.
 const maxDisguised = 24
 
-// lookupInName is lookup, and knows verbs in a name in the spellings that lookup does not: with digits
-// (d3l3te, delete2), with one mistake (delte, delet), with repeated letters (deleeete), without vowels (dlt),
-// with accents or letters of another alphabet (délète).
+// lookupInName works like lookupWord and also recognizes disguised spellings of verbs in a name: with digits (d3l3te,
+// delete2), with one mistake (delte, delet), with repeated letters (deleeete), without vowels (dlt), with accents or
+// letters of another alphabet (délète).
 func lookupInName(text string) knownWord {
 	w := lookupWord(text)
 	if w.class != unknown || len(text) > maxDisguised || harmless[text] {
@@ -27,7 +27,8 @@ func lookupInName(text string) knownWord {
 	return w
 }
 
-// undisguised returns a word in the letters that its digits, accents and letters of other alphabets stand for.
+// undisguised returns a word with its digits, accented letters and letters of other alphabets replaced by the Latin
+// letters they imitate.
 func undisguised(text string) []string {
 	plain := text
 	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -46,8 +47,8 @@ func undisguised(text string) []string {
 	return list
 }
 
-// misspelled returns the destructive verb that a word, or what it is a form of, is with a mistake; empty if there
-// is none. Words that mean something else are not misspelled.
+// misspelled returns the destructive verb of which a word, or its base form, is a misspelling. It returns "" if there
+// is none. Words with another meaning of their own are not misspellings.
 func misspelled(text string) string {
 	forms := wordForms(text)
 	for _, form := range forms {
@@ -74,17 +75,16 @@ func misspelling(text string) string {
 	return ""
 }
 
-// isForm reports whether a word is a verb with an ending: removed, expiry, delivery.
+// isForm reports whether a word is derived from a verb by an ending: removed, expiry, delivery.
 func isForm(text, verb string) bool {
 	ending, ok := strings.CutPrefix(text, verb)
 	return ok && strings.ContainsAny(ending, "drsny") || strings.HasSuffix(verb, "e") && text == verb[:len(verb)-1]+"y"
 }
 
-// spelling is a verb with what its misspellings are compared with.
+// spelling is a verb with the forms that misspellings are compared with.
 type spelling struct{ verb, squeezed, consonants string }
 
-// spellings has the English verbs of something that cannot be undone that are long enough to be recognised with
-// a mistake.
+// spellings contains the destructive English verbs that are long enough to be recognized despite a mistake.
 var spellings = func() (list []spelling) {
 	for _, verb := range append(strings.Fields(englishFinal), "refund") {
 		if len(verb) < 5 {
@@ -99,7 +99,8 @@ var spellings = func() (list []spelling) {
 	return list
 }()
 
-// squeeze makes one of letters that are repeated: deleeete is delete.
+// squeeze replaces each run of a repeated letter with one letter. For example, both delete and deleeete become
+// delete.
 func squeeze(text string) string {
 	var b strings.Builder
 	last := rune(-1)
@@ -121,8 +122,7 @@ func withoutVowels(text string) string {
 	}, text)
 }
 
-// oneMistake reports whether two words differ in one letter that is wrong, missing, too many, or exchanged with
-// the next one.
+// oneMistake reports whether two words differ by exactly one wrong, missing, extra or transposed letter.
 func oneMistake(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -141,8 +141,8 @@ func oneMistake(a, b string) bool {
 	return a[i+1:] == b[i+1:] || exchanged && a[i+2:] == b[i+2:]
 }
 
-// isOdd reports whether a name has letters that are made to look like others: small capitals, letters of
-// mathematics, letters in circles. They are in no language, and say nothing that could be judged.
+// isOdd reports whether a name contains characters that imitate letters: small capitals, mathematical letters,
+// circled letters. They belong to no language, so such a name cannot be judged.
 func isOdd(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxLatin1 && unicode.Is(oddLetters, r) })
 }
@@ -158,7 +158,7 @@ var oddLetters = &unicode.RangeTable{
 	},
 }
 
-// phrases are words that together say something that cannot be undone and do not one by one.
+// phrases contains groups of words that name a destructive action only in combination.
 var phrases = [][]string{
 	{"get", "rid"}, {"throw", "away"}, {"tear", "down"}, {"take", "down"}, {"bring", "down"}, {"knock", "down"}, {"burn", "down"},
 	{"blow", "away"}, {"phase", "out"}, {"write", "off"}, {"cash", "out"}, {"pay", "out"}, {"kick", "out"},
@@ -168,7 +168,7 @@ var phrases = [][]string{
 	{"filter", "branch"}, {"power", "off"}, {"power", "cycle"}, {"roll", "back"},
 }
 
-// phrase returns the phrase that a name has, with at most one word in between; empty if it has none.
+// phrase returns the phrase that a name contains, with at most one other word in between, or "" if it contains none.
 func phrase(words []string) string {
 	for _, p := range phrases {
 		for i, text := range words {
@@ -181,15 +181,15 @@ func phrase(words []string) string {
 }
 
 var (
-	// digits are written for letters. "1" is written for two.
+	// digits maps digits to the letters they imitate. "1" imitates two letters.
 	digits = strings.NewReplacer("0", "o", "3", "e", "4", "a", "5", "s", "7", "t", "8", "b", "9", "g")
 
-	// lookalikes are letters with accents, and letters of other alphabets that look like Latin ones.
+	// lookalikes maps accented letters and letters of other alphabets to the Latin letters they resemble.
 	lookalikes = strings.NewReplacer(pairs(`àa áa âa ãa äa åa āa ăa ąa çc ćc ĉc ċc čc ďd đd ðd èe ée êe ëe ēe ĕe ėe ęe ěe ĝg ğg ġg ģg ĥh ħh ìi íi îi ïi ĩi īi ĭi įi ıi ĵj ķk
 		ĺl ļl ľl ŀl łl ñn ńn ņn ňn òo óo ôo õo öo øo ōo ŏo őo ŕr ŗr řr śs ŝs şs šs ţt ťt ŧt ùu úu ûu üu ũu ūu ŭu ůu űu ųu ŵw ýy ÿy ŷy źz żz žz ſs ƒf
 		аa вb еe ёe кk мm нh оo рp сc тt уy хx іi їi јj ѕs ԁd ӏl ԛq ԝw һh гr пn иu νv αa εe ιi κk οo ρp τt υu χx`)...)
 
-	// harmless has words of one letter more, less or other than a destructive verb that mean something else.
+	// harmless contains words that differ from a destructive verb by one letter but have another meaning.
 	harmless = wordSet(`delivery expiry about amble amount annal annual annuli aport bank barrow black blanc bland blink blush bort brain budge burrow cager cancer chancel clabber clank
 		clubber cobber cuttle darin debase defend deist delate delict delint delis deluder delver demist demit deplete derain desist detract devaluate discord
 		distributee drawn drin duelist eager ease edict emigrate emit empire eradiate eras erose erse evacuate evoke excel excide excite excuse fettle

@@ -1,18 +1,16 @@
-// Package effect judges how far a call of a tool goes: it only reads, it writes, or it does
-// something that cannot be undone. It judges by the tool's definition and by the arguments,
-// reads no files and no clock, and errs on the strict side.
+// Package effect determines how far-reaching the effect of a tool call is: it only reads, it writes, or it is
+// destructive (it cannot be undone). The judgement uses the tool's definition and the arguments, reads no files and
+// no clock, and is strict in cases of doubt.
 package effect
 
 import (
 	"retort/internal/core"
 )
 
-// OfTool returns the effect of a tool by its name, its description and its annotations.
-//
-// The furthest verb of the name decides. The description can raise the effect. It decides
-// alone if the name has no verb, and a tool that says nothing is taken to write.
-// Annotations can raise the effect too. They lower it only if the server is trusted, because
-// they are as much the server's claim as everything else that it sends.
+// OfTool returns the effect of a tool according to its name, description and annotations. The verb of the name with
+// the furthest-reaching effect decides. The description can raise the effect, and decides alone if the name has no
+// verb. A tool without any verb counts as writing. Annotations can raise the effect too. They lower it only if the
+// server is trusted, because they are an unverified claim of the server like everything else that it sends.
 func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
 	e := statedEffect(t)
 	hinted, reason, ok := annotatedEffect(t.Annotations)
@@ -26,7 +24,7 @@ func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
 	return e
 }
 
-// annotatedEffect returns what MCP's annotations claim. ok is false if they claim nothing.
+// annotatedEffect returns the effect that the MCP annotations claim. ok is false if they claim nothing.
 func annotatedEffect(a core.ToolAnnotations) (kind core.EffectKind, reason string, ok bool) {
 	is := func(b *bool, v bool) bool { return b != nil && *b == v }
 	switch {
@@ -61,7 +59,7 @@ func statedEffect(t *core.Tool) core.EffectInfo {
 	return core.EffectInfo{Kind: name.kind, Reason: "its name says " + name.verb}
 }
 
-// textJudgement describes what a text says about an effect.
+// textJudgement holds the effect that a text states.
 type textJudgement struct {
 	kind core.EffectKind
 	verb string // the word or phrase that decides, "" if none does
@@ -72,7 +70,7 @@ type textJudgement struct {
 	raises   bool // of a description: the verb counts even if the name says less
 }
 
-// raiseEffect keeps the further one of two judgements.
+// raiseEffect keeps the judgement with the further-reaching effect.
 func (j *textJudgement) raiseEffect(kind core.EffectKind, verb string, doubtful bool) {
 	if j.verb == "" || kind > j.kind {
 		j.kind, j.verb, j.doubtful = kind, verb, doubtful

@@ -43,7 +43,8 @@ func judgeGraphQL(text string) (j textJudgement, ok bool) {
 	return j, ok
 }
 
-// opensSelection reports whether an operation begins: a name, variables or directives, and {.
+// opensSelection reports whether the tokens continue as a GraphQL operation: a name, variables or directives, and
+// then {.
 func opensSelection(tokens []queryToken) bool {
 	if len(tokens) == 0 || tokens[0].kind != tokenWord && !strings.Contains("{(@", tokens[0].text) {
 		return false
