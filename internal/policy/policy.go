@@ -175,7 +175,7 @@ type serverRules struct {
 	conditions []callCondition
 }
 
-// namePattern compiles a name pattern that ignores case.
+// namePattern is a name pattern as written, with its case-folded form for comparison.
 type namePattern struct{ written, folded string }
 
 type callCondition struct {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// The functions and macros that are known. A function may also be called on its
-// first argument where it is one of methods.
+// The supported functions and macros. A function in methods may also be called as a method of its first argument.
 var (
 	functions = []string{"has", "size", "matches", "int", "double", "string"}
 	methods   = []string{"startsWith", "endsWith", "contains", "matches", "size", "all", "exists", "exists_one", "filter", "map"}
@@ -22,7 +21,7 @@ func wrongCount(name exprToken, what string) error {
 	return &Error{At: name.at, Message: name.text + " takes " + what}
 }
 
-// parseFunction reads the arguments of a call that stands alone.
+// parseFunction reads the arguments of a call that has no receiver.
 func (p *exprParser) parseFunction(name exprToken) (exprPart, error) {
 	if !slices.Contains(functions, name.text) {
 		return exprPart{}, unknownFunction(name, functions)
@@ -49,7 +48,7 @@ func (p *exprParser) parseFunction(name exprToken) (exprPart, error) {
 	return exprPart{eval: hasField(args[0].operand, args[0].field), at: name.at}, nil
 }
 
-// parseMethod reads the arguments of a call on e.
+// parseMethod reads the arguments of a method call on e.
 func (p *exprParser) parseMethod(e exprPart, name exprToken) (exprPart, error) {
 	switch name.text {
 	case "all", "exists", "exists_one", "filter", "map":
@@ -74,7 +73,8 @@ func (p *exprParser) parseMethod(e exprPart, name exprToken) (exprPart, error) {
 	return exprPart{eval: textTest(name.text, e.eval, args[0].eval), at: e.at}, nil
 }
 
-// parsePattern is matches. Only a pattern that is written out has a known cost.
+// parsePattern reads a call of matches. The pattern must be a literal, because the cost of any other pattern is
+// unknown.
 func (p *exprParser) parsePattern(e exprPart, name exprToken, pattern exprPart) (exprPart, error) {
 	if pattern.text == nil {
 		return exprPart{}, &Error{At: name.at, Message: "the pattern of matches must be written out"}
@@ -95,7 +95,7 @@ func (p *exprParser) parsePattern(e exprPart, name exprToken, pattern exprPart) 
 	}}, nil
 }
 
-// parseMacro reads a variable and expressions in which it is known.
+// parseMacro reads the variable of a macro and the expressions in its scope.
 func (p *exprParser) parseMacro(e exprPart, name exprToken) (exprPart, error) {
 	variable := p.peekToken()
 	if variable.kind != nameToken || slices.Contains(keywords, variable.text) || slices.Contains(reserved, variable.text) {

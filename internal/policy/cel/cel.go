@@ -1,8 +1,7 @@
-// Package cel evaluates conditions in the syntax and meaning of CEL, the Common
-// Expression Language (https://cel.dev): comparisons, arithmetic, boolean operators,
-// the ternary, in, has, strings, lists, and the macros over lists and maps. What it
-// leaves out is refused by Compile: unsigned integers, bytes, times, literal maps,
-// patterns of matches that are not written out.
+// Package cel evaluates conditions with the syntax and semantics of CEL, the Common Expression Language
+// (https://cel.dev). It supports comparisons, arithmetic, boolean operators, the ternary operator, in, has, strings,
+// lists, and the macros over lists and maps. Compile rejects everything else: unsigned integers, bytes, times, map
+// literals, and calls of matches whose pattern is not a literal.
 package cel
 
 import (
@@ -20,13 +19,13 @@ const (
 	maxSteps = 200_000 // of one evaluation; a step is an operation, an item or 64 bytes of text
 )
 
-// Expr represents a compiled expression. It is safe for concurrent use.
+// Expr is a compiled expression. It is safe for concurrent use.
 type Expr struct {
 	root  evalNode
 	names []string
 }
 
-// Error describes what is wrong with an expression, and where.
+// Error is a syntax or type error in an expression, with its position.
 type Error struct {
 	At      int // byte offset
 	Message string
@@ -35,7 +34,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Compile reads a condition over variables. Its error is an *Error.
+// Compile parses a condition over the given variables. Its error is an *Error.
 func Compile(text string, variables ...string) (*Expr, error) {
 	if len(text) > maxText {
 		return nil, &Error{Message: fmt.Sprintf("the condition is longer than %d bytes", maxText)}
@@ -53,11 +52,11 @@ func Compile(text string, variables ...string) (*Expr, error) {
 	return &Expr{root: root.eval, names: slices.Compact(p.names)}, nil
 }
 
-// Names returns the fields and keys that the expression asks for, sorted.
+// Names returns the fields and keys that the expression reads, sorted.
 func (e *Expr) Names() []string { return e.names }
 
-// True evaluates the expression. Variables have values that Value makes. What
-// is not true or false, misses a field or takes too long is an error.
+// True evaluates the expression. The values of the variables must come from Value. It returns an error if the result
+// is not a boolean, a field is missing or the evaluation takes too many steps.
 func (e *Expr) True(variables map[string]any) (bool, error) {
 	v, err := e.root(&evalMachine{variables: variables, steps: maxSteps})
 	if err != nil {
@@ -70,17 +69,18 @@ func (e *Expr) True(variables map[string]any) (bool, error) {
 	return b, nil
 }
 
-// evalNode represents one operation. Values are nil, bool, int64, float64, string, []any and map[string]any.
+// evalNode is one operation of an expression. Its values are nil, bool, int64, float64, string, []any and
+// map[string]any.
 type evalNode func(m *evalMachine) (any, error)
 
-// evalMachine represents one evaluation.
+// evalMachine holds the state of one evaluation.
 type evalMachine struct {
 	variables map[string]any
 	scope     *macroBinding
 	steps     int
 }
 
-// macroBinding represents the variable of a macro, inside of which it is known.
+// macroBinding is the variable of a macro, which is visible only inside the macro.
 type macroBinding struct {
 	name  string
 	value any
@@ -96,7 +96,7 @@ func (m *evalMachine) spendSteps(n int) error {
 	return nil
 }
 
-// chargeTexts charges for a text that is looked at.
+// chargeTexts counts the steps for reading a text.
 func (m *evalMachine) chargeTexts(texts ...string) error {
 	n := 0
 	for _, s := range texts {
@@ -118,7 +118,7 @@ func (m *evalMachine) lookupName(name string) (any, error) {
 	return v, nil
 }
 
-// didYouMean returns the hint for a name that is not known.
+// didYouMean returns a hint with a known name similar to an unknown one.
 func didYouMean(name string, known []string) string {
 	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"

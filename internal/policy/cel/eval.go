@@ -44,7 +44,7 @@ func variableNode(name string) evalNode {
 	return func(m *evalMachine) (any, error) { return m.lookupName(name) }
 }
 
-// both evaluates two operands.
+// evalBoth evaluates two operands.
 func evalBoth(m *evalMachine, a, b evalNode) (x, y any, err error) {
 	if err = m.spendSteps(1); err != nil {
 		return nil, nil, err
@@ -72,8 +72,8 @@ func conditionalNode(test, yes, no evalNode) evalNode {
 	}
 }
 
-// logicNode is && and ||. One operand that decides makes up for an error in the
-// other, but not for too many steps.
+// logicNode evaluates && and ||. If one operand decides the result, an error in the other is ignored, unless the
+// error is that there were too many steps.
 func logicNode(sign string, a, b evalNode) evalNode {
 	decides := sign == "||"
 	return func(m *evalMachine) (any, error) {
@@ -144,8 +144,8 @@ func relationNode(sign string, a, b evalNode) evalNode {
 	}
 }
 
-// equalValues compares values of any types; those of different types differ, but for
-// numbers.
+// equalValues compares values of any types. Values of different types are unequal, except that numbers of different
+// types are compared by value.
 func equalValues(m *evalMachine, x, y any) (bool, error) {
 	if err := m.spendSteps(1); err != nil {
 		return false, err
@@ -212,7 +212,7 @@ func asFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// compareValues orders numbers, texts and truth values; not ok is a number that is none.
+// compareValues orders numbers, strings and booleans. For NaN, ok is false.
 func compareValues(m *evalMachine, sign string, x, y any) (order int, ok bool, err error) {
 	switch a := x.(type) {
 	case string:
@@ -317,7 +317,7 @@ func computeIntegers(sign string, a, b int64) (any, error) {
 	return nil, errOverflow
 }
 
-// fieldsOf returns the value of an operand that has fields.
+// fieldsOf evaluates an operand and returns its fields. It returns an error for a value without fields.
 func fieldsOf(m *evalMachine, operand evalNode, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {
@@ -344,8 +344,7 @@ func selectField(operand evalNode, field string) evalNode {
 	}
 }
 
-// hasField is has. A value that has no fields is an error, as CEL's definition says;
-// cel-go answers false.
+// hasField evaluates has. A value without fields is an error, as CEL's specification requires; cel-go returns false.
 func hasField(operand evalNode, field string) evalNode {
 	return func(m *evalMachine) (any, error) {
 		in, err := fieldsOf(m, operand, "has")
@@ -495,14 +494,14 @@ func toText(v any) (any, error) {
 	return nil, overloadError("string", v)
 }
 
-// macroIteration represents a macro over the items of a list or the keys of a map.
+// macroIteration runs a macro over the items of a list or the keys of a map.
 type macroIteration struct {
 	items    evalNode
 	variable string
 	body     evalNode
 }
 
-// eachItem calls visit with every item, while the item is the variable's value.
+// eachItem binds the macro's variable to each item in turn and calls visit.
 func (i macroIteration) eachItem(m *evalMachine, visit func(item any) (more bool, err error)) error {
 	v, err := i.items(m)
 	if err != nil {
@@ -544,7 +543,7 @@ func (i macroIteration) testItem(m *evalMachine) (bool, error) {
 	return b, nil
 }
 
-// quantifierNode returns all and exists. An item that decides makes up for errors in others.
+// quantifierNode evaluates all and exists. If one item decides the result, errors in other items are ignored.
 func (i macroIteration) quantifierNode(all bool) evalNode {
 	return func(m *evalMachine) (any, error) {
 		result := all
@@ -581,7 +580,7 @@ func (i macroIteration) existsOne(m *evalMachine) (any, error) {
 	return count == 1, err
 }
 
-// mapNode is filter and map: the items for which test holds, as value makes them.
+// mapNode evaluates filter and map. It returns the results of value for the items for which test is true.
 func (i macroIteration) mapNode(test, value evalNode) evalNode {
 	return func(m *evalMachine) (any, error) {
 		made := []any{}

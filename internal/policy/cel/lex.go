@@ -25,7 +25,7 @@ type exprToken struct {
 
 var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[", "]"}
 
-// lexTokens splits an expression; the last token is an endToken.
+// lexTokens splits an expression into tokens. The last token is an endToken.
 func lexTokens(text string) ([]exprToken, error) {
 	var tokens []exprToken
 	for at := 0; at < len(text); {
@@ -41,7 +41,7 @@ func lexTokens(text string) ([]exprToken, error) {
 	return append(tokens, exprToken{kind: endToken, at: len(text)}), nil
 }
 
-// scanToken reads what stands at an offset. Space and comments are an endToken.
+// scanToken reads the token at an offset. It returns an endToken for white space and comments.
 func scanToken(s string, at int) (t exprToken, next int, err error) {
 	c := s[at]
 	switch {
@@ -154,7 +154,7 @@ func scanText(s string, at int) (exprToken, int, error) {
 	return exprToken{}, 0, &Error{At: at, Message: "the text does not end"}
 }
 
-// readEscape reads what follows a backslash, and says how many bytes that is.
+// readEscape decodes the escape sequence after a backslash and returns its length in bytes.
 func readEscape(s string) (r rune, n int, ok bool) {
 	if s == "" {
 		return 0, 0, false

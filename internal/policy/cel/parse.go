@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// exprParser makes nodes of tokens.
+// exprParser builds nodes from tokens.
 type exprParser struct {
 	tokens    []exprToken
 	next      int
@@ -17,7 +17,7 @@ type exprParser struct {
 	names     []string // fields and keys that were asked for
 }
 
-// exprPart represents a piece of an expression with what the grammar has to know of it.
+// exprPart is a parsed part of an expression with the properties that the grammar needs.
 type exprPart struct {
 	eval    evalNode
 	at      int
@@ -30,7 +30,7 @@ type exprPart struct {
 
 func (p *exprParser) peekToken() exprToken { return p.tokens[p.next] }
 
-// acceptToken takes the next token if it is one of these signs.
+// acceptToken consumes the next token if it is one of these operators.
 func (p *exprParser) acceptToken(signs ...string) (exprToken, bool) {
 	t := p.peekToken()
 	if t.kind != signToken || !slices.Contains(signs, t.text) {
@@ -55,7 +55,7 @@ func unexpectedToken(t exprToken, what string) *Error {
 	return &Error{At: t.at, Message: what + ", found " + found}
 }
 
-// parseCondition returns an expression that is true or false, and nothing after it.
+// parseCondition parses a boolean expression and requires that nothing follows it.
 func (p *exprParser) parseCondition() (exprPart, error) {
 	e, err := p.parseExpression()
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *exprParser) parseExpression() (exprPart, error) {
 	return exprPart{eval: conditionalNode(test.eval, yes.eval, no.eval), at: test.at, noBool: yes.noBool && no.noBool}, err
 }
 
-// parseBinary reads operands of the next tighter level with these signs between.
+// parseBinary parses operands of the next higher precedence, separated by these operators.
 func (p *exprParser) parseBinary(
 	tighter func() (exprPart, error), noBool bool, join func(sign string, a, b evalNode) evalNode, signs ...string,
 ) (exprPart, error) {
@@ -114,7 +114,7 @@ func (p *exprParser) parseBinary(
 	return exprPart{}, err
 }
 
-// noteKey keeps a written key, which the condition asks for.
+// noteKey records a literal key that the condition reads.
 func (p *exprParser) noteKey(key exprPart) {
 	if key.text != nil {
 		p.names = append(p.names, *key.text)
@@ -137,7 +137,7 @@ func (p *exprParser) parseProduct() (exprPart, error) {
 	return p.parseBinary(p.parseUnary, true, arithmeticNode, "*", "/", "%")
 }
 
-// parseUnary reads any number of ! or of -.
+// parseUnary parses any number of the prefix operators ! or -.
 func (p *exprParser) parseUnary() (exprPart, error) {
 	first, ok := p.acceptToken("!", "-")
 	if !ok {
@@ -161,7 +161,7 @@ func (p *exprParser) parseUnary() (exprPart, error) {
 	return e, err
 }
 
-// parseMember reads a value with what is selected from it and called on it.
+// parseMember parses a value with the field selections and method calls that follow it.
 func (p *exprParser) parseMember() (exprPart, error) {
 	e, err := p.parsePrimary()
 	for err == nil {
@@ -264,7 +264,7 @@ func parseNumber(t exprToken) (exprPart, error) {
 	return exprPart{eval: constantNode(v), at: t.at, noBool: true}, nil
 }
 
-// parseList reads expressions up to a closing sign.
+// parseList parses expressions up to a closing bracket.
 func (p *exprParser) parseList(closing string) ([]exprPart, error) {
 	var items []exprPart
 	for {

@@ -10,12 +10,12 @@ import (
 	"unicode"
 )
 
-// maxDepth sets how deep a value may be nested.
+// maxDepth bounds how deep a value may be nested.
 const maxDepth = 500
 
-// Value reads one JSON value as expressions see it: integers of 64 bits as
-// such, other numbers as doubles. Two keys of an object that are equal but for
-// case are an error, since readers differ in which of them counts.
+// Value decodes one JSON value for use in expressions. Integers that fit into 64 bits become int64, other numbers
+// float64. Two keys of an object that differ only in case are an error, because readers disagree about which of them
+// counts.
 func Value(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -97,7 +97,7 @@ func decodeNumber(n json.Number) (any, error) {
 	return f, nil
 }
 
-// Fold makes names equal that differ in case only, in any of Unicode's scripts.
+// Fold maps names that differ only in case to the same text, in any Unicode script.
 func Fold(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(s) // in each set of letters, the least is the capital

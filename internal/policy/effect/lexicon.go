@@ -2,7 +2,7 @@ package effect
 
 import "strings"
 
-// wordClass describes what a word says as a part of a tool's name.
+// wordClass classifies what a word means as part of a tool's name.
 type wordClass uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	destroys             // a verb of something that cannot be undone: something is lost, sent, paid, published or run
 )
 
-// lexicon has the class of each known word. A word in two lists has the stricter class.
+// lexicon maps each known word to its class. A word in two lists has the stricter class.
 var lexicon = classesByWord(map[wordClass]string{
 	reads: `list get search find read fetch query lookup describe show view count check compare download export inspect preview validate
 		verify summarize summarise analyze analyse calculate compute convert parse resolve scrape crawl extract browse explore retrieve recall
@@ -56,7 +56,7 @@ var lexicon = classesByWord(map[wordClass]string{
 		ideographic,
 })
 
-// englishFinal has the English verbs of something that cannot be undone.
+// englishFinal contains the destructive English verbs.
 const englishFinal = `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill
 		ban forget expire prune migrate withdraw buy sell pay send notify publish execute eval evaluate invoke cancel del rm rmdir nuke discard
 		abort shutdown reboot halt shred evict flush liquidate donate
@@ -71,7 +71,7 @@ const englishFinal = `delete remove destroy purge wipe erase truncate revoke ter
 		scuttle undelegate unprovision vaporize vaporise zeroize zeroise zeroout hdel srem zrem lrem lpop rpop spop
 		unfriend disinherit disown defund unallocate unenrol`
 
-// ideographic has verbs of something that cannot be undone in scripts that put no blanks between words.
+// ideographic contains destructive verbs in scripts that put no spaces between words.
 const ideographic = `删除 刪除 移除 清空 清除 销毁 銷毀 抹除 注销 註銷 撤销 撤銷 吊销 终止 終止 卸载 卸載 解雇 发送 發送 发布 發布 支付 付款 转账 轉帳 退款 购买 購買 执行 執行
 	削除 消去 抹消 破棄 解約 取り消 送信 送金 支払 購入 公開 実行 삭제 제거 파기 폐기 취소 해지 전송 발송 송금 결제 구매 실행`
 
@@ -94,83 +94,84 @@ func wordSet(words string) map[string]bool {
 }
 
 var (
-	// onlyVerb has the reading verbs that are not nouns: what follows them is what they read.
+	// onlyVerb contains reading verbs that are never nouns. The words after them name what is read.
 	onlyVerb = wordSet("get find read fetch lookup describe retrieve show track is has can")
-	// asks has the reading verbs that make a noun of the word before them: order_get_status.
+	// asks contains reading verbs that make the word before them a noun: order_get_status.
 	asks = wordSet("get find read fetch lookup describe retrieve list search")
-	// mostlyNoun has the reading verbs that are nouns in most names: a verb may follow them.
+	// mostlyNoun contains reading verbs that are nouns in most names. A verb may follow them.
 	mostlyNoun = wordSet("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
-	// alsoNoun has the reading verbs that are as often nouns.
+	// alsoNoun contains reading verbs that are nouns about half of the time.
 	alsoNoun = wordSet("search query check count diff scan audit research summary analysis")
-	// documents has verbs that are nouns for things that tools read: view_log, comment_list.
+	// documents contains verbs that are also nouns for things that tools read: view_log, comment_list.
 	documents = wordSet(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
 		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration
 		launch bid tip mint stake rollout shell command terminal book booking building ranking press split process connect paint`)
-	// goods has verbs that are nouns for what is ordered, paid or sent: create_order, refund_status.
+	// goods contains verbs that are also nouns for things that are ordered, paid or sent: create_order,
+	// refund_status.
 	goods = wordSet(`order transfer refund charge purchase payment payout withdrawal donation post tweet broadcast dispatch trade bid wager transaction
 		message email sms notification announcement dm reply checkout migration settlement remittance bet call deployment release deposit`)
-	// commitments has nouns for what binds somebody as soon as it is changed: modify_order.
+	// commitments contains nouns for agreements that are binding as soon as they are changed: modify_order.
 	commitments = wordSet("order payment transfer trade withdrawal payout bid bet wager")
-	// changing has verbs that change what follows them.
+	// changing contains verbs that change the object that follows them.
 	changing = wordSet("modify change edit amend update replace adjust alter")
-	// works has nouns for what is defined elsewhere and run: start_pipeline.
+	// works contains nouns for things that are defined elsewhere and run: start_pipeline.
 	works = wordSet("job build pipeline workflow deployment execution run playbook campaign")
-	// starting has verbs that run what follows them.
+	// starting contains verbs that run the object that follows them.
 	starting = wordSet("start submit initiate launch queue enqueue kick process begin resume restart apply")
-	// credentials has nouns for what a new one takes the place of: rotate_key.
+	// credentials contains nouns for credentials that a new one replaces: rotate_key.
 	credentials = wordSet("secret key token credential password passphrase passcode certificate cert pin")
-	// renewing has verbs that take away the old credential.
+	// renewing contains verbs that invalidate the old credential.
 	renewing = wordSet("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
-	// stores has nouns for what is lost when an older copy takes its place: restore_database.
+	// stores contains nouns for data that is lost when an older copy replaces it: restore_database.
 	stores = wordSet(
 		"database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment",
 	)
-	// accounts has nouns for people and what they log in with: disable_user.
+	// accounts contains nouns for people and their login credentials: disable_user.
 	accounts = wordSet("user account member employee person people login identity")
-	// submissions has nouns for what cannot be taken back once it is handed in: submit_application.
+	// submissions contains nouns for documents that cannot be withdrawn after they are submitted: submit_application.
 	submissions = wordSet("application claim tax return form offer proposal resume ballot vote transaction filing bid order job declaration")
-	// bookings has nouns for what costs something once it is booked: reserve_table.
+	// bookings contains nouns for things that cost money when they are booked: reserve_table.
 	bookings = wordSet(
 		"flight hotel room table ticket seat car ride trip travel tour restaurant appointment cab taxi train house apartment villa property",
 	)
-	// renewals has nouns for what costs something once it is renewed: renew_domain.
+	// renewals contains nouns for things that cost money when they are renewed: renew_domain.
 	renewals = wordSet("domain license licence subscription membership contract plan lease policy")
-	// doors has nouns for what lets people or goods through: unlock_door.
+	// doors contains nouns for barriers that let people or goods through: unlock_door.
 	doors = wordSet("door gate garage valve barrier safe")
-	// attached has nouns for what is cut off, with what is written to it, when it is detached: volume_detach.
+	// attached contains nouns for things that stop receiving writes when they are detached: volume_detach.
 	attached = wordSet("disk drive volume device storage filesystem mount lun ebs pvc")
-	// firmware has nouns for what a device does not start without: flash_firmware.
+	// firmware contains nouns for software without which a device does not start: flash_firmware.
 	firmware = wordSet("firmware bios rom uefi bootloader eeprom flash device board")
-	// histories has nouns for what is lost when it is written anew: history_rewrite.
+	// histories contains nouns for records that are lost when they are rewritten: history_rewrite.
 	histories = wordSet("history commit reflog lineage ledger journal changelog")
-	// devices has nouns for what is empty once it is formatted: format_disk.
+	// devices contains nouns for storage that is erased when it is formatted: format_disk.
 	devices = wordSet("disk drive partition volume device card storage")
-	// shipments has nouns for what "track" looks for.
+	// shipments contains nouns for things that "track" looks up.
 	shipments = wordSet("order package shipment parcel delivery flight")
-	// media has nouns for what "convert" makes a new file of.
+	// media contains nouns for files from which "convert" makes a new file.
 	media = wordSet("file document video audio image folder media")
-	// merged has nouns for what cannot be told apart any more once merged: merge_contacts.
+	// merged contains nouns for things that cannot be separated again after they are merged: merge_contacts.
 	merged = wordSet("contact account customer record company profile user person people duplicate lead deal ticket entity identity")
-	// nominal has further verbs that are nouns at the beginning of a name: run_get.
+	// nominal contains further verbs that are nouns at the beginning of a name: run_get.
 	nominal = wordSet("run trigger share execution import set batch star fork merge handle pin archive deletion subscription page")
-	// listing has words that say at the end of a name that it reads: payment_history.
+	// listing contains words that mark a tool as reading when they end its name: payment_history.
 	listing = wordSet("status history info list details stats logs")
-	// making has verbs that make what follows them.
+	// making contains verbs that create the object that follows them.
 	making = wordSet(
 		"create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform",
 	)
 
-	// identifiers is what "resolve" reads; anything else it changes.
+	// identifiers contains objects that "resolve" only reads. It changes any other object.
 	identifiers = wordSet(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
 		symbol import dependency place package version alias redirect variable placeholder ip coordinate timezone date`)
-	// records is what "convert" changes.
+	// records contains objects that "convert" changes.
 	records = wordSet("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
 
-	// particles make "sign" what a person does to get in or out.
+	// particles contains words that, after "sign", mean that a person logs in or out.
 	particles = wordSet("in up on off out")
-	// invitations has nouns for what can be answered anew: respond_to_invite.
+	// invitations contains nouns for requests whose answer can be changed later: respond_to_invite.
 	invitations = wordSet("invite invitation event meeting rsvp")
-	// plans has nouns for changes that somebody else has listed: apply_plan.
+	// plans contains nouns for sets of changes that are defined elsewhere: apply_plan.
 	plans       = wordSet("plan terraform migration infrastructure manifest change")
 	connective  = wordSet("and or then plus also n")
 	preposition = wordSet("by for from to in via using with of on at into as")
@@ -178,11 +179,12 @@ var (
 
 	ideographicVerbs = strings.Fields(ideographic)
 
-	// gluedVerbs are looked for in words that are not known.
+	// gluedVerbs contains verbs that are searched for inside unknown words.
 	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish",
 		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission",
 		"deprovision", "liquidate", "discard"}
-	// inflected has what is left of other forms and relatives of these verbs, and of common words that begin with one.
+	// inflected contains endings that remain after a glued verb in its other forms, in related words and in common
+	// words that begin with it.
 	inflected = wordSet(
 		"able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als",
 	)

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// judgeName finds the furthest verb of a tool's name. Words that are verbs and nouns, such as
-// "order", count by their position: order_pizza orders, get_order does not.
+// judgeName returns the effect of the verb in a tool's name that reaches furthest. A word that is both a verb and a
+// noun, such as "order", counts by its position: order_pizza orders, get_order does not.
 func judgeName(name string) textJudgement {
 	words := splitWords(name)
 	if isOdd(name) {
@@ -49,7 +49,7 @@ func judgeName(name string) textJudgement {
 	return readsNoun(j, words, end)
 }
 
-// scatteredVerb returns the destructive verb that an unknown word makes together with those behind it: de-lete,
+// scatteredVerb returns the destructive verb that an unknown word forms together with the words after it: de-lete,
 // d_e_l_e_t_e.
 func scatteredVerb(words []string) string {
 	for i := range words {
@@ -70,20 +70,20 @@ func scatteredVerb(words []string) string {
 	return ""
 }
 
-// isGuess reports whether the reading word at i may be a noun behind a verb that is not known:
-// frobnicate_search_index. It is a verb if another reading verb is right behind it.
+// isGuess reports whether the reading word at i may be a noun after an unknown verb: frobnicate_search_index. It
+// counts as a verb if another reading verb directly follows it.
 func isGuess(words []string, i int) bool {
 	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]
 	return noun && i > 0 && i < len(words)-1 && lookupWord(words[0]).class == unknown && !asks[words[i+1]]
 }
 
-// maxObject sets how many words behind a verb are looked at for its object.
+// maxObject bounds how many words after a verb are searched for its object.
 const maxObject = 8
 
-// withObject gives verbs the class that they have with their object: resolve_library_id reads,
-// resolve_incident writes, rotate_secret loses the old secret. The object is what follows the
-// verb, or the word before it if nothing does: secret_rotate.
+// withObject gives each verb the class that it has with its object: resolve_library_id reads, resolve_incident
+// writes, rotate_secret destroys the old secret. The object follows the verb. If nothing follows, it is the word
+// before the verb: secret_rotate.
 func withObject(w knownWord, before, rest []string) knownWord {
 	rest = rest[:min(len(rest), maxObject)]
 	next, object := "", objectOf(rest)
@@ -108,7 +108,7 @@ func withObject(w knownWord, before, rest []string) knownWord {
 	return w
 }
 
-// finals has the verbs that cannot be undone with these objects.
+// finals maps verbs to the objects with which they are destructive.
 var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("disable suspend"), accounts},
 	{wordSet("merge"), merged},
@@ -126,7 +126,7 @@ var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("close exit"), wordSet("position trade account")},
 }
 
-// isIrreversible reports whether a verb cannot be undone with an object, the last word of what follows.
+// isIrreversible reports whether a verb is destructive with an object, which is the last word of what follows.
 func isIrreversible(verb, object string) bool {
 	for _, f := range finals {
 		if f.verbs[verb] && f.objects[object] {
@@ -136,8 +136,7 @@ func isIrreversible(verb, object string) bool {
 	return false
 }
 
-// goesLive reports whether a verb that writes brings something to where people use it:
-// promote_to_production.
+// goesLive reports whether a writing verb publishes something to its users: promote_to_production.
 func goesLive(w knownWord, rest []string) bool {
 	for i, text := range rest {
 		if (text == "production" || text == "prod" || text == "live") && (w.class == mayWrite || w.class == writes) && i == len(rest)-1 {
@@ -147,13 +146,12 @@ func goesLive(w knownWord, rest []string) bool {
 	return false
 }
 
-// hasAny reports whether a word, in the singular, is in a set.
+// hasAny reports whether the singular of a word is in a set.
 func hasAny(words []string, nouns map[string]bool) bool {
 	return slices.ContainsFunc(words, func(text string) bool { return nouns[singularOf(text)] })
 }
 
-// objectOf returns the last word of the object that follows a verb, in the singular: the job of
-// start_nightly_job_by_id.
+// objectOf returns the last word of the object that follows a verb, in the singular: job for start_nightly_job_by_id.
 func objectOf(rest []string) string {
 	if end := objectEnd(rest); end > 0 {
 		return singularOf(rest[end-1])
@@ -161,7 +159,7 @@ func objectOf(rest []string) string {
 	return ""
 }
 
-// objectEnd returns how many words of what follows a verb are its object.
+// objectEnd returns how many of the words after a verb belong to its object.
 func objectEnd(rest []string) int {
 	if len(rest) == 0 || preposition[rest[0]] {
 		return 0
@@ -171,7 +169,7 @@ func objectEnd(rest []string) int {
 
 func singularOf(text string) string { return strings.TrimSuffix(text, "s") }
 
-// wordPosition describes where a word stands in a name.
+// wordPosition describes the position of a word in a name.
 type wordPosition struct {
 	last    bool   // but for what tail finds
 	joined  bool   // after "and" or "or"
@@ -180,8 +178,8 @@ type wordPosition struct {
 	reading string // the reading verb before it
 }
 
-// effectAt reports whether a word counts as a verb at its position, and how far it goes.
-// doubtful says that it may be a noun.
+// effectAt reports whether a word counts as a verb at its position, and returns its effect. doubtful is true if it
+// may be a noun.
 func (w knownWord) effectAt(p wordPosition) (kind core.EffectKind, doubtful, ok bool) {
 	switch w.class {
 	case destroys:
@@ -215,8 +213,8 @@ func (w knownWord) countsAfterVerb(p wordPosition) bool {
 // isPlural reports whether w, a noun or a verb, is the plural of the noun: orders.
 func (w knownWord) isPlural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
 
-// isMade reports whether the last word, at i, is what a making verb names, create_order, or
-// what a changing verb changes, modify_order. The verb can come last: payments_create.
+// isMade reports whether the last word, at i, is the object of a making verb (create_order) or of a changing verb
+// (modify_order). The verb can also come last: payments_create.
 func isMade(words []string, i int) bool {
 	if i == 0 {
 		return false
@@ -228,7 +226,7 @@ func isMade(words []string, i int) bool {
 	return goods[noun] && (making[words[0]] || making[verb]) || commitments[noun] && (changing[words[0]] || changing[verb])
 }
 
-// nounOf returns a noun in the singular.
+// nounOf returns the singular of a noun.
 func nounOf(text string) string {
 	if w := lookupWord(text); w.verb != "" {
 		return w.verb
@@ -236,8 +234,8 @@ func nounOf(text string) string {
 	return singularOf(text)
 }
 
-// readsNoun lets a name only read that has a noun first and a reading verb last, order_get, or
-// right behind the noun, order_get_status. end is where the name ends but for what tail finds.
+// readsNoun makes a name read-only if it begins with a noun and has a reading verb last (order_get) or directly after
+// the noun (order_get_status). end is the length of the name without its insignificant tail.
 func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j
@@ -269,8 +267,8 @@ func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	return j
 }
 
-// withoutMethod judges names of an HTTP method and a path, such as API-post-page, and returns
-// the words behind the method. Other methods are judged as verbs.
+// withoutMethod judges names that consist of an HTTP method and a path, such as API-post-page. It returns the words
+// after the method. Other methods are judged as verbs.
 func withoutMethod(words []string, j *textJudgement) []string {
 	if len(words) < 3 || words[0] != "api" || words[1] != "post" {
 		return words
@@ -279,8 +277,8 @@ func withoutMethod(words []string, j *textJudgement) []string {
 	return words[2:]
 }
 
-// significantLength returns how many words a name has before what says nothing of what it does: "by id",
-// "all", a version.
+// significantLength returns the number of words in a name before an insignificant tail such as "by id", "all" or a
+// version.
 func significantLength(words []string) int {
 	end := len(words)
 	for i, w := range words {

@@ -6,13 +6,11 @@ import (
 	"retort/internal/core"
 )
 
-// maxQuery bounds a query that is judged, in bytes. A longer one counts as one that cannot be
-// judged.
+// maxQuery bounds a query that is judged, in bytes. A longer query counts as one that cannot be judged.
 const maxQuery = 256 << 10
 
-// judgeQuery judges a text of a query language: SQL in the common dialects, Cypher, SPARQL.
-// ok is false if the text is none. What cannot be told counts as destructive: an unknown
-// statement, procedure or function.
+// judgeQuery returns the effect of a query in a common SQL dialect, Cypher or SPARQL. ok is false if the text is not
+// a query. An unknown statement, procedure or function counts as destructive.
 func judgeQuery(text string) (j textJudgement, ok bool) {
 	if len(text) > maxQuery {
 		return textJudgement{kind: core.EffectDestructive, verb: "a query that is too long to be judged"}, true
@@ -28,8 +26,7 @@ func judgeQuery(text string) (j textJudgement, ok bool) {
 	return j, true
 }
 
-// startsQuery reports whether a text begins with a known statement in any dialect, or has
-// nothing but comments.
+// startsQuery reports whether a text begins with a statement known in any dialect, or contains nothing but comments.
 func startsQuery(text string) bool {
 	empty := true
 	for _, d := range dialects {
@@ -46,7 +43,7 @@ func startsQuery(text string) bool {
 	return empty
 }
 
-// queryText represents a text of one dialect that is judged.
+// queryText is a query, split into tokens by one dialect, while it is judged.
 type queryText struct {
 	tokens []queryToken
 	textJudgement
@@ -80,7 +77,7 @@ func (q *queryText) judgeTokens() {
 	}
 }
 
-// judgeQuoted judges a string or a quoted name at i. A name can be that of a function: "drop_all"(1).
+// judgeQuoted judges a string or a quoted name at i. A quoted name can be the name of a function: "drop_all"(1).
 func (q *queryText) judgeQuoted(i int, kind tokenKind) {
 	switch {
 	case q.start == begins:
@@ -91,7 +88,7 @@ func (q *queryText) judgeQuoted(i int, kind tokenKind) {
 	q.start = inside
 }
 
-// judgeSign judges a sign at i.
+// judgeSign judges the punctuation token at i.
 func (q *queryText) judgeSign(i int, sign string) {
 	switch {
 	case sign == ";":
@@ -162,8 +159,8 @@ func (q *queryText) judgeStatement(w string) {
 	}
 }
 
-// judgeAnywhere judges words that change data wherever they stand, as in a CTE or after another
-// statement without a semicolon.
+// judgeAnywhere judges words that change data at any position, as in a CTE or after another statement without a
+// semicolon.
 func (q *queryText) judgeAnywhere(i int, w string) {
 	if q.kind == core.EffectDestructive {
 		return // nothing is further
@@ -184,7 +181,7 @@ func (q *queryText) judgeAnywhere(i int, w string) {
 	}
 }
 
-// isExplained reports whether the word at i belongs to EXPLAIN ANALYZE, which runs what follows.
+// isExplained reports whether the word at i belongs to EXPLAIN ANALYZE, which runs the statement that follows.
 func (q *queryText) isExplained(i int, w string) bool {
 	if w != "analyze" && w != "analyse" || q.first != "explain" {
 		return false
@@ -199,8 +196,8 @@ func (q *queryText) isMergeUpdate(i int) bool {
 	return q.first == "insert" && (before == "key" || before == "do") || q.first == "merge" && before == "then"
 }
 
-// matchesAll reports whether what follows the word at i has a condition that is always true:
-// WHERE TRUE, WHERE 1, WHERE 1 = 1, OR 'a' = 'a'. It looks at maxStatement tokens.
+// matchesAll reports whether the word at i is followed by a condition that is always true: WHERE TRUE, WHERE 1, WHERE
+// 1 = 1, OR 'a' = 'a'. It examines at most maxStatement tokens.
 func (q *queryText) matchesAll(i int) bool {
 	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.signAt(i) != ";"; i++ {
 		constant := q.literalAt(i) != ""
@@ -246,7 +243,7 @@ func (q *queryText) isExcepted(i int, w string) bool {
 	return false
 }
 
-// judgePragma judges SQLite's PRAGMA at i: only those that are known to read do.
+// judgePragma judges SQLite's PRAGMA at i. Only pragmas that are known to read count as reading.
 func (q *queryText) judgePragma(i int) {
 	name := q.textAt(i + 1)
 	if q.signAt(i+2) == "." {
@@ -257,7 +254,7 @@ func (q *queryText) judgePragma(i int) {
 	}
 }
 
-// judgeFunction judges a call at i. One that is not known may do anything.
+// judgeFunction judges a function call at i. An unknown function counts as destructive.
 func (q *queryText) judgeFunction(i int, w string) {
 	if q.textAt(i-1) == "pragma" || q.kind == core.EffectDestructive {
 		return
@@ -279,8 +276,8 @@ func (q *queryText) judgeFunction(i int, w string) {
 	q.raiseEffect(core.EffectDestructive, "the function "+w, false)
 }
 
-// isCallName reports whether the word or quoted name at i, with a parenthesis behind it, names columns
-// and is no call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
+// isCallName reports whether the word or quoted name at i, followed by a parenthesis, introduces a list of columns
+// rather than a call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
 func (q *queryText) isCallName(i int) bool {
 	start := i
 	for q.signAt(start-1) == "." {
@@ -322,8 +319,8 @@ func (q *queryText) signAt(i int) string {
 	return q.tokens[i].text
 }
 
-// maxStatement sets how many tokens of a statement are looked at for each of its words, so that a query of many words
-// takes no time that grows with their square.
+// maxStatement bounds how many tokens of a statement are examined for each of its words, so that the time does not
+// grow with the square of the query's length.
 const maxStatement = 1 << 10
 
 // hasWordAhead reports whether a word is among the next maxStatement tokens of the statement.
@@ -345,8 +342,9 @@ func (q *queryText) hasSign(sign string) bool {
 	return false
 }
 
-// mentionsQuery finds statements that change data in a text that need not be a query, by their
-// form: DELETE FROM x, UPDATE x SET. It is for arguments of tools that say nothing of queries.
+// mentionsQuery returns the effect of statements that change data inside a text that need not be a query. It
+// recognizes them by their form: DELETE FROM x, UPDATE x SET. It is for arguments of tools whose definition does not
+// mention queries.
 func mentionsQuery(text string) textJudgement {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
@@ -366,7 +364,7 @@ func mentionsQuery(text string) textJudgement {
 	return j
 }
 
-// isWellFormed reports whether the statement at i has the form of one.
+// isWellFormed reports whether the tokens at i have the form of the statement that they begin.
 func (q *queryText) isWellFormed(i int, w string) bool {
 	next := q.textAt(i + 1)
 	switch w {

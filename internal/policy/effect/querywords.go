@@ -1,7 +1,7 @@
 package effect
 
 var (
-	// statements has the class of what statements begin with.
+	// statements maps the words with which statements begin to their classes.
 	statements = classesByWord(map[wordClass]string{
 		reads: `select with show explain describe desc values table from pragma summarize use begin start commit rollback end savepoint
 			match optional unwind return ask construct prefix base profile declare`,
@@ -11,32 +11,32 @@ var (
 		destroys: `delete drop truncate grant revoke call exec execute do kill shutdown flush purge replace reset restore dbcc deny reconfigure bulk clear remove
 			foreach move add undrop handler xp_cmdshell`,
 	})
-	// reserved has words that change data wherever they stand in a query.
+	// reserved contains words that change data at any position in a query.
 	reserved = classesByWord(map[wordClass]string{
 		writes:   "insert update create alter merge into outfile dumpfile",
 		destroys: "delete replace overwrite drop truncate grant revoke exec execute shutdown dbcc deny reconfigure detach xp_cmdshell program",
 	})
-	// opens has words behind which a statement can begin.
+	// opens contains words after which a statement can begin.
 	opens = wordSet("begin then else do loop explain")
-	// objects has what statements create, change and drop.
+	// objects contains the kinds of objects that statements create, change and drop.
 	objects = wordSet(`table database schema index view user role function procedure trigger sequence type column constraint materialized or temp
 		temporary unique external extension keyspace measurement collection stream login warehouse tablespace policy server domain if graph all`)
-	// readingPragmas has the pragmas of SQLite that change nothing.
+	// readingPragmas contains the SQLite pragmas that change nothing.
 	readingPragmas = wordSet(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list database_list collation_list
 		compile_options integrity_check quick_check foreign_key_check function_list module_list pragma_list user_version page_count page_size freelist_count
 		encoding schema_version application_id`)
-	// beforeParen has words that are not functions though a parenthesis follows.
+	// beforeParen contains words that can precede a parenthesis without being functions.
 	beforeParen = wordSet(`select in values as over and or not exists any all some from join on using where case when then else with by interval limit
 		filter partition array row cast group order having union except intersect distinct returning is like between end set is cross lateral within
 		varchar char character nvarchar nchar numeric decimal float double precision real timestamp datetime datetime2 time bit varbinary binary
 		unnest table offset fetch top if rollup cube sets materialized recursive explain analyze columns struct map list primary key unique check references
 		foreign constraint match return unwind optional call yield qualify window into default begin while elseif`)
-	// purePrefixes begin names of functions that only compute.
+	// purePrefixes contains prefixes of function names that only compute a value.
 	purePrefixes = []string{
 		"json_", "jsonb_", "array_", "regexp_", "string_", "date_", "time_", "timestamp_", "st_", "approx_", "bit_",
 		"percentile_", "is_", "safe_", "parse_", "format_",
 	}
-	// pureFunctions only compute.
+	// pureFunctions contains functions that only compute a value.
 	pureFunctions = wordSet(`count sum avg min max total group_concat string_agg array_agg listagg coalesce nullif ifnull nvl nvl2 isnull iif greatest least
 		abs ceil ceiling floor round sign sqrt power pow exp ln log log2 log10 mod div trunc truncate random rand pi degrees radians sin cos tan asin acos atan atan2
 		lower upper initcap length len char_length character_length octet_length substr substring left right trim ltrim rtrim btrim lpad rpad replace insert

@@ -37,7 +37,7 @@ var dialects = []queryDialect{
 	{backslash: true, doubled: true, triple: true, lineComment: []string{"#"}},                             // SPARQL, GraphQL
 }
 
-// queryToken represents a part of a query outside of comments.
+// queryToken is a part of a query outside of comments.
 type queryToken struct {
 	kind tokenKind
 	text string // a word in lower case, or a sign; of strings and quoted names nothing
@@ -109,7 +109,7 @@ func (s *tokenScanner) skipDigits() {
 	}
 }
 
-// lineCommentHere reports whether a comment to the end of the line begins here.
+// lineCommentHere reports whether a line comment begins at the current position.
 func (s *tokenScanner) lineCommentHere() bool {
 	for _, prefix := range s.lineComment {
 		bare := strings.TrimSuffix(prefix, " ")
@@ -124,7 +124,8 @@ func (s *tokenScanner) lineCommentHere() bool {
 	return false
 }
 
-// skipComment skips the comment that begins here. It returns false if it has no end.
+// skipComment skips the block comment that begins at the current position. It returns false if the comment is not
+// closed.
 func (s *tokenScanner) skipComment() bool {
 	depth := 0
 	for i := s.at; i+1 < len(s.text) && !s.open["*/"]; i++ {
@@ -147,7 +148,7 @@ func (s *tokenScanner) skipComment() bool {
 	return false
 }
 
-// nextToken reads a token. The text is not at its end, and not at white space or a comment.
+// nextToken reads a token. The scanner must not be at the end of the text, at white space or at a comment.
 func (s *tokenScanner) nextToken() queryToken {
 	c := s.text[s.at]
 	switch {
@@ -180,7 +181,7 @@ func closingQuote(open byte) string {
 	return string(rune(open))
 }
 
-// dollarTag returns the $tag$ that begins here, "" if none does.
+// dollarTag returns the $tag$ that begins at the current position, or "" if none does.
 func (s *tokenScanner) dollarTag() string {
 	end := strings.IndexByte(s.text[s.at+1:], '$')
 	if end < 0 {
@@ -195,8 +196,8 @@ func (s *tokenScanner) dollarTag() string {
 	return s.text[s.at : s.at+end+2]
 }
 
-// readUntil reads what is quoted. If it has no end, only its beginning is read, so that what
-// follows is judged as code.
+// readUntil reads a quoted text. If the closing quote is missing, it reads only the opening one, so that the rest is
+// judged as code.
 func (s *tokenScanner) readUntil(begin, end string, backslash, doubles bool, kind tokenKind) queryToken {
 	for i := s.at + len(begin); i < len(s.text) && !s.open[end]; i++ {
 		switch {

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// splitWords splits a name or a text into words in lower case: listIssues, list_issues,
-// API-post-search, HTTPDelete. Full-width letters count as what they look like.
+// splitWords splits a name or a text into lower-case words: listIssues, list_issues, API-post-search, HTTPDelete.
+// Full-width letters are replaced by the letters they resemble.
 func splitWords(s string) []string {
 	var b strings.Builder
 	runes := []rune(s)
@@ -40,8 +40,8 @@ func startsWord(runes []rune, i int) bool {
 	return lower && !plural
 }
 
-// mixesScripts returns a word that has letters of the Latin and of another alphabet. Such words
-// look like others: "dеlete" with a Cyrillic letter.
+// mixesScripts returns the first word that mixes Latin letters with those of another alphabet. Such a word imitates
+// another one: "dеlete" with a Cyrillic letter.
 func mixesScripts(words []string) (string, bool) {
 	for _, w := range words {
 		latin, other := false, false
@@ -56,7 +56,7 @@ func mixesScripts(words []string) (string, bool) {
 	return "", false
 }
 
-// knownWord represents a word with what it is known as.
+// knownWord is a word with its class in the lexicon.
 type knownWord struct {
 	text  string
 	verb  string // the verb that it is a form of, "" if it is none
@@ -64,12 +64,12 @@ type knownWord struct {
 	bare  bool // it is the verb itself: delete, not deletes or deleting
 }
 
-// withoutBlanks reports whether a letter is of a script that puts no blanks between words.
+// withoutBlanks reports whether a letter belongs to a script that puts no spaces between words.
 func withoutBlanks(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// lookupWord finds a word's verb: of "delete", "deletes", "deleting", "deleteuser".
+// lookupWord finds the verb that a word contains: delete in "delete", "deletes", "deleting", "deleteuser".
 func lookupWord(text string) knownWord {
 	for _, f := range wordForms(text) {
 		if c, ok := lexicon[f]; ok {
@@ -82,7 +82,7 @@ func lookupWord(text string) knownWord {
 	return knownWord{text: text}
 }
 
-// wordForms returns a word and what it may be a form of.
+// wordForms returns a word and the base forms from which it may be derived.
 func wordForms(w string) []string {
 	list := []string{w}
 	for _, ending := range []struct{ cut, put string }{{"ies", "y"}, {"es", "e"}, {"s", ""}, {"es", ""}, {"ing", ""}, {"ing", "e"}} {
@@ -93,9 +93,8 @@ func wordForms(w string) []string {
 	return list
 }
 
-// gluedVerb returns the destructive verb that a word begins or ends with: deleteuser, tabledrop.
-// Forms of the verb, such as "deleted", are not glued words. In scripts that put no blanks between
-// words the verb may be anywhere.
+// gluedVerb returns the destructive verb that a word begins or ends with: deleteuser, tabledrop. Inflected forms such
+// as "deleted" do not count. In scripts without spaces between words, the verb may be anywhere.
 func gluedVerb(text string) string {
 	if strings.ContainsFunc(text, withoutBlanks) {
 		for _, verb := range ideographicVerbs {
