@@ -1,7 +1,6 @@
-// Package anomaly finds what is unusual in what happens: it is told events in their order,
-// learns what is usual of each principal, server, tool and skill, and says in words what is
-// not, with the evidence. It does no I/O and reads no clock. Memory is bounded, and nothing
-// is said of anybody before there is something to compare with.
+// Package anomaly detects unusual activity. It receives events in order and learns what is usual for each principal,
+// server, tool and skill. It reports deviations in plain text, with the evidence. It does no I/O and reads no clock.
+// Memory is bounded. It reports nothing about a principal before there is enough data to compare with.
 package anomaly
 
 import (
@@ -12,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind describes what is unusual. The set is closed and append-only; settings have the same names.
+// Kind is a kind of unusual activity. The set is closed and append-only. Settings use the same names.
 type Kind string
 
 // The kinds.
@@ -36,10 +35,10 @@ func Kinds() []Kind {
 	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
-// Action describes what is done about a finding.
+// Action is the response to a finding.
 type Action string
 
-// The actions, mildest first. Each includes those before it, Off excepted.
+// The actions, mildest first. Each one except Off includes those before it.
 const (
 	Off     Action = "off"
 	Note    Action = "note"    // it is recorded, logged and told in the Outcome
@@ -48,7 +47,7 @@ const (
 	Stop    Action = "stop"    // the execution makes no call any more; what comes after it is as with Approve
 )
 
-// Finding represents one thing that is unusual.
+// Finding is one unusual observation.
 type Finding struct {
 	Kind      Kind      `json:"kind"`
 	Action    Action    `json:"action"`
@@ -67,7 +66,8 @@ type Finding struct {
 	sure  bool // it is told at once, without anything to compare with
 }
 
-// Evidence describes what a finding rests on. The unit is that of the kind: calls, bytes, seconds, a share, an hour.
+// Evidence holds the figures behind a finding. Their unit depends on the kind: calls, bytes, seconds, a share or an
+// hour.
 type Evidence struct {
 	Now        float64  `json:"now"`
 	Median     float64  `json:"median"`
@@ -80,7 +80,7 @@ type Evidence struct {
 	Suppressed int      `json:"suppressed,omitempty"` // of the same kind and subject, since it was last told
 }
 
-// ToEvent returns the finding as an entry of the record.
+// ToEvent returns the finding as an entry of the audit log.
 func (f Finding) ToEvent() core.AuditEvent {
 	e := core.AuditEvent{
 		Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool,
@@ -104,7 +104,7 @@ func (f Finding) ToEvent() core.AuditEvent {
 	return e
 }
 
-// Learning describes what there must be before anything is said. Zero fields mean the default.
+// Learning sets how much data is required before anything is reported. Zero fields mean the default.
 type Learning struct {
 	Days       int // on which a principal did something; 5
 	Nights     int // the same, before hours are judged; 10
@@ -116,7 +116,7 @@ func (l Learning) withDefaults() Learning {
 	return Learning{cmp.Or(l.Days, 5), cmp.Or(l.Nights, 10), cmp.Or(l.Executions, 30), cmp.Or(l.Calls, 30)}
 }
 
-// Limits bound what is kept. Zero fields mean the default.
+// Limits bounds how much state is kept. Zero fields mean the default.
 type Limits struct {
 	Principals int // 256
 	Series     int // of tools and skills, of each principal; 512
@@ -128,7 +128,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
 }
 
-// Options describes what is looked for, and what is done about it. The zero value notes everything.
+// Options selects what is detected and how findings are acted on. The zero value records every finding.
 type Options struct {
 	Zone     *time.Location  // of the people; UTC if nil
 	Actions  map[Kind]Action // Note where there is none

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// What nothing is said below, however unusual it is: so little harms nobody, and small
-// numbers are four times what they were by chance.
+// Thresholds below which nothing is reported, however unusual it is. Smaller numbers are harmless and often grow
+// fourfold by chance.
 const (
 	manyCalls       = 200 // in five minutes; of a tool, in an hour
 	manyHourly      = 1000
@@ -30,7 +30,8 @@ const (
 	veryMuch        = 10 << 20 // bytes that one execution may exchange with one host; more is reported even before a baseline was learned
 )
 
-// addFinding adds a finding, unless it was told within Cooldown, or there is nothing to compare with yet.
+// addFinding adds a finding, unless the same one was reported within Cooldown or there is not yet enough data to
+// compare with.
 func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditEvent) {
 	f.Action = d.o.actionFor(f.Kind)
 	learning := p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions
@@ -53,7 +54,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditE
 	d.found = append(d.found, f)
 }
 
-// toldOf is when something like a finding was told last.
+// toldOf returns when a similar finding was last reported.
 func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
@@ -69,7 +70,7 @@ func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 
 func principalText(principal string) string { return cmp.Or(principal, "the local user") }
 
-// usualMaximum returns what was usual at the most, in words.
+// usualMaximum describes the usual maximum as text.
 func usualMaximum(s *histogramSketch, unit func(float64) string) string {
 	if s.n == 0 {
 		return "usual is none"
@@ -251,8 +252,8 @@ func (d *anomalyDetector) checkUnusualHour(p *principalState, e core.AuditEvent,
 	}, e)
 }
 
-// checkLeak finds out whether more than usual was read from one server, and something is written
-// to another one to which little is written, or more than usual.
+// checkLeak reports a possible leak: unusually much was read from one server, and then data is written to another
+// server that usually receives little, or unusually much is written.
 func (d *anomalyDetector) checkLeak(p *principalState, e core.AuditEvent, x *runningExecution, to *serverFlow, bytes float64) {
 	sent := x.sent[e.Server] + bytes
 	rarely, much := to.writes < rareWrites, sent >= muchSent && to.sent.isOutlier(sent)

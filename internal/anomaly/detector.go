@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// anomalyDetector learns and finds. It is not safe for concurrent use.
+// anomalyDetector learns what is usual and detects deviations. It is not safe for concurrent use.
 type anomalyDetector struct {
 	o       Options
 	people  *lruCache[string, *principalState]
@@ -18,7 +18,7 @@ type anomalyDetector struct {
 	found   []Finding
 }
 
-// findingSubject describes what a finding is about: one is told once in a while.
+// findingSubject identifies what a finding is about. It is the key by which repeated reports are suppressed.
 type findingSubject struct {
 	kind                           Kind
 	principal, server, tool, skill string
@@ -30,8 +30,8 @@ type reportedFinding struct {
 	more    int
 }
 
-// Cooldown is for how long a finding is not told again, unless it has become four times as
-// bad, and for how long what is done about it lasts.
+// Cooldown is how long a finding is not reported again, unless it has become four times as bad. The action taken on a
+// finding lasts equally long.
 const Cooldown = time.Hour
 
 func newDetector(o Options) *anomalyDetector {
@@ -45,7 +45,7 @@ func newDetector(o Options) *anomalyDetector {
 	}
 }
 
-// takeFindings returns what was found.
+// takeFindings returns the collected findings and clears them.
 func (d *anomalyDetector) takeFindings() []Finding {
 	found := d.found
 	d.found = nil
@@ -67,8 +67,8 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns a series of a principal. What is forgotten for a new one is the principal's own, or belongs to
-// whoever has the most.
+// seriesFor returns a series of a principal. If a new series needs room, it replaces one of the same principal or one
+// of the principal with the most series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s
@@ -127,7 +127,7 @@ func (d *anomalyDetector) executionFor(id string) *runningExecution {
 	return x
 }
 
-// handleEvent takes in what has happened. Of calls with effects judge was asked before.
+// handleEvent processes an event. Calls with effects were already processed by judgeCall.
 func (d *anomalyDetector) handleEvent(e core.AuditEvent) {
 	switch e.Kind {
 	case core.EventRequest:
@@ -152,7 +152,7 @@ func (d *anomalyDetector) handleEvent(e core.AuditEvent) {
 
 func unixSeconds(e core.AuditEvent) int64 { return e.At.Unix() }
 
-// localTime returns the day and the hour of an event where the people are, and the hour in all.
+// localTime returns the day and the hour of an event in the users' time zone, and the hour counted continuously.
 func (d *anomalyDetector) localTime(e core.AuditEvent) (day, slot int64, at int) {
 	t := e.At.In(d.o.Zone)
 	_, offset := t.Zone()
@@ -210,9 +210,8 @@ func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
 	}
 }
 
-// UnknownToken is the fact "cause" of the refusal of a call that names a token which stands
-// for nothing, and TokenRun that of a call: how many tokens with numbers one after the other
-// its execution has named.
+// UnknownToken is the value of the fact "cause" when a call is refused because it names a token that stands for no
+// value. TokenRun is a fact of a call: how many tokens with consecutive numbers its execution has named.
 const (
 	UnknownToken = "unknown_token"
 	TokenRun     = "token_run"
@@ -225,7 +224,7 @@ func (d *anomalyDetector) onDenial(e core.AuditEvent) {
 	}
 }
 
-// onSend is about a call that leaves, or that has if it only reads.
+// onSend processes a call that is about to be sent, or one that has been sent if it only reads.
 func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	today, _, _ := d.localTime(e)
@@ -256,7 +255,7 @@ func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	}
 }
 
-// judgeCall is about a call with effects that is about to leave.
+// judgeCall processes a call with effects before it is sent.
 func (d *anomalyDetector) judgeCall(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	x, to := d.executionFor(e.Execution), d.flowFor(p, e.Server)
@@ -278,7 +277,7 @@ func (x *runningExecution) addBytes(to map[string]float64, server string, n floa
 	}
 }
 
-// onResult is about a call that came back.
+// onResult processes the result of a call.
 func (d *anomalyDetector) onResult(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	s, server := seriesFor(d, p.tools, toolName{e.Server, e.Tool}), d.serverSeries(e.Server)
@@ -312,7 +311,7 @@ func (d *anomalyDetector) onResult(e core.AuditEvent) {
 	x.addBytes(x.read, e.Server, size)
 }
 
-// onEnd learns what an execution has read and sent, and how long its skills took.
+// onEnd learns how much an execution read and sent, and how long its skills took.
 func (d *anomalyDetector) onEnd(e core.AuditEvent) {
 	x, ok := d.running.getValue(e.Execution)
 	if !ok {

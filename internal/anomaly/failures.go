@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// failureRate describes how many of a number of calls failed: the newest twenty, and those before.
+// failureRate counts the failed calls among the newest twenty and among those before.
 type failureRate struct {
 	recent      uint32 // a bit for each, newest lowest
 	filled      uint8
@@ -20,8 +20,8 @@ const (
 	quantile3 = 3.0  // standard deviations by which the share may be higher than it seems
 )
 
-// addCall takes in a call and reports whether so many of the recent ones failed that it is
-// no chance, where the share of those before is known from at least enough.
+// addCall adds a call and reports whether more of the recent calls failed than chance explains. It compares with the
+// failure rate of the earlier calls, of which there must be at least enough.
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recents {
 		f.calls++
@@ -42,7 +42,8 @@ func (f *failureRate) addCall(failed bool, enough int) bool {
 
 func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }
 
-// failureBound returns an upper bound of the share that fails usually: Wilson's, with one more failure than there was.
+// failureBound returns an upper bound of the usual failure rate: Wilson's bound, computed with one more failure than
+// there was.
 func (f *failureRate) failureBound() float64 {
 	n := f.calls + 2
 	p := (f.lost + 1) / n
@@ -50,7 +51,7 @@ func (f *failureRate) failureBound() float64 {
 	return (p + z*z/(2*n) + z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// tailProbability returns the chance that k or more of n fail, where each does with p.
+// tailProbability returns the probability that at least k of n calls fail if each fails with probability p.
 func tailProbability(k, n int, p float64) (sum float64) {
 	term := math.Pow(1-p, float64(n))
 	for i := range n + 1 {

@@ -2,7 +2,7 @@ package anomaly
 
 import "container/list"
 
-// lruCache keeps the values that were used last.
+// lruCache keeps the most recently used values.
 type lruCache[K comparable, V any] struct {
 	most  int
 	order list.List // newest first
@@ -18,7 +18,7 @@ func newLRU[K comparable, V any](most int) *lruCache[K, V] {
 	return &lruCache[K, V]{most: most, by: map[K]*list.Element{}}
 }
 
-// getValue returns a value that is there.
+// getValue returns the value of a key, if there is one.
 func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	e, ok := l.by[key]
 	if !ok {
@@ -28,7 +28,7 @@ func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	return e.Value.(*cacheEntry[K, V]).value, true
 }
 
-// putValue keeps a value that is not there, for the oldest one where there is no room.
+// putValue adds a value under a key that has none. If the cache is full, it drops the oldest value.
 func (l *lruCache[K, V]) putValue(key K, v V) {
 	if len(l.by) >= l.most {
 		l.dropOldest()
@@ -36,7 +36,7 @@ func (l *lruCache[K, V]) putValue(key K, v V) {
 	l.by[key] = l.order.PushFront(&cacheEntry[K, V]{key, v})
 }
 
-// dropOldest forgets the oldest value.
+// dropOldest removes the least recently used value.
 func (l *lruCache[K, V]) dropOldest() {
 	if e := l.order.Back(); e != nil {
 		l.order.Remove(e)

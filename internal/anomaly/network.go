@@ -6,8 +6,8 @@ import (
 	"retort/internal/core"
 )
 
-// onNetwork is about a program that reaches for a host itself: refusals count like any, and
-// what is read from and sent to a host like what is from and to a server.
+// onNetwork processes direct network access of a program. Refusals count like those of calls. Data exchanged with a
+// host counts like data exchanged with a server.
 func (d *anomalyDetector) onNetwork(e core.AuditEvent) {
 	host, _ := e.Facts["host"].(string)
 	switch e.Status {
@@ -54,7 +54,7 @@ func (d *anomalyDetector) checkBlacklisted(p *principalState, e core.AuditEvent,
 	}, e)
 }
 
-// checkMovedBytes finds out whether an execution has exchanged very much with one host.
+// checkMovedBytes reports an execution that exchanges an unusually large amount of data with one host.
 func (d *anomalyDetector) checkMovedBytes(p *principalState, e core.AuditEvent, bytes float64) {
 	if bytes < veryMuch {
 		return

@@ -2,9 +2,9 @@ package anomaly
 
 import "math"
 
-// histogramSketch describes how often values of each order of magnitude came: two buckets for each power of two. It forgets
-// slowly, needs no more than its own bytes, and the same values in the same order make the same sketch. Statistics
-// are those of the logarithm, in which sizes, counts and durations are about symmetric.
+// histogramSketch counts values by order of magnitude, with two buckets for each power of two. Old values lose weight
+// slowly. Its size is fixed, and the same values in the same order produce the same sketch. Its statistics are those
+// of the logarithm, because sizes, counts and durations are about symmetric on that scale.
 type histogramSketch struct {
 	n       uint32
 	buckets [buckets]uint16
@@ -23,7 +23,7 @@ func bucketOf(v float64) int {
 	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
 }
 
-// bucketUpper returns the least value above a bucket, and center one within it.
+// bucketUpper returns the smallest value above a bucket. center returns a value inside it.
 func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
 func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
 
@@ -38,7 +38,7 @@ func (s *histogramSketch) addValue(v float64) {
 	}
 }
 
-// medianBucket returns the bucket of the median; 0 if there are no values.
+// medianBucket returns the bucket of the median, or 0 if there are no values.
 func (s *histogramSketch) medianBucket() int {
 	var seen uint32
 	for i, n := range s.buckets {
@@ -49,8 +49,8 @@ func (s *histogramSketch) medianBucket() int {
 	return 0
 }
 
-// medianDeviation returns the median distance from the median, in buckets; at least half an octave, since within a bucket
-// nobody knows.
+// medianDeviation returns the median distance from the median, in buckets. It is at least half an octave, because
+// positions within a bucket are unknown.
 func (s *histogramSketch) medianDeviation(median int) float64 {
 	var seen uint32
 	for d := range buckets {
@@ -67,7 +67,7 @@ func (s *histogramSketch) medianDeviation(median int) float64 {
 	return octave / 2
 }
 
-// highestValue is above all values that are remembered; 0 if there are none.
+// highestValue returns an upper bound of all remembered values, or 0 if there are none.
 func (s *histogramSketch) highestValue() float64 {
 	for i := buckets - 1; i >= 0; i-- {
 		if s.buckets[i] > 0 {
@@ -77,7 +77,8 @@ func (s *histogramSketch) highestValue() float64 {
 	return 0
 }
 
-// deviationScore returns how many deviations a value is above the median, as if the logarithms were normally distributed.
+// deviationScore returns how many standard deviations a value is above the median, assuming that the logarithms are
+// normally distributed.
 func (s *histogramSketch) deviationScore(v float64) float64 {
 	m := s.medianBucket()
 	return float64(bucketOf(v)-m) / (1.4826 * s.medianDeviation(m))
@@ -88,13 +89,12 @@ const (
 	fold = 4   // times what was ever seen, whatever the shape of the distribution
 )
 
-// isOutlier reports whether a value is far from all that came before.
+// isOutlier reports whether a value is far from all earlier values.
 func (s *histogramSketch) isOutlier(v float64) bool {
 	return v > fold*s.highestValue() && (s.n == 0 || s.deviationScore(v) > far)
 }
 
-// addCapped adds a value, of which no more than twice the highest counts: one outlier does not
-// make the next one usual.
+// addCapped adds a value, capped at twice the highest one, so that one outlier does not make the next one look usual.
 func (s *histogramSketch) addCapped(v float64) {
 	if s.n > 0 {
 		v = min(v, 2*s.highestValue())

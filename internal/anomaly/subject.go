@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// dayCount represents on how many days something happened.
+// dayCount counts the days on which something happened.
 type dayCount struct {
 	day  int64  // the latest
 	seen uint64 // a bit for it, and for each of the 63 days before
 	days int
 }
 
-// addDay reports whether the day is one on which nothing happened yet, as far as that is
-// remembered: a clock that goes back and forth makes no more days than it shows.
+// addDay adds a day and reports whether it is new, as far as earlier days are remembered. A clock that jumps back and
+// forth adds no more days than it shows.
 func (s *dayCount) addDay(day int64) bool {
 	ahead := day - s.day
 	if s.seen == 0 || ahead <= -64 {
@@ -37,7 +37,7 @@ const (
 	day   = 24 * hour
 )
 
-// principalState describes what is known of one principal.
+// principalState holds what was learned about one principal.
 type principalState struct {
 	span    dayCount
 	runs    int
@@ -68,7 +68,7 @@ func newPerson(l Limits) *principalState {
 	}
 }
 
-// usageSeries describes what is known of a tool of a principal, of a skill, or of a server.
+// usageSeries holds what was learned about a principal's tool, a skill or a server.
 type usageSeries struct {
 	span      dayCount
 	calls     int
@@ -81,7 +81,7 @@ type usageSeries struct {
 
 func newSeries() *usageSeries { return &usageSeries{hourly: rateWindow{width: hour}} }
 
-// serverFlow describes how much a principal reads from a server and sends to it.
+// serverFlow holds how much a principal reads from a server and sends to it.
 type serverFlow struct {
 	hourly rateWindow      // bytes read
 	read   histogramSketch // bytes of an execution
@@ -89,23 +89,22 @@ type serverFlow struct {
 	writes int
 }
 
-// runningExecution represents one that is under way.
+// runningExecution is the state of an execution that has not ended.
 type runningExecution struct {
 	read, sent map[string]float64 // bytes by server
 	skills     []string
 	begun      int64
 }
 
-// Bounds of what one principal or execution may bring with it.
+// Bounds on the state that one principal or execution may use.
 const (
 	maxFlows  = 64   // servers
 	maxUsed   = 8192 // tools
 	maxSkills = 8
 )
 
-// countUse counts a use of a tool, and reports whether it is the first and that is remarkable:
-// the chance that the next use is one of a new tool, which Good and Turing take from the
-// tools that were used once, was small.
+// countUse counts a use of a tool. It reports whether the tool is new and a new tool was unlikely. The probability is
+// the Good-Turing estimate, from the tools that were used once.
 func (p *principalState) countUse(t toolName) bool {
 	if p.used == nil {
 		return false
@@ -140,7 +139,7 @@ func (p *principalState) rememberedIDs() []string {
 	return slices.DeleteFunc(slices.Clone(p.last[:]), func(id string) bool { return id == "" })
 }
 
-// hourProfile holds on how many days something happened at each hour.
+// hourProfile counts, for each hour of the day, the days on which something happened.
 type hourProfile struct {
 	days  [24]int
 	total int
@@ -149,8 +148,8 @@ type hourProfile struct {
 	count int // executions within it
 }
 
-// addExecution counts an execution at an hour of the day, and reports whether it is the third within
-// an hour around which hardly anything ever happened.
+// addExecution counts an execution at an hour of the day. It reports whether it is the third within an hour at which
+// there was hardly ever any activity before.
 func (h *hourProfile) addExecution(slot int64, at, enough int) bool {
 	around := h.daysAround(at)
 	if !h.begun || slot != h.slot {
@@ -163,12 +162,12 @@ func (h *hourProfile) addExecution(slot int64, at, enough int) bool {
 	return h.count == 3 && h.total >= enough && 20*(around-1) <= h.total
 }
 
-// daysAround is on how many days something happened within an hour of one.
+// daysAround returns on how many days something happened within one hour of the given hour.
 func (h *hourProfile) daysAround(at int) int {
 	return h.days[(at+23)%24] + h.days[at] + h.days[(at+1)%24]
 }
 
-// decayCounts makes what is long ago count less.
+// decayCounts reduces the weight of old counts.
 func (h *hourProfile) decayCounts() {
 	if h.total++; h.total < 90 {
 		return
@@ -179,7 +178,7 @@ func (h *hourProfile) decayCounts() {
 	}
 }
 
-// usualHours returns the hours at which something happens on one day of ten at least, in words.
+// usualHours describes, as text, the hours at which something happens on at least one day in ten.
 func (h *hourProfile) usualHours() string {
 	var parts []string
 	for at := 0; at < 24; at++ {

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// Watch describes what stands beside the record: it is told of every event, and asked before calls with effects
-// leave. It is safe for concurrent use.
+// Watch monitors the audit log for unusual activity. It observes every event and judges calls with effects before
+// they are sent. It is safe for concurrent use.
 type Watch struct {
 	tell func(Finding)
 
@@ -22,7 +22,7 @@ type Watch struct {
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
-// activeHold describes what is done about a finding for a while.
+// activeHold is an action on a finding that is in effect until a given time.
 type activeHold struct {
 	kind  Kind
 	words string
@@ -34,8 +34,7 @@ type holdQuestion struct {
 	kinds     []string
 }
 
-// New watches. tell is given each finding that is not Off, one after the other or
-// concurrently; it may be nil.
+// New returns a Watch. It passes each finding that is not Off to tell, possibly concurrently. tell may be nil.
 func New(o Options, tell func(Finding)) *Watch {
 	d := newDetector(o)
 	if tell == nil {
@@ -48,16 +47,16 @@ func New(o Options, tell func(Finding)) *Watch {
 	}
 }
 
-// Judgement describes what becomes of a call.
+// Judgement is the decision on a call.
 type Judgement struct {
 	Refused *core.Error // it must not leave
-	// Kinds are those of the findings for which a person is asked, with commas; "" if nobody
-	// is. Rule is why, in words.
+	// Kinds lists the kinds of the findings that require a person's approval, separated by commas, or is "" if none
+	// do. Rule describes the reason as text.
 	Kinds, Rule string
 }
 
-// Judge is about a call with effects that is about to leave: an event of the kind EventCall
-// with the time, and the fact "arguments_bytes". The call counts from now on; that it has left is not told again.
+// Judge decides on a call with effects before it is sent. The event has the kind EventCall, the time and the fact
+// "arguments_bytes". Judge counts the call as sent, so it must not be passed to Observe again.
 func (w *Watch) Judge(e core.AuditEvent) Judgement {
 	w.mu.Lock()
 	w.d.judgeCall(e)
@@ -68,7 +67,7 @@ func (w *Watch) Judge(e core.AuditEvent) Judgement {
 	return j
 }
 
-// Observe is told of everything that happens.
+// Observe processes an event.
 func (w *Watch) Observe(e core.AuditEvent) {
 	w.mu.Lock()
 	w.observeEvent(e)
@@ -77,8 +76,8 @@ func (w *Watch) Observe(e core.AuditEvent) {
 	w.reportFindings(found)
 }
 
-// Replay is told of what happened before, in order. Nobody is told of what is found, but what was done
-// about it is done again.
+// Replay processes an earlier event; events must come in order. It reports no findings but restores the actions that
+// were taken on them.
 func (w *Watch) Replay(e core.AuditEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,8 +93,8 @@ func (w *Watch) Replay(e core.AuditEvent) {
 	}
 }
 
-// restoreAction does again what was done about a finding that the record tells of: that a call was
-// about to leave may be told by nothing else.
+// restoreAction repeats the action on a finding from the audit log. Replaying the other events may not find it again,
+// because the log may have no entry for a call that was judged but not sent.
 func (w *Watch) restoreAction(e core.AuditEvent) {
 	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was started anew"
@@ -138,7 +137,7 @@ func (w *Watch) reportFindings(found []Finding) {
 	}
 }
 
-// applyActions does what is to be done about what was found. The lock is held.
+// applyActions takes the configured actions on new findings. The caller holds the lock.
 func (w *Watch) applyActions() []Finding {
 	found := w.d.takeFindings()
 	for _, f := range found {
@@ -158,7 +157,7 @@ func (w *Watch) applyActions() []Finding {
 	return found
 }
 
-// maxSaid bounds the warnings of one Outcome.
+// maxSaid bounds the number of warnings in one Outcome.
 const maxSaid = 5
 
 func (w *Watch) addWarning(f Finding) {
@@ -172,14 +171,15 @@ func (w *Watch) addWarning(f Finding) {
 	}
 }
 
-// holdPrincipal has calls of a principal wait for a person. As many principals are held as are known.
+// holdPrincipal makes the calls of a principal require approval. At most as many principals are held as the detector
+// knows.
 func (w *Watch) holdPrincipal(f Finding) {
 	w.removeExpired(f.At)
 	all := slices.DeleteFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind })
 	w.held[f.Principal] = append(all, activeHold{f.Kind, f.Words, f.At.Add(Cooldown)})
 }
 
-// removeExpired forgets what is over, once there is much.
+// removeExpired removes expired actions when there are many.
 func (w *Watch) removeExpired(now time.Time) {
 	if len(w.held) < 2*w.d.o.Limits.Principals {
 		return
@@ -211,7 +211,7 @@ func (w *Watch) judgementFor(e core.AuditEvent) (j Judgement) {
 	return Judgement{Kinds: strings.Join(kinds, ","), Rule: strings.Join(rules, "; ")}
 }
 
-// Stopped is why an execution may not call anything any more, nil if it may.
+// Stopped returns an error if an execution may make no further calls, or nil.
 func (w *Watch) Stopped(execution string) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +219,7 @@ func (w *Watch) Stopped(execution string) *core.Error {
 	return refused
 }
 
-// Warnings returns what the Outcome of an execution warns of, each once.
+// Warnings returns the warnings for the Outcome of an execution, without duplicates.
 func (w *Watch) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

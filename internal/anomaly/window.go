@@ -1,6 +1,6 @@
 package anomaly
 
-// rateWindow counts what happens within its width, and learns how much that usually is.
+// rateWindow counts events within a sliding window and learns the usual count.
 type rateWindow struct {
 	width       int64 // seconds
 	slot        int64 // of time that is counted now
@@ -15,8 +15,8 @@ const (
 	maxIdle   = 256      // slots, after which averages are as good as zero
 )
 
-// rollSlots closes the slots that are over. A clock that goes back by less than a slot changes
-// nothing; where it jumps further, counting begins anew there.
+// rollSlots closes the slots that have ended. A clock that goes back by less than a slot changes nothing. After a
+// larger jump back, counting restarts.
 func (w *rateWindow) rollSlots(t int64) {
 	slot := t / w.width
 	switch {
@@ -53,22 +53,22 @@ func (w *rateWindow) updateAverage(x float64) {
 	w.swing += smoothing * (max(off, -off) - w.swing)
 }
 
-// countAt counts n at a time and returns how much there was within a width before it.
+// countAt adds n at a time and returns the count within one window width before it.
 func (w *rateWindow) countAt(t int64, n float64) float64 {
 	w.rollSlots(t)
 	w.now += n
 	return w.countBefore(t)
 }
 
-// countBefore is about how much there was within a width before a time.
+// countBefore returns an estimate of the count within one window width before a time.
 func (w *rateWindow) countBefore(t int64) float64 {
 	w.rollSlots(t)
 	left := float64(w.width-max(0, t-w.slot*w.width)) / float64(w.width)
 	return w.now + w.before*max(0, left)
 }
 
-// isUnusual reports whether so much within a width is: in absolute terms, against all
-// that there was, and against what there was of late.
+// isUnusual reports whether a count is unusual: in absolute terms, compared with all earlier counts and compared with
+// recent ones.
 func (w *rateWindow) isUnusual(n, floor float64) bool {
 	return n >= floor && n > fold*w.usual.highestValue() && n > w.mean+6*w.swing
 }

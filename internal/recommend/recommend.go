@@ -1,5 +1,5 @@
-// Package recommend says what is worth changing: it reads the audit log and the list of servers, and makes advice of
-// them in words. It changes nothing, and the only thing that it fetches is a registry of servers that a person names.
+// Package recommend suggests changes to the configuration. It reads the audit log and the list of servers and returns
+// advice as text. It changes nothing. The only thing it fetches is a server registry that the user names.
 package recommend
 
 import (
@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind describes what a piece of advice is about. The set is closed and append-only.
+// Kind is the subject of a piece of advice. The set is closed and append-only.
 type Kind string
 
 // The kinds of advice.
@@ -28,7 +28,7 @@ const (
 	Search   Kind = "search"        // what was searched for in vain, where no registry answers it
 )
 
-// Advice represents one thing that is worth changing.
+// Advice is one suggested change.
 type Advice struct {
 	Kind    Kind     `json:"kind"`
 	Subject string   `json:"subject"` // a server, a tool, an execution, a query
@@ -38,14 +38,14 @@ type Advice struct {
 	Servers []Server `json:"servers,omitempty"`
 }
 
-// Situation describes what the audit log does not say.
+// Situation holds the facts that the audit log does not contain.
 type Situation struct {
 	Servers []string               // that are configured and not disabled
 	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
 	List    *List                  // of a registry; nil if none was fetched
 }
 
-// From what on something is worth advice.
+// Thresholds from which something is worth advice.
 const (
 	leastExecutions = 20               // before a server counts as unused
 	leastCalls      = 5                // before a tool counts as failing
@@ -61,7 +61,7 @@ const (
 	maxOffered      = 3   // servers for one query
 )
 
-// Tally takes in the entries of an audit log, oldest first. The zero value is ready.
+// Tally collects the entries of an audit log, oldest first. The zero value is ready for use.
 type Tally struct {
 	executions int64
 	servers    map[string]int64
@@ -98,7 +98,7 @@ type openExecution struct {
 	tools []string
 }
 
-// entryFacts holds those that advice is made from.
+// entryFacts holds the facts of an entry that advice is based on.
 type entryFacts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`
@@ -108,7 +108,7 @@ type entryFacts struct {
 	Found     *int     `json:"found"`
 }
 
-// Kinds returns the kinds of entries that Add makes something of.
+// Kinds returns the kinds of entries that Add uses.
 func Kinds() []string {
 	return []string{
 		string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer),
@@ -116,7 +116,7 @@ func Kinds() []string {
 	}
 }
 
-// Add takes in an entry.
+// Add processes an entry.
 func (t *Tally) Add(e *audit.Entry) {
 	if t.servers == nil {
 		t.servers, t.tools, t.calls = map[string]int64{}, map[string]*toolTally{}, map[string]seenTool{}
@@ -144,7 +144,7 @@ func (t *Tally) Add(e *audit.Entry) {
 	}
 }
 
-// makeRoom returns a map with room for one more.
+// makeRoom returns a map that has room for one more key.
 func makeRoom[T any](m map[string]T) map[string]T {
 	if len(m) >= maxKeys {
 		clear(m)
@@ -176,7 +176,7 @@ func (t *Tally) addCall(e *audit.Entry, f entryFacts) {
 	}
 }
 
-// countRepeated counts a read that the same principal has made in the same session a short while before.
+// countRepeated counts a read that repeats one of the same principal and session made shortly before.
 func (tool *toolTally) countRepeated(t *Tally, e *audit.Entry, f entryFacts, name string) {
 	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
 	before, known := t.calls[key]
@@ -213,7 +213,8 @@ func (t *Tally) addEnd(e *audit.Entry) {
 	}
 }
 
-// addSearch keeps what was searched for in vain. It is in the body of the entry, which not everybody can read.
+// addSearch collects a search that found nothing. The query is in the body of the entry, which some readers of the
+// log may not read.
 func (t *Tally) addSearch(e *audit.Entry) {
 	var body struct {
 		Name string `json:"name"`
@@ -227,7 +228,7 @@ func (t *Tally) addSearch(e *audit.Entry) {
 	}
 }
 
-// Advise returns what is worth changing, what was seen most often first within its kind.
+// Advise returns the suggested changes. Within a kind, the most frequent come first.
 func (t *Tally) Advise(s Situation) []Advice {
 	all := slices.Concat(t.adviseUnused(s), t.adviseFailing(), t.adviseCaches(s), t.adviseSkills(), t.adviseFailedSearches(s))
 	if all == nil {

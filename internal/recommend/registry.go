@@ -18,21 +18,21 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Server represents one of a registry. What it says of itself is not checked by anybody.
+// Server is a server listed in a registry. Its description of itself is unverified.
 type Server struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"` // of its source
 }
 
-// List describes what a registry listed when it was fetched.
+// List is the content of a registry at the time it was fetched.
 type List struct {
 	Registry string    `json:"registry"`
 	Fetched  time.Time `json:"fetched"`
 	Servers  []Server  `json:"servers"`
 }
 
-// Bounds of what is fetched.
+// Bounds on what is fetched.
 const (
 	maxPage        = 8 << 20 // bytes
 	maxPages       = 500
@@ -43,8 +43,8 @@ const (
 	serversPerPage = 100
 )
 
-// Fetch asks a registry for all of its servers, in the format of the registry of MCP: GET {address}/v0/servers with
-// pages. It follows no redirection.
+// Fetch requests all servers of a registry that uses the MCP registry format: GET {address}/v0/servers, page by page.
+// It follows no redirects.
 func Fetch(ctx context.Context, address string) (*List, *core.Error) {
 	ctx, done := context.WithTimeout(ctx, fetchPatience)
 	defer done()
@@ -76,8 +76,8 @@ func registryError(format string, args ...any) *core.Error {
 	)
 }
 
-// pageOf represents a page in either form that registries have: servers with their fields, or each in an object of
-// its own.
+// pageOf is a page in either form that registries use: servers with their fields, or each server wrapped in an
+// object.
 type pageOf struct {
 	Servers []struct {
 		listedServer
@@ -138,7 +138,7 @@ func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *
 	return servers, next, nil
 }
 
-// plainText returns a text of a registry as a person can be shown it.
+// plainText cleans a text of a registry for display.
 func plainText(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > maxText {
@@ -147,7 +147,7 @@ func plainText(s string) string {
 	return core.LegibleLine(s)
 }
 
-// Save keeps a list in a file, whole or not at all.
+// Save writes the list to a file atomically.
 func (l *List) Save(path string) *core.Error {
 	text, err := json.Marshal(l)
 	if err == nil {
@@ -159,7 +159,7 @@ func (l *List) Save(path string) *core.Error {
 	return nil
 }
 
-// Load reads a list that was kept; nil if there is none.
+// Load reads a saved list. It returns nil if there is none.
 func Load(path string) (*List, *core.Error) {
 	text, err := seal.ReadFile(path, maxList)
 	if errors.Is(err, os.ErrNotExist) {
@@ -177,7 +177,8 @@ func Load(path string) (*List, *core.Error) {
 	return &l, nil
 }
 
-// newFinder looks for servers that may have what a query asks for: those in which at least half of its words stand.
+// newFinder returns a function that finds servers matching a query: those whose texts contain at least half of its
+// words.
 func (l *List) newFinder() func(query string) []Server {
 	if l == nil || len(l.Servers) == 0 {
 		return func(string) []Server { return nil }

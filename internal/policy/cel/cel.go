@@ -118,7 +118,7 @@ func (m *evalMachine) lookupName(name string) (any, error) {
 	return v, nil
 }
 
-// didYouMean returns a hint with a known name similar to an unknown one.
+// didYouMean returns a hint for an unknown name: the most similar known name, or the list of all known names.
 func didYouMean(name string, known []string) string {
 	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
