@@ -54,7 +54,8 @@ func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditE
 	d.found = append(d.found, f)
 }
 
-// toldOf returns when a similar finding was last reported.
+// toldOf returns when and how often a finding on the same subject was last reported. It creates an empty entry if
+// there is none.
 func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
@@ -70,7 +71,7 @@ func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 
 func principalText(principal string) string { return cmp.Or(principal, "the local user") }
 
-// usualMaximum describes the usual maximum as text.
+// usualMaximum describes the usual value and the highest one as text.
 func usualMaximum(s *histogramSketch, unit func(float64) string) string {
 	if s.n == 0 {
 		return "usual is none"

@@ -152,7 +152,8 @@ func (d *anomalyDetector) handleEvent(e core.AuditEvent) {
 
 func unixSeconds(e core.AuditEvent) int64 { return e.At.Unix() }
 
-// localTime returns the day and the hour of an event in the users' time zone, and the hour counted continuously.
+// localTime returns the day and the hour of an event in the users' time zone, both counted from 1970, and the hour of
+// the day.
 func (d *anomalyDetector) localTime(e core.AuditEvent) (day, slot int64, at int) {
 	t := e.At.In(d.o.Zone)
 	_, offset := t.Zone()

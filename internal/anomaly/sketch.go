@@ -23,7 +23,7 @@ func bucketOf(v float64) int {
 	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
 }
 
-// bucketUpper returns the smallest value above a bucket. center returns a value inside it.
+// bucketUpper returns the smallest value above a bucket.
 func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
 func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
 

@@ -1,5 +1,5 @@
-// Package doctor knows why things do not work and what mends them: servers by their
-// errors and last words, the machine by looking at it.
+// Package doctor diagnoses why Retort or a server does not work and suggests a fix. It explains servers by their
+// errors and their last output, and checks the machine directly.
 package doctor
 
 import (
@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Cause describes why something does not work, in words, and what a person does about it.
+// Cause describes, as text, why something does not work and how to fix it.
 type Cause struct {
 	ID    string `json:"id"` // stable, such as command_not_found; other if the cause is not known
 	Words string `json:"words"`
 	Mend  string `json:"mend,omitempty"` // a command, or a sentence where no command does it
 }
 
-// Symptom describes what is known of a server that does not work. Texts are shown to people, so they have no secrets.
+// Symptom holds what is known about a server that does not work. Its texts are shown to users, so they must not
+// contain secrets.
 type Symptom struct {
 	Server  string
 	Command string // of a stdio server, with Args and Dir
@@ -34,12 +35,12 @@ type Symptom struct {
 	Pending bool // it had not answered when patience was over
 }
 
-// allText is everything that was said, for patterns.
+// allText returns all texts of the symptom, for matching against patterns.
 func (s Symptom) allText() string {
 	return strings.Join(append([]string{s.Message, s.Hint}, s.Stderr...), "\n")
 }
 
-// Explain finds the cause. There is always one: what nobody knows is told as it was said.
+// Explain returns the cause of a symptom. If no cause is known, it returns the original text.
 func Explain(s Symptom) Cause {
 	for _, known := range []func(Symptom) *Cause{explainConfiguration, explainRemote, explainStart, explainOutput, explainTimeout} {
 		if c := known(s); c != nil {
@@ -49,7 +50,7 @@ func Explain(s Symptom) Cause {
 	return Cause{ID: "other", Words: s.Message, Mend: s.Hint}
 }
 
-// shellQuote returns a word as a shell reads it.
+// shellQuote quotes a word for a shell if necessary.
 func shellQuote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-") == "" {
 		return word
@@ -57,7 +58,7 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// commandLine returns the command line of a server as a person would type it, without its arguments if they are many.
+// commandLine returns the command line of a server as a user would type it. It omits the arguments if there are many.
 func (s Symptom) commandLine() string {
 	words := []string{shellQuote(s.Command)}
 	for _, a := range s.Args {

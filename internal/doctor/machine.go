@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Level describes how bad what was found is.
+// Level is the severity of a check's result.
 type Level string
 
-// The levels. What is broken keeps Retort from doing what it should.
+// The severity levels. Broken means that Retort cannot do its work.
 const (
 	OK      Level = "ok"
 	Warning Level = "warning"
@@ -23,7 +23,7 @@ const (
 	Mended  Level = "mended"
 )
 
-// Check represents one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Name  string `json:"name"`
 	Level Level  `json:"level"`
@@ -38,13 +38,13 @@ const (
 	maxCounted = 200_000 // files
 )
 
-// The files that an engine may have open. A program takes some ten, a server four.
+// Thresholds for the number of files that an engine may have open. A program needs about ten, a server four.
 const (
 	leastFiles  = 256
 	littleFiles = 1024
 )
 
-// CheckFiles looks at how many files this process may have open, and returns nothing where that is enough.
+// CheckFiles checks how many files this process may have open. It returns nothing if the limit is high enough.
 func CheckFiles() []Check {
 	if most, known := openFiles(); known {
 		return checkFileLimit(most)
@@ -66,7 +66,7 @@ func checkFileLimit(most uint64) []Check {
 	}}
 }
 
-// CheckFolder looks at a folder that is this user's alone, and with fix makes it so.
+// CheckFolder checks that only this user can access a folder. With fix set, it corrects the permissions.
 func CheckFolder(name, dir string, fix bool) []Check {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func checkAbsent(name, dir string, fix bool) Check {
 	return Check{name, Mended, "made " + dir, ""}
 }
 
-// checkPermissions finds permissions that let other users in.
+// checkPermissions finds permissions that give other users access.
 func checkPermissions(name, path string, info fs.FileInfo, fix bool) Check {
 	mode := info.Mode().Perm()
 	if !permissions || mode&0o077 == 0 {
@@ -148,7 +148,7 @@ func checkSpace(name, dir string) Check {
 	return Check{name, OK, fmt.Sprintf("%s, %s free", dir, FormatBytes(free)), ""}
 }
 
-// CheckKeys looks at files that only this user may read.
+// CheckKeys checks that only this user can read the given files.
 func CheckKeys(name, dir string, fix bool) (checks []Check) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.key"))
 	for _, f := range files {
@@ -163,7 +163,8 @@ func CheckKeys(name, dir string, fix bool) (checks []Check) {
 	return checks
 }
 
-// FolderSize returns how many bytes of files are below a folder; at least so many, if there are very many files.
+// FolderSize returns the total size of the files below a folder, in bytes. If there are very many files, the result
+// is a lower bound.
 func FolderSize(dir string) (bytes int64) {
 	counted := 0
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -181,7 +182,7 @@ func FolderSize(dir string) (bytes int64) {
 	return bytes
 }
 
-// CheckClock looks at the time, which is behind what was recorded by so much.
+// CheckClock checks the clock. behind is how far it is behind the newest recorded time.
 func CheckClock(now time.Time, behind time.Duration) Check {
 	words := now.Format(time.RFC3339)
 	switch {
@@ -200,7 +201,7 @@ func CheckClock(now time.Time, behind time.Duration) Check {
 	return Check{"clock", OK, words, ""}
 }
 
-// ProgramVersion returns what a program says of its version, in one line; empty if it says nothing.
+// ProgramVersion returns the version that a program prints, as one line, or "" if it prints none.
 func ProgramVersion(ctx context.Context, command string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -214,7 +215,7 @@ func ProgramVersion(ctx context.Context, command string) string {
 	return line[:min(len(line), 80)]
 }
 
-// FormatBytes returns a size in words.
+// FormatBytes formats a size in bytes as text with a unit.
 func FormatBytes(n int64) string {
 	for _, unit := range []struct {
 		size int64

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// permissions says that bits of a mode keep other users out.
+// permissions is true because the mode bits of files control access by other users on this system.
 const permissions = true
 
-// ownedByMe reports whether a file is this user's, and else whose.
+// ownedByMe reports whether a file belongs to this user, and otherwise names its owner.
 func ownedByMe(info fs.FileInfo) (owner string, mine bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) == os.Getuid() {
@@ -32,7 +32,7 @@ func openFiles() (most uint64, known bool) {
 	return l.Cur, err == nil
 }
 
-// freeBytes returns what this user may still write to the disk of dir.
+// freeBytes returns how many bytes this user can still write to the disk of dir.
 func freeBytes(dir string) (free int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

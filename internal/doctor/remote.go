@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// explainRemote explains why a server elsewhere cannot be used.
+// explainRemote explains why a remote server cannot be used.
 func explainRemote(s Symptom) *Cause {
 	if s.URL == "" {
 		return nil
@@ -31,7 +31,7 @@ func explainRemote(s Symptom) *Cause {
 	return nil
 }
 
-// explainUnknownHost explains a host that nobody knows.
+// explainUnknownHost explains a host name that cannot be resolved.
 func explainUnknownHost(s Symptom, at *url.URL) *Cause {
 	var dns *net.DNSError
 	if !errors.As(s.Err, &dns) {
@@ -76,7 +76,7 @@ func explainCertificate(s Symptom, at *url.URL) *Cause {
 	return nil
 }
 
-// explainConnection explains why no connection came about.
+// explainConnection explains why a connection failed.
 func explainConnection(s Symptom, at *url.URL) *Cause {
 	var network net.Error
 	switch {
@@ -98,7 +98,7 @@ func explainConnection(s Symptom, at *url.URL) *Cause {
 	return nil
 }
 
-// explainStatus explains a status of HTTP.
+// explainStatus explains an HTTP status.
 func explainStatus(s Symptom, at *url.URL) *Cause {
 	login := "renew the token in its headers"
 	if s.Login {
@@ -147,7 +147,7 @@ func pathOf(at *url.URL) string {
 	return at.Path
 }
 
-// explainNotMCP explains answers that are none.
+// explainNotMCP explains responses that are not MCP messages.
 func explainNotMCP(s Symptom, _ *url.URL) *Cause {
 	switch {
 	case strings.Contains(s.Message, `"text/html"`):

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// words are what programs say before they end, and what that means. $1 is what the first
-// group found. The first that fits counts.
+// words maps messages that programs print before they exit to causes. $1 is the text of the first group. The first
+// matching entry counts.
 var words = []struct {
 	id    string
 	says  string // a regular expression
@@ -140,8 +140,8 @@ var words = []struct {
 	},
 }
 
-// expressions compiles what words say. It does so for the first diagnosis and not in each process of
-// Retort, because that takes longer than everything else that is done before main.
+// expressions compiles the patterns of words on first use. Compiling them at start would take longer than everything
+// else that each process of Retort does before main.
 var expressions = sync.OnceValue(func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(words))
 	for i, w := range words {
@@ -150,12 +150,12 @@ var expressions = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// listens finds what servers for HTTP say when they are up.
+// listens matches the message that HTTP servers print when they are ready.
 var listens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:listening|running|started|available|serving)[^\n]{0,40}?(?:https?://\S+|port:? ?\d{2,5}|:\d{4,5}\b)`)
 })
 
-// explainOutput explains a process by what it said.
+// explainOutput explains the failure of a process by its output.
 func explainOutput(s Symptom) *Cause {
 	if s.Command == "" {
 		return nil
@@ -180,7 +180,7 @@ func explainOutput(s Symptom) *Cause {
 	return explainSilence(s)
 }
 
-// explainSilence explains a process that said nothing that is known.
+// explainSilence explains a process whose output contains no known message.
 func explainSilence(s Symptom) *Cause {
 	by := s.commandLine()
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")
@@ -209,7 +209,7 @@ func explainSilence(s Symptom) *Cause {
 	return nil
 }
 
-// explainTimeout explains who did not answer in time.
+// explainTimeout explains which server or process did not answer in time.
 func explainTimeout(s Symptom) *Cause {
 	if !s.Pending && !strings.Contains(s.Message, "did not answer") {
 		return nil

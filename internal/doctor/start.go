@@ -18,7 +18,7 @@ var (
 	editorInput   = regexp.MustCompile(`\$\{input:([^}]*)\}`)
 )
 
-// explainConfiguration explains what is wrong before anything is started.
+// explainConfiguration explains configuration errors found before anything is started.
 func explainConfiguration(s Symptom) *Cause {
 	if m := unsetVariable.FindStringSubmatch(s.Message); m != nil {
 		return &Cause{
@@ -35,7 +35,7 @@ func explainConfiguration(s Symptom) *Cause {
 	return nil
 }
 
-// variableName returns the name of a variable for an input such as api-key.
+// variableName returns the environment variable name for an input such as api-key.
 func variableName(input string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(input, "_"))
 }
@@ -63,7 +63,7 @@ func explainStart(s Symptom) *Cause {
 	return nil
 }
 
-// explainDirectory explains a working directory that cannot be one.
+// explainDirectory explains an invalid working directory.
 func explainDirectory(dir string) *Cause {
 	if dir == "" {
 		return nil
@@ -83,8 +83,8 @@ func explainDirectory(dir string) *Cause {
 	return nil
 }
 
-// explainMissingCommand explains a command that is not there: it may be where the PATH does not lead, as
-// that of a program started from a desktop does not.
+// explainMissingCommand explains a command that was not found. It may be installed outside this process's PATH: a
+// program started from a desktop often has a shorter PATH than a shell.
 func explainMissingCommand(s Symptom) *Cause {
 	if s.Command != filepath.Base(s.Command) {
 		if _, err := os.Stat(s.Command); err == nil {
@@ -113,7 +113,7 @@ func explainMissingCommand(s Symptom) *Cause {
 	return c
 }
 
-// toolchains are what servers are usually started with.
+// toolchains lists the programs with which servers are usually started.
 var toolchains = []struct {
 	name     string
 	commands []string
@@ -141,8 +141,8 @@ var toolchains = []struct {
 	{"Yarn", []string{"yarn"}, "npm install -g yarn"},
 }
 
-// findOutsidePath returns where a command is that is not in the PATH: in one of the folders that shells of people add to
-// it.
+// findOutsidePath returns the path of a command that is not in the PATH. It searches the folders that users' shells
+// usually add to it.
 func findOutsidePath(command string) string {
 	folders := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/snap/bin"}
 	if home, err := os.UserHomeDir(); err == nil {

@@ -144,7 +144,7 @@ func (t *Tally) Add(e *audit.Entry) {
 	}
 }
 
-// makeRoom returns a map that has room for one more key.
+// makeRoom returns a map that has room for one more key. It clears a map that is full.
 func makeRoom[T any](m map[string]T) map[string]T {
 	if len(m) >= maxKeys {
 		clear(m)

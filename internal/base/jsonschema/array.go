@@ -84,7 +84,7 @@ func (e *evaluation) checkContains(r *arrayRules, items []any, seen *evaluated) 
 	return true
 }
 
-// findDuplicate finds two items that are equal.
+// findDuplicate returns the positions of two equal items.
 func (e *evaluation) findDuplicate(items []any) (i, j int, found bool) {
 	if len(items) > 20 {
 		return e.duplicateOfMany(items)
@@ -114,7 +114,7 @@ func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// appendKey appends bytes to b that are equal for equal values and different for others.
+// appendKey appends a key of the value to b. Equal values have equal keys and different values have different keys.
 func (e *evaluation) appendKey(b []byte, v any) []byte {
 	if !e.spendSteps(1) {
 		return b

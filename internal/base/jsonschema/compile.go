@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// schemaCompiler makes nodes of a decoded document. It first finds the possible targets of references,
-// then makes the nodes that the root reaches.
+// schemaCompiler builds nodes from a decoded document. It first finds the possible targets of references, then builds
+// the nodes that are reachable from the root.
 type schemaCompiler struct {
 	formats  Formats
 	origins  map[string]*resourceOrigin  // by absolute URI
@@ -24,7 +24,7 @@ type schemaCompiler struct {
 	patterns int // what is left for them
 }
 
-// pendingRef represents a reference that is resolved when its schema is made.
+// pendingRef is a reference that is resolved after its own node was built.
 type pendingRef struct {
 	ref  string
 	home *resourceOrigin
@@ -64,7 +64,7 @@ func (c *schemaCompiler) compile(doc any) (*Schema, error) {
 	return &Schema{root: root, dynamic: c.dynamic}, err
 }
 
-// resolveAll makes the targets of references until none is pending.
+// resolveAll builds the targets of references until none is pending.
 func (c *schemaCompiler) resolveAll() error {
 	for {
 		for len(c.pending) > 0 {
@@ -89,7 +89,7 @@ func (c *schemaCompiler) resolveAll() error {
 	}
 }
 
-// makeAnchors makes the possible targets of dynamic references.
+// makeAnchors builds the nodes of possible targets of dynamic references.
 func (c *schemaCompiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
@@ -110,8 +110,7 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 	return nil
 }
 
-// node returns the node of a subschema, which it makes once. A value that is not a schema allows
-// everything.
+// node returns the node of a subschema and builds it the first time. A value that is not a schema accepts everything.
 func (c *schemaCompiler) node(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -172,7 +171,7 @@ func (b *nodeBuilder) build(n *schemaNode) {
 	}
 }
 
-// buildGroups makes the rules of the keywords that occur.
+// buildGroups builds the rules for the groups of keywords that occur.
 func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	var there group
 	for k := range b.obj {
@@ -195,7 +194,7 @@ func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	}
 }
 
-// group represents the subject of a keyword.
+// group is the kind of value or rule to which a keyword belongs.
 type group uint8
 
 const (
@@ -227,7 +226,7 @@ func (b *nodeBuilder) addReference(ref string, set func(*schemaNode, string)) {
 	b.pending = append(b.pending, pendingRef{ref: ref, home: b.home, set: set})
 }
 
-// allowedTypes returns the allowed types; 0, which means all, if a name is unknown.
+// allowedTypes returns the allowed types. It returns 0, which allows all types, if a name is unknown.
 func (b *nodeBuilder) allowedTypes() types {
 	list, ok := b.keywordValue("type").([]any)
 	if !ok {
@@ -370,13 +369,13 @@ func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	return r
 }
 
-// isAnchor reports whether n carries the dynamic anchor name.
+// isAnchor reports whether n has the dynamic anchor name.
 func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 	obj, ok := n.resource.anchors[name].doc.(map[string]any)
 	return ok && c.nodes[identity(obj)] == n && obj["$dynamicAnchor"] == name
 }
 
-// keywordValue returns the value of a keyword, nil if the draft does not have the keyword.
+// keywordValue returns the value of a keyword, or nil if the draft does not define the keyword.
 func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.value(b.obj, keyword) }
 
 // subschemaNode returns the node of a keyword that holds a schema, or nil.
@@ -422,7 +421,7 @@ func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
 	return nodes
 }
 
-// countOf returns the whole number of a keyword; 2.0 counts as 2.
+// countOf returns the integer value of a keyword; 2.0 counts as 2.
 func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {

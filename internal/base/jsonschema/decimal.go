@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// decimal represents digits × 10^exp, exactly. The digits begin and end with another digit than 0; zero has none.
+// decimal is the exact number digits × 10^exp. The digits neither begin nor end with 0; zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string
 	exp      int64
 }
 
-// maxExp bounds exponents. All numbers beyond it are the same infinity or zero.
+// maxExp bounds exponents. All larger numbers are treated as the same infinity and all smaller ones as zero.
 const maxExp = math.MaxInt32
 
 func text(v any) (string, bool) {
@@ -94,8 +94,8 @@ func (d decimal) magnitude(o decimal) int {
 	return strings.Compare(d.digits, o.digits) // a prefix of the other is less
 }
 
-// maxDigits bounds the numbers that are divided, because the time of a division grows with the
-// square of the digits.
+// maxDigits bounds the numbers that are divided, because the time of a division grows with the square of the number
+// of digits.
 const maxDigits = 2_000
 
 // multipleOf reports whether d is n × o for an integer n.

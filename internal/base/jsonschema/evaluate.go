@@ -31,7 +31,7 @@ func (e *evaluation) spendSteps(steps int) bool {
 	return !e.exhausted
 }
 
-// addViolation collects a violation. It returns false, as a failing check does.
+// addViolation records a violation. It always returns false, so that a failing check can return its result.
 func (e *evaluation) addViolation(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)
@@ -68,8 +68,8 @@ func (e *evaluation) apply(n *schemaNode, v any, seen *evaluated) bool {
 	return ok
 }
 
-// applyHere applies another schema to the same value. What that schema evaluates is added to seen only
-// if the value fits.
+// applyHere applies another schema to the same value. The properties and items that it evaluates are added to seen
+// only if the value is valid.
 func (e *evaluation) applyHere(n *schemaNode, v any, seen *evaluated) bool {
 	if seen == nil {
 		return e.apply(n, v, nil)
@@ -110,8 +110,8 @@ func (e *evaluation) check(n *schemaNode, v any, seen *evaluated) bool {
 	return ok
 }
 
-// checkBasic makes the checks whose failure ends the evaluation, because further violations would not
-// help.
+// checkBasic performs the checks whose failure ends the evaluation, because further violations would not help the
+// user.
 func (e *evaluation) checkBasic(n *schemaNode, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.fit(v):
@@ -212,7 +212,7 @@ func (e *evaluation) equalValues(a, b any) bool {
 	return a == b
 }
 
-// evaluated represents the set of properties and items of one value that schemas have evaluated, for
+// evaluated is the set of properties and items of one value that schemas have evaluated. It serves
 // unevaluatedProperties and unevaluatedItems.
 type evaluated struct {
 	allProperties bool

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// schemaPlace represents a subschema in the document and the resource it belongs to.
+// schemaPlace is the location of a subschema in the document, with the resource it belongs to.
 type schemaPlace struct {
 	doc  any
 	home *resourceOrigin
 }
 
-// resourceOrigin represents the start of a resource, to which its references are relative.
+// resourceOrigin is the root of a resource. References in the resource are relative to it.
 type resourceOrigin struct {
 	base     *url.URL
 	draft    int
 	resource *resource
 }
 
-// documentURL names a document without an identifier.
+// documentURL is the base URL of a document without an identifier.
 const documentURL = "schema:///input"
 
-// draftOf returns the draft that $schema names. It ignores scheme and fragment.
+// draftOf returns the draft that $schema names. It ignores the scheme and the fragment.
 func draftOf(doc map[string]any, otherwise int) int {
 	s, _ := doc["$schema"].(string)
 	_, s, _ = strings.Cut(strings.TrimSuffix(s, "#"), "://")
@@ -45,7 +45,7 @@ func draftOf(doc map[string]any, otherwise int) int {
 	return otherwise
 }
 
-// firstDraft returns the first draft that has a keyword. Earlier drafts ignore the keyword.
+// firstDraft returns the first draft that defines a keyword. Earlier drafts ignore the keyword.
 func firstDraft(keyword string) int {
 	switch keyword {
 	case "const", "contains", "propertyNames":
@@ -85,8 +85,8 @@ func shapeOf(keyword string) keywordShape {
 	return 0
 }
 
-// locateResources finds the resources and anchors below doc. It only looks where a schema may stand: an $id
-// within an enum does not count.
+// locateResources finds the resources and anchors below doc. It only searches where the specification allows a
+// schema: an $id inside an enum does not count.
 func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth int) error {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -107,8 +107,8 @@ func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth in
 	return nil
 }
 
-// subschemas returns the subschemas of obj in a fixed order, so that of two anchors with one name
-// the same one always counts.
+// subschemas returns the subschemas of obj in a fixed order, so that the choice between two anchors of the same name
+// is deterministic.
 func subschemas(obj map[string]any) (subs []any) {
 	var keywords []string
 	for k := range obj {
@@ -182,7 +182,7 @@ func (c *schemaCompiler) beginResource(doc any, base *url.URL, draft int) *resou
 	return o
 }
 
-// value returns the value of a keyword, nil if the draft does not have the keyword.
+// value returns the value of a keyword, or nil if the draft does not define the keyword.
 func (o *resourceOrigin) value(obj map[string]any, keyword string) any {
 	if o.draft < firstDraft(keyword) {
 		return nil
@@ -190,7 +190,7 @@ func (o *resourceOrigin) value(obj map[string]any, keyword string) any {
 	return obj[keyword]
 }
 
-// identity returns a key that distinguishes the objects of the document.
+// identity returns a key that identifies an object of the document.
 func identity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
 // resolve returns the target of a reference, and the name of the anchor if it uses one.

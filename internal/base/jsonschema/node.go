@@ -43,7 +43,7 @@ type patternRule struct {
 	node    *schemaNode
 }
 
-// dependent has the rules that apply if an object has the property name.
+// dependent holds the rules that apply if an object has the property name.
 type dependent struct {
 	name     string
 	required []string
@@ -79,7 +79,7 @@ type bound struct {
 	value decimal
 }
 
-// appliedRules has the schemas that apply to the same value.
+// appliedRules holds the schemas that apply to the same value.
 type appliedRules struct {
 	dynamicRef          *dynamicRef
 	allOf, anyOf, oneOf []*schemaNode
@@ -96,7 +96,7 @@ type dynamicRef struct {
 
 type unevaluatedRules struct{ properties, items *schemaNode }
 
-// resource represents a part of the document with its own identifier.
+// resource is a part of the document with its own identifier.
 type resource struct {
 	place     schemaPlace
 	anchors   map[string]schemaPlace // names of both kinds of anchors
@@ -140,7 +140,7 @@ func (n *enum) has(e *evaluation, v any) bool {
 	return false
 }
 
-// types represents a set of type names.
+// types is a set of JSON types.
 type types uint8
 
 const (

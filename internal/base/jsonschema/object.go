@@ -39,7 +39,8 @@ func (e *evaluation) checkSizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missingNames lists the required names that an object lacks, or only reports that there are some.
+// missingNames returns the required names that an object lacks. Unless violations are collected, it only reports that
+// there are some.
 func (e *evaluation) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {

@@ -8,14 +8,14 @@ import (
 // maxPatterns bounds the size of all compiled patterns of a schema, in instructions.
 const maxPatterns = 200_000
 
-// pattern represents a regular expression. re is nil if Go cannot express it.
+// pattern is a regular expression. re is nil if Go's regexp cannot express it.
 type pattern struct {
 	source string
 	re     *regexp.Regexp
 	size   int // in instructions, about
 }
 
-// newPattern compiles a pattern and returns the rest of the budget.
+// newPattern compiles a pattern and returns the remaining budget.
 func newPattern(source string, budget int) (*pattern, int) {
 	p := &pattern{source: source}
 	tree, err := syntax.Parse(source, syntax.Perl)
@@ -41,8 +41,8 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// match reports whether s matches. It counts steps, since a pattern takes time for every byte and
-// instruction.
+// match reports whether s matches. It counts steps, because the time of a match grows with the bytes of s and the
+// instructions of the pattern.
 func (p *pattern) match(e *evaluation, s string) bool {
 	if p.re == nil {
 		return true

@@ -10,18 +10,16 @@ import (
 	"strings"
 )
 
-// Bounds of a placeholder: of the values in it, of how deep they are in each other,
-// and of one text.
+// Bounds of a placeholder: the number of values, their nesting depth and the length of one text.
 const (
 	placeholderValues = 2_000
 	placeholderDepth  = 16
 	placeholderText   = 256
 )
 
-// Placeholder makes up a value of the shape that a schema describes: every property
-// of an object, one item of an array, for text a word that says what it is. It is for
-// programs that go on without an answer, and fits wherever a simple value can: a
-// pattern or a condition may still refuse it. What has no schema is {}.
+// Placeholder returns a sample value with the shape that a schema describes: every property of an object, one item of
+// an array, and for a string a word that describes it. Programs use it to continue without a real result. It
+// satisfies simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
 func Placeholder(raw []byte) json.RawMessage {
 	doc, err := Decode(raw)
 	if err != nil {
@@ -42,7 +40,7 @@ type placeholderMaker struct {
 	made int
 }
 
-// makeValue returns a value that fits s, or null where it would become too large.
+// makeValue returns a sample value for s, or null where the value would become too large.
 func (m *placeholderMaker) makeValue(s any, depth int) any {
 	if m.made++; m.made > placeholderValues || depth > placeholderDepth {
 		return nil
@@ -75,7 +73,7 @@ func (m *placeholderMaker) makeValue(s any, depth int) any {
 	return nil
 }
 
-// joinSchema joins a schema with what it refers to and with the first of its choices.
+// joinSchema merges a schema with the schema it refers to and with the first of its alternatives.
 func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	for range placeholderDepth {
 		var more []any
@@ -106,7 +104,7 @@ func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	return nil // it leads in a circle
 }
 
-// firstChoice returns the first choice that is more than null.
+// firstChoice returns the first alternative that allows more than null.
 func firstChoice(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
@@ -116,14 +114,14 @@ func firstChoice(of []any) any {
 	return nil
 }
 
-// propertyCount returns how many properties s adds.
+// propertyCount returns the number of properties that s adds.
 func propertyCount(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)
 	return len(o) + len(properties)
 }
 
-// mergeSchema adds what s says to o, where o says nothing; properties of both count.
+// mergeSchema copies into o the keywords of s that o lacks. It merges the properties of both.
 func mergeSchema(o map[string]any, s any) {
 	more, _ := s.(map[string]any)
 	for key, v := range more {
@@ -141,7 +139,7 @@ func mergeSchema(o map[string]any, s any) {
 	}
 }
 
-// followRef finds what a reference within the document leads to: a path, or an anchor.
+// followRef returns the target of a reference within the document, which is a path or an anchor.
 func (m *placeholderMaker) followRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if path, err := url.PathUnescape(path); ok && err == nil {
@@ -169,7 +167,8 @@ func (m *placeholderMaker) followRef(ref string) any {
 	return nil
 }
 
-// kindOf returns the type that a value is made of: the first that is not null, or what the keywords speak of.
+// kindOf returns the type of the sample value: the first type that is not null, or else the type to which the
+// keywords apply.
 func kindOf(o map[string]any) string {
 	switch t := o["type"].(type) {
 	case string:
@@ -237,7 +236,7 @@ func (m *placeholderMaker) makeArray(o map[string]any, depth int) any {
 	return made
 }
 
-// ofFormat are texts of the formats that programs take apart.
+// ofFormat maps formats that programs parse to sample texts.
 var ofFormat = map[string]string{
 	"date-time": "1970-01-01T00:00:00Z", "date": "1970-01-01", "time": "00:00:00Z", "duration": "PT0S",
 	"email": "dry-run@example.invalid", "uri": "https://example.invalid/dry-run", "url": "https://example.invalid/dry-run",
@@ -259,7 +258,7 @@ func textFor(o map[string]any) any {
 	return s
 }
 
-// number is 0, or the nearest to it that the bounds allow.
+// numberFor returns 0, or the closest number to 0 that the bounds allow.
 func numberFor(o map[string]any) any {
 	n := 0.0
 	if least, ok := limitOf(o["minimum"]); ok {

@@ -20,7 +20,7 @@ import (
 	"io"
 )
 
-// Bounds of one document and of one check. Compile fails at the first three.
+// Bounds on one document and on one check. Compile returns an error if a document exceeds one of the first three.
 const (
 	maxBytes   = 4 << 20
 	maxNodes   = 200_000 // subschemas
@@ -29,20 +29,20 @@ const (
 	maxDepth   = 4_000
 )
 
-// Schema represents a compiled schema. It never changes, so anybody may use it at once.
+// Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	root    *schemaNode
 	dynamic bool // there is a reference that depends on how it was reached
 }
 
-// Formats describes how strings of a format are checked, by the name of the format.
+// Formats maps the name of a format to the check for strings of that format.
 type Formats map[string]func(string) error
 
-// Compile reads a schema and asserts no format. It fails for what is not a
-// schema, is too large, or refers to what is not in it.
+// Compile compiles a schema without asserting formats. It returns an error if the document is not a schema, is too
+// large, or refers to something outside the document.
 func Compile(raw []byte) (*Schema, error) { return Formats(nil).Compile(raw) }
 
-// Compile reads a schema and asserts the formats in f.
+// Compile compiles a schema and asserts the formats in f.
 func (f Formats) Compile(raw []byte) (*Schema, error) {
 	if len(raw) > maxBytes {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxBytes)
@@ -54,8 +54,7 @@ func (f Formats) Compile(raw []byte) (*Schema, error) {
 	return newCompiler(f).compile(doc)
 }
 
-// Decode reads one JSON value in the form that Validate takes: numbers are
-// json.Number and keep their digits.
+// Decode decodes one JSON value into the form that Validate takes. Numbers become json.Number and keep all digits.
 func Decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -69,9 +68,8 @@ func Decode(raw []byte) (any, error) {
 	return v, nil
 }
 
-// Validate returns nil for a value that fits, else the violation that tells
-// most: the one furthest inside of the value. The value is one that Decode
-// returns; float64 is understood too.
+// Validate returns nil for a valid value, or else the most specific violation: the most deeply nested one. The value
+// must come from Decode, but float64 is accepted too.
 func (s *Schema) Validate(value any) *Violation {
 	all := s.violations(value)
 	if len(all) == 0 {
@@ -93,7 +91,7 @@ func (s *Schema) Violations(value any, limit int) []Violation {
 	return all[:min(len(all), limit)]
 }
 
-// violations looks at a value without a word first. Most values are valid.
+// violations first checks the value without collecting violations, because most values are valid.
 func (s *Schema) violations(value any) []Violation {
 	e := evaluation{dynamic: s.dynamic}
 	if e.apply(s.root, value, nil) || e.exhausted {
@@ -107,7 +105,8 @@ func (s *Schema) violations(value any) []Violation {
 	return e.found
 }
 
-// Properties returns the names that the schema of an object has properties for, also through references, sorted.
+// Properties returns the property names that the schema of an object defines, including those behind references,
+// sorted.
 func (s *Schema) Properties() []string {
 	var names []string
 	n := s.root

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Keyword names what a value violates. The set is closed.
+// Keyword is the schema keyword that a value violates. The set is closed.
 type Keyword string
 
-// The keywords of violations, and what Want and Got hold.
+// The keywords of violations, with the contents of Want and Got for each.
 const (
 	Type                 Keyword = "type"                 // []string; string
 	Enum                 Keyword = "enum"                 // []any; the value
@@ -43,7 +43,7 @@ const (
 	False                Keyword = "false"                // nil; nil: the schema false
 )
 
-// Violation represents one way in which a value does not fit.
+// Violation is one way in which a value does not conform to a schema.
 type Violation struct {
 	Path      []string // names and indexes from the value's root; don't change it
 	Keyword   Keyword
@@ -53,20 +53,20 @@ type Violation struct {
 	Err       error
 }
 
-// Types returns the names that Type wants, else nil.
+// Types returns the type names in Want for a Type violation, or else nil.
 func (v *Violation) Types() []string {
 	names, _ := v.Want.([]string)
 	return names
 }
 
-// Values returns those that Enum wants, else nil.
+// Values returns the values in Want for an Enum violation, or else nil.
 func (v *Violation) Values() []any {
 	values, _ := v.Want.([]any)
 	return values
 }
 
-// tellsMoreThan prefers what is a statement about the value to what is one
-// about branches, and then what is further inside.
+// tellsMoreThan reports whether v is more specific than another violation. Violations of the value itself come before
+// those of alternatives, then more deeply nested ones come first.
 func (v *Violation) tellsMoreThan(o *Violation) bool {
 	vague := func(k Keyword) bool { return k == AnyOf || k == OneOf }
 	if vague(v.Keyword) != vague(o.Keyword) {
@@ -75,7 +75,7 @@ func (v *Violation) tellsMoreThan(o *Violation) bool {
 	return len(v.Path) > len(o.Path)
 }
 
-// String says in English what is wrong, without the path.
+// String describes the violation in English, without the path.
 func (v *Violation) String() string {
 	switch v.Keyword {
 	case Type:
@@ -149,7 +149,7 @@ func (v *Violation) joinIndexes() string {
 	return fmt.Sprintf("items at %d and %d are equal", two[0], two[1])
 }
 
-// quoteValue puts strings between ' and leaves other values as they are.
+// quoteValue puts single quotes around strings and leaves other values unchanged.
 func quoteValue(v any) string {
 	s, ok := v.(string)
 	if !ok {
@@ -168,7 +168,7 @@ func quoteAll(names []string) string {
 	return strings.Join(q, ", ")
 }
 
-// formatNumber shows 5000.0 as 5,000.
+// formatNumber formats 5000.0 as 5,000.
 func formatNumber(v any) string {
 	s := fmt.Sprint(v)
 	if n, ok := v.(json.Number); ok {
