@@ -209,7 +209,7 @@ func explainSilence(s Symptom) *Cause {
 	return nil
 }
 
-// explainTimeout explains which server or process did not answer in time.
+// explainTimeout explains a server that did not answer in time.
 func explainTimeout(s Symptom) *Cause {
 	if !s.Pending && !strings.Contains(s.Message, "did not answer") {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// directChild represents a child of this process with its group: on Unix the process group that it leads, on Windows its
-// job.
+// directChild is a child of this process with its group. On Unix that is the process group that the child leads, on
+// Windows its job object.
 type directChild struct {
 	cmd   *exec.Cmd
 	group processGroup
@@ -18,7 +18,7 @@ type directChild struct {
 	deadline time.Time // until when the rest of the group may live on after the child
 }
 
-// newDirect makes the tree of cmd, which runs. If it fails, it kills cmd.
+// newDirect returns the process tree of cmd, which must have been started. If it fails, it kills cmd.
 func newDirect(cmd *exec.Cmd) (*directChild, error) {
 	g, err := newGroup(cmd)
 	if err != nil {
@@ -44,12 +44,10 @@ func (d *directChild) stopTree(grace time.Duration) {
 	}
 }
 
-// awaitEnd returns when the child has ended and its group is gone. A child that ends by
-// itself takes its group with it at once; one that is being stopped leaves the others
-// the time that stop granted.
-//
-// The child stays unreaped until then, so that its process id, which is the name of
-// the group, cannot come to mean somebody else.
+// awaitEnd returns when the child has ended and its group is gone. If the child ends by itself, its group is killed
+// at once. If the child is being stopped, the other processes keep the grace period that stopTree granted. The child
+// stays unreaped until then, so that its process id, which identifies the group, cannot be reused for another
+// process.
 func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)
 	close(d.exited)

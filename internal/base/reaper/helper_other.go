@@ -13,12 +13,10 @@ import (
 	"sync"
 )
 
-// AdoptOrphans does nothing: no system but Linux lets a process adopt the orphans
-// among its descendants.
+// AdoptOrphans does nothing: only Linux lets a process adopt its orphaned descendants.
 func AdoptOrphans() error { return nil }
 
-// systemStarter starts children of this process, whose groups the helper process kills when
-// this process is gone.
+// systemStarter starts children of this process. The helper process kills their groups when this process has ended.
 type systemStarter struct {
 	argv []string // starts the helper; empty means none
 
@@ -52,7 +50,7 @@ func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 	return watchedTree{d, s}, nil
 }
 
-// watchedTree represents a child whose group the helper watches.
+// watchedTree is a child whose process group the helper watches.
 type watchedTree struct {
 	*directChild
 	system *systemStarter
@@ -64,10 +62,9 @@ func (w watchedTree) awaitEnd() string {
 	return state
 }
 
-// watchGroup has the helper kill the process group led by pid if this process dies before
-// release is called. The pipe to the helper is the whole protocol: a line "+pid start"
-// says that a group is to be watched, "-pid" that it is gone, the end of the pipe that
-// this process is.
+// watchGroup makes the helper kill the process group led by pid if this process dies before release is called. The
+// protocol on the pipe to the helper has three signals: a line "+pid start" adds a group, a line "-pid" removes it,
+// and the end of the pipe means that this process has ended.
 func (s *systemStarter) watchGroup(pid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,9 +104,8 @@ func (s *systemStarter) sendHelper(format string, args ...any) error {
 	return err
 }
 
-// launchHelper starts the helper in a session of its own, so that neither a signal from the
-// terminal nor one to this process's group reaches it. It inherits neither environment
-// nor descriptors.
+// launchHelper starts the helper in its own session, so that it receives no signals from the terminal or to this
+// process's group. It inherits neither environment nor descriptors.
 func (s *systemStarter) launchHelper() error {
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	cmd.Env = []string{}
@@ -136,10 +132,9 @@ func (s *systemStarter) endHelper() {
 	s.pipe, s.cmd = nil, nil
 }
 
-// Serve is the whole life of the helper process: it reads from its standard input
-// which groups to watch. When that ends, the process that wrote to it is gone, and
-// Serve kills the groups that are left. It ignores the signals that ask a process to
-// end.
+// Serve runs the helper process. It reads the groups to watch from its standard input. The end of the input means
+// that the engine process has ended, and Serve then kills the remaining groups. It ignores the signals that ask a
+// process to end.
 func Serve() {
 	ignoreSignals()
 	watched := map[int]string{}
@@ -152,7 +147,7 @@ func Serve() {
 	}
 }
 
-// applyLine takes down one line of the protocol; it ignores what is no such line.
+// applyLine applies one line of the protocol. It ignores invalid lines.
 func applyLine(watched map[int]string, line string) {
 	if len(line) == 0 {
 		return

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// keeperPatience sets how long a new keeper has to start its child. It is for programs that embed the engine and
-	// don't call Serve.
+	// keeperPatience bounds how long a new keeper may take to start its child. It matters for programs that embed the
+	// engine and do not call Serve.
 	keeperPatience = time.Minute
-	// stopPatience sets how long a keeper has to kill everything. A keeper that something has stopped is then killed
-	// itself, and this process kills what it adopts.
+	// stopPatience bounds how long a keeper may take to kill everything. After that, the keeper itself is killed,
+	// because something may have stopped it, and this process kills the processes that it adopts.
 	stopPatience = 10 * time.Second
 )
 
-// keptChild represents a child behind a keeper.
+// keptChild is a child that a keeper process has started.
 type keptChild struct {
 	keeper *exec.Cmd
 	engine *os.File // this end of the socket to the keeper
@@ -58,9 +58,8 @@ func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	return nil, &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: first.Errno}
 }
 
-// startKeeper starts a keeper with the standard streams of cmd, in a session of its own, so
-// that neither a signal from the terminal nor one to this process's group reaches it. It
-// inherits no environment.
+// startKeeper starts a keeper with the standard streams of cmd, in its own session, so that it receives no signals
+// from the terminal or to this process's group. It inherits no environment.
 func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	return k, nil
 }
 
-// beginChild tells the keeper what to start, and returns its answer.
+// beginChild sends the keeper the command to start and returns its answer.
 func (k *keptChild) beginChild(cmd *exec.Cmd) (first keeperReport, err error) {
 	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
 	defer func() { _ = k.engine.SetDeadline(time.Time{}) }()
@@ -114,8 +113,8 @@ func (k *keptChild) requestStop(grace time.Duration) {
 	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
-// awaitKeeper waits for the end of the keeper. What it has sent can still be read after that, but
-// not forever, in case another process holds its end of the socket.
+// awaitKeeper waits until the keeper has ended. It then reads what the keeper has sent, for a bounded time, because
+// another process may hold the keeper's end of the socket open.
 func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
@@ -142,7 +141,7 @@ func (k *keptChild) awaitEnd() string {
 	return state
 }
 
-// describeStatus says of a status what os.ProcessState says.
+// describeStatus formats a wait status as os.ProcessState does.
 func describeStatus(status syscall.WaitStatus) string {
 	switch {
 	case status.Exited():
@@ -168,8 +167,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "engine"), nil
 }
 
-// ownProgram returns what starts path. The program of this process may have been replaced
-// by an update, and a keeper must be of the same version.
+// ownProgram returns the command that starts path. An update may have replaced this process's program file, and a
+// keeper must have the same version.
 func ownProgram(path string) string {
 	if own, err := os.Executable(); err == nil && own == path {
 		return "/proc/self/exe"

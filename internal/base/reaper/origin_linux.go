@@ -11,8 +11,8 @@ var (
 	errLineage = errors.New("nobody can tell what has started the process that answers")
 )
 
-// CheckOrigin returns an error if a process was started by this process or by another
-// engine, through however many others, or if nobody can tell.
+// CheckOrigin returns an error if this process or another engine started the process, directly or through other
+// processes. It also returns an error if the origin cannot be determined.
 func CheckOrigin(pid int) error {
 	before, err := processLineage(pid)
 	if err != nil {
@@ -32,8 +32,7 @@ func CheckOrigin(pid int) error {
 	return nil
 }
 
-// processLineage returns a process, its parent, and so on, up to the first process that is seen
-// from here.
+// processLineage returns a process, its parent, and so on, up to the first process visible in this namespace.
 func processLineage(pid int) (all []Stat, err error) {
 	const deepest = 1000
 	for len(all) < deepest {
@@ -50,9 +49,9 @@ func processLineage(pid int) (all []Stat, err error) {
 	return nil, errLineage
 }
 
-// withParent returns the Stat of a process whose parent lives. If the parent ends while it
-// is looked at, its number may become another process's: so the process must still have
-// that parent after the parent was seen alive.
+// withParent returns the Stat of a process whose parent is alive. If the parent ends during the check, another
+// process may get its id. So withParent checks that the process still has the same parent after it saw the parent
+// alive.
 func withParent(pid int) (Stat, error) {
 	for range 10 {
 		before, err := ReadStat(pid)

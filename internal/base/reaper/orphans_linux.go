@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AdoptOrphans makes this process, instead of init, adopt its orphaned descendants. If a server
-// kills its keeper, the process that watches over it, the server's daemons thus remain
-// descendants of this process, which then kills them. It is for programs that start all their processes
-// with os/exec: a Reaper reaps the others.
+// AdoptOrphans makes this process, instead of init, adopt its orphaned descendants. If a server kills its keeper (the
+// process that watches it), the server's daemons remain descendants of this process, which then kills them. Call it
+// only in programs that start all their processes with os/exec or a Reaper: any other child may be reaped as an
+// orphan.
 func AdoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func adoptsOrphans() bool {
@@ -26,9 +26,9 @@ func adoptsOrphans() bool {
 	return err == nil && set != 0
 }
 
-// adoptedChildren returns the children of this process that it has not started. For each child that
-// it has started and not waited for, os/exec holds a descriptor of the process. It returns none
-// if this system has no such descriptors.
+// adoptedChildren returns the children of this process that it has not started itself. It recognizes those it has
+// started by the process descriptor that os/exec holds until they are waited for. It returns none if the system has
+// no such descriptors.
 func adoptedChildren() (children []Stat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later
@@ -46,7 +46,7 @@ func adoptedChildren() (children []Stat) {
 	return children
 }
 
-// heldProcesses returns the processes that this process has a descriptor of.
+// heldProcesses returns the processes for which this process has a descriptor.
 func heldProcesses() (held map[int]bool, ok bool) {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -67,9 +67,9 @@ func heldProcesses() (held map[int]bool, ok bool) {
 	return held, held[os.Getpid()]
 }
 
-// killOrphans kills what this process has adopted from a keeper that was killed and had
-// started at begun. A process that is in this process's own session is none of them: the
-// child of a keeper is in another session, and nobody can enter a session.
+// killOrphans kills the processes that this process adopted from a killed keeper that had started at begun. It spares
+// processes in this process's own session: the child of a keeper is in another session, and no process can join an
+// existing session.
 func killOrphans(begun uint64) {
 	if !adoptsOrphans() || begun == 0 {
 		return
@@ -93,10 +93,10 @@ func killOrphans(begun uint64) {
 	}
 }
 
-// sweepInterval sets how often zombies are looked for that nobody waits for.
+// sweepInterval is the interval between searches for adopted zombies.
 const sweepInterval = 10 * time.Second
 
-// startSweep begins to reap adopted children, if this process adopts orphans.
+// startSweep starts reaping adopted children periodically, if this process adopts orphans.
 func (s *systemStarter) startSweep() {
 	if !adoptsOrphans() {
 		return
@@ -111,8 +111,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps the adopted children that have been dead since the last round. It returns
-// those that are dead now.
+// reapDead reaps the adopted children that were already dead in the previous round. It returns those that are dead
+// now.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoTerminal is the error of CheckTerminal for a process that no person can type into.
+// ErrNoTerminal is returned by CheckTerminal for a process that is not in the foreground of a terminal.
 var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
 
-// Peer represents the process at the other end of a socket.
+// Peer is the process at the other end of a socket.
 type Peer struct {
 	UID int // its effective user
 	processHandle
 	start uint64
 }
 
-// PeerOf returns the process that has connected c. Close must be called.
+// PeerOf returns the process that connected c. The caller must call Close.
 func PeerOf(c *net.UnixConn) (*Peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -43,9 +43,9 @@ func PeerOf(c *net.UnixConn) (*Peer, error) {
 	return p, nil
 }
 
-// identifySocket asks a socket for its peer. Since Linux 6.5 the descriptor that it gives is of the
-// process that connected, even if that has ended meanwhile. Before, the number of one that ended
-// can be another process's by now.
+// identifySocket identifies the peer of a socket. Since Linux 6.5 the kernel provides a descriptor of the process
+// that connected, even if it has ended since. Older kernels provide only its id, which another process may have by
+// now if it ended.
 func (p *Peer) identifySocket(socket int) error {
 	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -70,11 +70,11 @@ func (p *Peer) identifySocket(socket int) error {
 	return nil
 }
 
-// Close ends the use of p.
+// Close releases the descriptor of p.
 func (p *Peer) Close() { p.closeHandle() }
 
-// CheckOrigin returns an error if the peer was started by an engine, if it is in a container of
-// its own, or if nobody can tell.
+// CheckOrigin returns an error if an engine started the peer, if the peer is in a container of its own, or if its
+// origin cannot be determined.
 func (p *Peer) CheckOrigin() error {
 	if err := CheckOrigin(p.pid); err != nil {
 		return err
@@ -93,9 +93,8 @@ func (p *Peer) CheckOrigin() error {
 	return p.checkAlive()
 }
 
-// CheckTerminal returns ErrNoTerminal unless the peer has a controlling terminal and is in its
-// foreground, where a person can type into it. The session that the terminal belongs to must not
-// have been started by an engine either.
+// CheckTerminal returns ErrNoTerminal unless the peer has a controlling terminal and is in its foreground, where a
+// person can type. It also returns an error if an engine started the terminal's session.
 func (p *Peer) CheckTerminal() error {
 	s, err := ReadStat(p.pid)
 	if err != nil {
@@ -114,8 +113,8 @@ func (p *Peer) CheckTerminal() error {
 	return p.checkAlive()
 }
 
-// checkAlive returns an error if the peer has ended: what was read of its number may be of another
-// process then.
+// checkAlive returns an error if the peer has ended, because facts that were read by its process id may then belong
+// to another process.
 func (p *Peer) checkAlive() error {
 	s, err := ReadStat(p.pid)
 	if err != nil || s.isDead() || s.Start != p.start || p.sendSignal(0) == unix.ESRCH {
@@ -124,8 +123,7 @@ func (p *Peer) checkAlive() error {
 	return nil
 }
 
-// countNamespaces counts the namespaces of process ids that a process is in, as far as they are seen
-// from here.
+// countNamespaces returns how many PID namespaces a process is in, as far as they are visible from this one.
 func countNamespaces(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

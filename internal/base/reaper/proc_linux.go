@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat describes what /proc/PID/stat says of a process.
+// Stat holds the fields of /proc/PID/stat.
 type Stat struct {
 	PID, Parent, Group, Session int
 	Terminal                    int // device number of the controlling terminal; 0 means none
@@ -26,7 +26,7 @@ const TicksPerSecond = 100
 
 func (s Stat) isDead() bool { return s.State == 'Z' || s.State == 'X' }
 
-// ReadStat reads the Stat of a process. The error says that there is no such process.
+// ReadStat reads the Stat of a process. It returns an error if there is no such process.
 func ReadStat(pid int) (Stat, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -35,8 +35,8 @@ func ReadStat(pid int) (Stat, error) {
 	return parseStat(pid, data)
 }
 
-// parseStat reads a line of proc_pid_stat(5). The second field is the name of
-// the program in parentheses and may hold anything, parentheses too.
+// parseStat parses a line of proc_pid_stat(5). The second field is the program's name in parentheses and may contain
+// any characters, including parentheses.
 func parseStat(pid int, data []byte) (Stat, error) {
 	const start = 19 // counted from the field after the name
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
@@ -59,8 +59,8 @@ func parseStat(pid int, data []byte) (Stat, error) {
 	return s, nil
 }
 
-// childrenOf returns the ids of the children of a process, zombies too. A child that is
-// born or adopted meanwhile may be missing.
+// childrenOf returns the ids of the children of a process, including zombies. A child that is born or adopted during
+// the call may be missing.
 func childrenOf(pid int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -82,8 +82,8 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// processHandle names a process for signals. It can't come to mean another process that gets the
-// same number.
+// processHandle identifies a process for signals. It stays bound to that process even if another one gets the same
+// id.
 type processHandle struct{ fd, pid int }
 
 // openChild returns a handle of a process if it is a child of parent.

@@ -1,17 +1,16 @@
-// Package reaper starts child processes of which nothing outlives this process,
-// not even when it is killed with SIGKILL.
+// Package reaper starts child processes and ensures that neither they nor their descendants outlive this process,
+// even if it is killed with SIGKILL.
 //
-// On Linux each child has a keeper: a process that starts it, stays its parent and
-// adopts whatever it leaves behind (PR_SET_CHILD_SUBREAPER). So a daemon that forks
-// twice and begins a session of its own is still a descendant of the keeper. The
-// keeper kills all its descendants when the child has ended, when it is asked to,
-// and when this process is gone. Processes of another user, which sudo starts, can't
-// be killed, and are left.
+// On Linux each child has a keeper process. The keeper starts the child, stays its parent and adopts its orphaned
+// descendants (PR_SET_CHILD_SUBREAPER). So a daemon that forks twice and starts its own session is still a descendant
+// of the keeper. The keeper kills all its descendants when the child has ended, when this process asks for it, and
+// when this process has ended. Processes of another user, such as those that sudo starts, cannot be killed and are
+// left running.
 //
-// On other Unix systems each child leads a process group, and one helper process
-// kills the groups that are left when this process is gone. A process that leaves
-// its group outlives its child there. On Windows each child has a job, which the
-// system ends with this process.
+// On other Unix systems each child leads a process group, and one helper process kills the remaining groups when this
+// process has ended. There, a process that leaves its group outlives its child.
+//
+// On Windows each child has a job object, which the system terminates together with this process.
 package reaper
 
 import (
@@ -21,11 +20,10 @@ import (
 	"time"
 )
 
-// ErrClosed is the error of a Reaper that was closed.
+// ErrClosed is returned by a Reaper that was closed.
 var ErrClosed = errors.New("reaper: closed")
 
-// Reaper starts processes and keeps watch over them. It is safe for use by
-// several goroutines.
+// Reaper starts and watches processes. It is safe for concurrent use.
 type Reaper struct {
 	system *systemStarter
 
@@ -35,20 +33,17 @@ type Reaper struct {
 	live     map[*Process]struct{}
 }
 
-// New makes a Reaper. The argument list argv starts the process that keeps watch: the
-// own binary with arguments that make it call Serve. With no arguments nobody keeps
-// watch: only the process group of each child is ended with it, and after a SIGKILL of
-// this process Linux still kills the direct children, and nobody their children.
-//
-// Nothing is started before the first child.
+// New returns a Reaper. argv is the command of the process that watches the children: this program's own binary with
+// arguments that make it call Serve. Without argv there is no such process: only the process group of each child is
+// ended with the child. After a SIGKILL of this process, Linux then still kills the direct children, but not their
+// descendants. New itself starts no process.
 func New(argv ...string) *Reaper {
 	return &Reaper{system: newSystem(argv), live: map[*Process]struct{}{}}
 }
 
-// Start starts cmd as the leader of a new session. The caller must have set
-// cmd's standard streams to files (or nil), and neither calls cmd.Start nor
-// cmd.Wait. Of cmd's other fields Path, Args, Env and Dir count. An error means
-// that nothing was left running.
+// Start starts cmd as the leader of a new session. The caller must set cmd's standard streams to files or nil, and
+// must call neither cmd.Start nor cmd.Wait. Of cmd's other fields, only Path, Args, Env and Dir are used. If Start
+// returns an error, no process is left running.
 func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	r.mu.Lock()
 	if r.closed {
@@ -76,8 +71,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Close ends all processes that are still there, each with grace to end by
-// itself. It returns when nothing is left.
+// Close ends all running processes, each after a grace period of grace. It returns when none is left.
 func (r *Reaper) Close(grace time.Duration) {
 	r.mu.Lock()
 	r.closed = true
@@ -101,29 +95,28 @@ func (r *Reaper) runningProcesses() []*Process {
 	return live
 }
 
-// Process represents a running child with everything that it has started.
+// Process is a running child together with its descendants.
 type Process struct {
 	tree  processTree
 	done  chan struct{} // closed when nothing is left
 	state string
 }
 
-// processTree represents a child and what descends from it, as far as the system can tell.
+// processTree is a child with its descendants, as far as the system can track them.
 type processTree interface {
 	processID() int
-	// stopTree asks all of it to end, and has what is left killed after grace. It may return
-	// before that.
+	// stopTree asks all processes of the tree to end and arranges that those remaining after grace are killed. It may
+	// return before that.
 	stopTree(grace time.Duration)
-	// awaitEnd returns when nothing is left, and says how the child ended. What the child leaves
-	// behind is killed.
+	// awaitEnd waits until no process of the tree is left and returns how the child ended. Descendants that outlive
+	// the child are killed.
 	awaitEnd() (state string)
 }
 
 // PID returns the process id of the child.
 func (p *Process) PID() int { return p.tree.processID() }
 
-// Done returns a channel that is closed when the child has ended and nothing is left of
-// what it has started.
+// Done returns a channel that is closed when the child and all its descendants have ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // State returns how the child ended: "exit status 3", "signal: killed". It is empty
@@ -135,8 +128,8 @@ func (p *Process) State() string {
 	return p.state
 }
 
-// Stop asks the child and all that it has started to end, kills what is left after
-// grace, and returns when nothing is left. It may be called at any time and repeatedly.
+// Stop asks the child and its descendants to end, kills those that remain after grace, and returns when none is left.
+// It may be called at any time and repeatedly.
 func (p *Process) Stop(grace time.Duration) {
 	if !isClosed(p.done) {
 		p.tree.stopTree(grace)
@@ -153,7 +146,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitFor waits until c is closed, at most for d. It reports whether c is closed.
+// waitFor waits for at most d until c is closed. It reports whether c is closed.
 func waitFor(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

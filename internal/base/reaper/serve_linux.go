@@ -17,20 +17,20 @@ import (
 // engineFD is the descriptor of the keeper's socket to the engine.
 const engineFD = 3
 
-// startOrder represents the first message to a keeper: what to start. The fields are bytes because paths, arguments and
-// variables need not be UTF-8.
+// startOrder is the first message to a keeper: the command to start. The fields are bytes because paths, arguments
+// and variables need not be UTF-8.
 type startOrder struct {
 	Engine    int // the process id of the engine
 	Path, Dir []byte
 	Args, Env [][]byte
 }
 
-// keeperRequest represents every later message to a keeper.
+// keeperRequest is any later message to a keeper.
 type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// keeperReport represents a message from a keeper.
+// keeperReport is a message from a keeper.
 type keeperReport struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be
@@ -38,9 +38,9 @@ type keeperReport struct {
 	Gone  bool                // nothing is left that can be killed; the last message
 }
 
-// Serve is the whole life of a keeper. It starts the process that the engine asks for,
-// and kills all its descendants when that process has ended, when the engine asks for
-// it, and when the engine is gone. It returns when nothing is left.
+// Serve runs a keeper process. It starts the command that the engine requests. It kills all its descendants when that
+// command has ended, when the engine asks for it, and when the engine has ended. It returns when no descendant is
+// left.
 func Serve() {
 	runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
 	nameThread(keeperThread)
@@ -63,7 +63,7 @@ func Serve() {
 	_ = out.Encode(keeperReport{Gone: true})
 }
 
-// keeper represents the parent of one child and of all its orphans.
+// keeper is the parent of one child and of all orphans below it.
 type keeper struct {
 	leader  int
 	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile
@@ -71,8 +71,8 @@ type keeper struct {
 	empty   chan struct{}           // closed when no descendant is left
 }
 
-// startChild starts the child. The process becomes a subreaper before, and nobody can open
-// its descriptors or trace it: it is not dumpable.
+// startChild starts the child. Before that, it makes the process a subreaper and not dumpable, so that other
+// processes can neither open its descriptors nor trace it.
 func (k *keeper) startChild(o startOrder) syscall.Errno {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errnoOf(err)
@@ -91,8 +91,8 @@ func (k *keeper) startChild(o startOrder) syscall.Errno {
 	return 0
 }
 
-// letGo gives up the child's standard streams, so that the engine sees when the child
-// closes them, and the working directory.
+// letGo closes the child's standard streams in this process, so that the engine notices when the child closes them.
+// It also leaves the working directory.
 func letGo() {
 	if null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
 		for fd := range 3 {
@@ -106,8 +106,8 @@ func letGo() {
 	_ = os.Chdir("/")
 }
 
-// reapChildren collects the exit statuses of all children, those adopted too. As orphans are
-// adopted before their parent can be reaped, no children means no descendants.
+// reapChildren collects the exit statuses of all children, including adopted ones. Orphans are adopted before their
+// parent can be reaped, so no children means no descendants.
 func (k *keeper) reapChildren() {
 	defer close(k.empty)
 	for {
@@ -128,7 +128,7 @@ func (k *keeper) reapChildren() {
 	}
 }
 
-// serveRequests returns when nothing is left, or nothing that it may kill.
+// serveRequests returns when no descendant is left, or none that the keeper may kill.
 func (k *keeper) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false
@@ -164,9 +164,8 @@ func (k *keeper) serveRequests(requests <-chan keeperRequest, gone <-chan struct
 	}
 }
 
-// killAll kills until nothing is left. A process that forks all the time can't outrun it for
-// long: its children stay descendants, whatever they do. It gives up when all that is left
-// belongs to other users.
+// killAll kills descendants until none is left. A process that forks continuously cannot escape for long, because its
+// children always stay descendants. killAll gives up when all remaining processes belong to other users.
 func (k *keeper) killAll(out *json.Encoder) {
 	defer func() {
 		select {
@@ -190,9 +189,9 @@ func (k *keeper) killAll(out *json.Encoder) {
 	}
 }
 
-// killOnce sends SIGKILL to all children and to the process groups that they are in. Those
-// groups are in sessions that the child or its descendants began, so nobody else is in
-// them. It reports whether there are children and none may be killed.
+// killOnce sends SIGKILL to all children and to their process groups. Those groups are in sessions that the child or
+// its descendants started, so they contain no other processes. It reports whether there are children and none of them
+// may be killed.
 func (k *keeper) killOnce() (powerless bool) {
 	k.reaping.Lock()
 	defer k.reaping.Unlock()
@@ -212,7 +211,7 @@ func (k *keeper) killOnce() (powerless bool) {
 	return powerless
 }
 
-// killBelow kills the descendants of a process that may itself not be killed, as sudo.
+// killBelow kills the descendants of a process that itself may not be killed, such as sudo.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGKILL)
@@ -220,8 +219,8 @@ func killBelow(parent int) {
 	}
 }
 
-// terminateBelow asks all descendants of a process to end. It finds them all before it asks
-// the first: a descendant whose parent ends is adopted.
+// terminateBelow asks all descendants of a process to end. It finds all of them before it signals the first, because
+// a descendant is adopted by another process when its parent ends.
 func terminateBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGTERM)
@@ -229,8 +228,8 @@ func terminateBelow(parent int) {
 	}
 }
 
-// readRequests returns a channel of what the engine asks for. It is closed when the engine
-// has closed its end of the socket.
+// readRequests returns a channel of the engine's requests. The channel is closed when the engine has closed its end
+// of the socket.
 func readRequests(in *json.Decoder) <-chan keeperRequest {
 	c := make(chan keeperRequest)
 	go func() {
@@ -246,8 +245,8 @@ func readRequests(in *json.Decoder) <-chan keeperRequest {
 	return c
 }
 
-// engineGone returns a channel that is closed when the engine has ended. The end of its
-// socket says so too, unless another process has got hold of a copy.
+// engineGone returns a channel that is closed when the engine has ended. The end of the engine's socket shows this
+// too, unless another process holds a copy of it.
 func engineGone(pid int) <-chan struct{} {
 	gone := make(chan struct{})
 	fd, err := unix.PidfdOpen(pid, 0)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startTime returns the time at which a process started; empty if there is none.
+// startTime returns the start time of a process, or "" if there is no such process.
 func startTime(pid int) string {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(info.Proc.P_pid) != pid {

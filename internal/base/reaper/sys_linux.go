@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemStarter starts children: through keepers if argv says how to start one, else directly.
+// systemStarter starts children through keepers if argv is set, or else directly.
 type systemStarter struct {
 	argv    []string
 	spawner spawner
@@ -73,9 +73,8 @@ func nameThread(name string) {
 	_ = os.WriteFile("/proc/thread-self/comm", []byte(name), 0)
 }
 
-// spawner starts processes from one thread that lives as long as they may: the
-// signal that the kernel sends at the parent's death is sent when the thread
-// that forked ends, and Go ends threads as it likes.
+// spawner starts processes from one thread that lives as long as they may run. The kernel sends the parent-death
+// signal when the thread that forked ends, and Go ends other threads at any time.
 type spawner struct {
 	mu    sync.Mutex
 	tasks chan func()
@@ -93,8 +92,8 @@ func (s *spawner) startCommand(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// serveThread does tasks on one thread, which ends with the goroutine: it is never unlocked.
-// It is not the main thread, whose name is that of the process.
+// serveThread runs tasks on one thread. It never unlocks the thread, so the thread ends with the goroutine. It does
+// not use the main thread, whose name is that of the process.
 func serveThread(tasks <-chan func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {

@@ -2,5 +2,5 @@
 
 package reaper
 
-// startTime is not known on this system.
+// startTime returns "": the start time of a process is unknown on this system.
 func startTime(int) string { return "" }

@@ -19,8 +19,8 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.HideWindow = true
 }
 
-// processGroup represents the job that a child belongs to with all that it starts. The system ends the job when its last
-// handle is closed, which the death of this process does too.
+// processGroup is the job object of a child and its descendants. The system terminates the job when its last handle
+// is closed, as happens when this process dies.
 type processGroup struct{ job windows.Handle }
 
 func newGroup(cmd *exec.Cmd) (processGroup, error) {
@@ -51,8 +51,8 @@ func newGroup(cmd *exec.Cmd) (processGroup, error) {
 
 func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// terminateAll does nothing: a console program without a window can't be asked. The
-// end of its standard input is what a server listens to.
+// terminateAll does nothing: a console program without a window cannot be asked to end. Servers end when their
+// standard input is closed.
 func (g processGroup) terminateAll() {}
 func (g processGroup) killAll()      { _ = windows.TerminateJobObject(g.job, 1) }
 func (g processGroup) isAlive() bool {
@@ -79,8 +79,7 @@ func startTime(pid int) string {
 	return strconv.FormatInt(created.Nanoseconds(), 10)
 }
 
-// killGroup ends the process that pid names, if it started at start. Its job has
-// ended by itself.
+// killGroup kills the process pid if it started at start. The system has already terminated its job.
 func killGroup(pid int, start string) {
 	process, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {
