@@ -11,18 +11,18 @@ import (
 	"retort/internal/core"
 )
 
-// Token is one with which a principal calls over the network.
+// Token describes an access token, with which a principal calls over the network. It does not hold the token's text.
 type Token = auth.Token
 
-// NewToken is a token with its text, which is kept nowhere.
+// NewToken is a token together with its text. The text is stored nowhere.
 type NewToken struct {
 	Token
 	Text     string   `json:"token"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// CreateToken makes a token for a principal, which counts for so long; 0 is for ever. There is
-// none unless it can be recorded.
+// CreateToken creates a token for a principal, valid for life; 0 means forever. It creates none unless it can record
+// that in the audit log.
 func CreateToken(c Config, principal string, life time.Duration) (made NewToken, err error) {
 	p, book, err := c.tokens()
 	if err != nil {
@@ -45,7 +45,7 @@ func CreateToken(c Config, principal string, life time.Duration) (made NewToken,
 	return made, nil
 }
 
-// Tokens are all that were created and not revoked, oldest first.
+// Tokens returns all tokens that were created and not revoked, oldest first.
 func Tokens(c Config) ([]Token, error) {
 	_, book, err := c.tokens()
 	if err != nil {
@@ -55,14 +55,13 @@ func Tokens(c Config) ([]Token, error) {
 	return tokens, known(err)
 }
 
-// RevokeTokens revokes the tokens of a principal, or the one with an id. They do not count
-// any more when it returns, in engines that run as well; an error may say that this could
-// not be recorded.
+// RevokeTokens revokes all tokens of a principal, or the one with an id. When it returns they are no longer valid, in
+// running engines as well. The error may say that the revocation could not be recorded.
 func RevokeTokens(c Config, which string) ([]Token, error) {
 	return c.revoke(func(b *auth.TokenStore) ([]Token, error) { return b.Revoke(which) })
 }
 
-// RevokeAllTokens revokes all, also those of a file that was tampered with.
+// RevokeAllTokens revokes all tokens, also those of a token file that was tampered with.
 func RevokeAllTokens(c Config) ([]Token, error) {
 	return c.revoke((*auth.TokenStore).RevokeAll)
 }
@@ -89,7 +88,7 @@ func (c Config) revoke(do func(*auth.TokenStore) ([]Token, error)) ([]Token, err
 	return gone, nil
 }
 
-// tokens are those of a configuration.
+// tokens opens the token store of a configuration, without an engine.
 func (c Config) tokens() (*parts, *auth.TokenStore, error) {
 	p, err := c.parts()
 	if err != nil {
@@ -122,13 +121,13 @@ func (p *parts) recordToken(t Token, how string) error {
 	return p.recordAlone(e)
 }
 
-// callers says who calls over the network: whoever has a token of this configuration, or one
-// of the authorization server that the settings name. It goes with the engine.
+// callers authenticates those who call over the network. It accepts tokens of this configuration and of the
+// authorization server that the settings name. It is closed with the engine.
 type callers struct {
 	guard *auth.Guard
 	book  *auth.TokenStore // nil: there is no place for tokens
 	oauth bool
-	// refused returns why nothing is done for a principal, or nil.
+	// refused returns the reason why every call of a principal is refused, or nil.
 	refused func(principal string) *core.Error
 }
 
@@ -153,7 +152,8 @@ func (e *Engine) callers() (*callers, error) {
 	return c, nil
 }
 
-// Required says whether callers must have a token: as soon as there ever was one.
+// Required reports whether callers must have a token: always with an authorization server, otherwise once a first
+// token has been created.
 func (c *callers) Required() bool { return c.oauth || c.book != nil && !c.book.Empty() }
 
 func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, error) {
@@ -177,7 +177,7 @@ func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, erro
 
 func (c *callers) Challenge(r *http.Request) string { return c.guard.Challenge(r) }
 
-// Routes are where clients ask for the authorization server.
+// Routes returns the HTTP handlers of the metadata that tells clients which authorization server to use, by path.
 func (c *callers) Routes() map[string]http.Handler {
 	routes := map[string]http.Handler{}
 	paths, h := c.guard.Metadata()
@@ -187,7 +187,7 @@ func (c *callers) Routes() map[string]http.Handler {
 	return routes
 }
 
-// refusal is an error that says itself how it is answered.
+// refusal is an authentication error that writes its own HTTP response.
 type refusal struct {
 	error
 	guard *auth.Guard

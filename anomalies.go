@@ -13,7 +13,7 @@ import (
 	"retort/internal/pipeline"
 )
 
-// watching joins the watch to the record that it learns from, once an execution begins.
+// watching feeds the anomaly watch from the audit log. It reads past entries when the first execution begins.
 type watching struct {
 	p      *parts
 	watch  *anomaly.Watch
@@ -30,7 +30,8 @@ type watching struct {
 	urgent bool              // some of it is told without a comparison
 }
 
-// How far back the watch looks, and how long the first call of an engine waits for that.
+// Bounds of learning from the audit log: how far back it is read, how many entries and events it may have, and how
+// long the first call of an engine waits for it.
 const (
 	lookback    = 30 * 24 * time.Hour
 	maxReplayed = 100_000 // entries of a chain
@@ -38,7 +39,7 @@ const (
 	meantime    = 5 * time.Second
 )
 
-// watched begins to watch; the record is opened with what it returns.
+// watched creates the anomaly monitor. The audit log is opened with it and passes it each event.
 func (p *parts) watched() (*watching, error) {
 	s := p.config.Settings.Anomalies
 	w := &watching{p: p, ready: make(chan struct{})}
@@ -59,7 +60,7 @@ func (p *parts) watched() (*watching, error) {
 	return w, nil
 }
 
-// Close ends the reading of the record, which is closed afterwards.
+// Close stops reading the audit log. The log itself is closed afterwards.
 func (w *watching) Close() error {
 	w.begin.Do(func() { close(w.ready) })
 	w.end()
@@ -67,7 +68,8 @@ func (w *watching) Close() error {
 	return nil
 }
 
-// seen is told of each event by the record.
+// seen receives each event that the audit log records. The first request starts the replay of past entries. Events
+// that arrive before the replay is done are queued.
 func (w *watching) seen(e core.AuditEvent) {
 	if e.Kind == core.EventRequest {
 		w.begin.Do(func() { w.work.Go(w.recall) })
@@ -84,8 +86,8 @@ func (w *watching) seen(e core.AuditEvent) {
 	w.watch.Observe(e)
 }
 
-// recall tells the watch what happened before the engine was there, and then what has
-// happened meanwhile.
+// recall replays the entries of earlier engines into the watch, and then the events that were queued during the
+// replay.
 func (w *watching) recall() {
 	defer close(w.ready)
 	start, n := time.Now(), 0
@@ -118,8 +120,8 @@ func (w *watching) recall() {
 	}
 }
 
-// Judge implements pipeline.AnomalyWatch. The first calls of an engine wait until it is known what
-// was held when the one before it ended.
+// Judge implements pipeline.AnomalyWatch. The first calls of an engine wait, at most 5 s, for the replay: it tells
+// which executions were stopped when the engine before this one ended.
 func (w *watching) Judge(ctx context.Context, call core.AuditEvent) (pipeline.AnomalyVerdict, *core.Error) {
 	select {
 	case <-w.ready:
@@ -142,8 +144,8 @@ func (w *watching) wait(ctx context.Context) {
 
 func (w *watching) Stopped(execution string) *core.Error { return w.watch.Stopped(execution) }
 
-// Warnings waits until what happened before is known if something waits for that which is
-// told at once.
+// Warnings returns the warnings about an execution. It waits for the replay first if a queued event needs no
+// comparison with the past to be reported.
 func (w *watching) Warnings(execution string) []string {
 	w.mu.Lock()
 	urgent := w.urgent
@@ -155,8 +157,7 @@ func (w *watching) Warnings(execution string) []string {
 	return w.watch.Warnings(execution)
 }
 
-// AnomalyAlert is the body of what the webhook for anomalies is told. Text is all that a
-// person needs to see.
+// AnomalyAlert is the request body sent to the webhook for anomalies. Text is a full description for a person.
 type AnomalyAlert struct {
 	Type      string          `json:"type"` // "anomaly.found"
 	Timestamp time.Time       `json:"timestamp"`
@@ -164,7 +165,7 @@ type AnomalyAlert struct {
 	Text      string          `json:"text"`
 }
 
-// found records, logs and tells what is unusual.
+// found logs and records a finding, and queues an alert for the webhook unless the action is only to note it.
 func (w *watching) found(f anomaly.Finding) {
 	w.p.log.Warn(
 		"unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal,

@@ -51,7 +51,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// parts are what an engine is made of. closers end them, last first.
+// parts holds the components of an engine. closers close them, in reverse order.
 type parts struct {
 	log       *slog.Logger
 	keys      string         // folder
@@ -86,8 +86,7 @@ type parts struct {
 	closers   []func() error
 }
 
-// assemble joins implementations to the interfaces that the phases declare. It
-// returns a whole engine or an error and nothing left behind.
+// assemble builds the components of an engine and connects them. On an error it closes what it has opened so far.
 func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
 	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.ParkedTasks{}}
 	p.log = hushed(c.Log, p.secrets)
@@ -149,7 +148,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	return p, p.provesTemplates(ctx)
 }
 
-// addFileWarnings adds to the warnings what is wrong with the limit of open files.
+// addFileWarnings adds a warning to loaded for each problem with the limit of open files.
 func addFileWarnings(loaded *config.Config) {
 	for _, c := range doctor.CheckFiles() {
 		loaded.Warnings = append(loaded.Warnings, c.Words+": "+c.Mend)
@@ -158,7 +157,8 @@ func addFileWarnings(loaded *config.Config) {
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
 
-// settle finds a home.
+// settle sets the data directory. Without one in the configuration it creates a temporary directory, removed when the
+// engine is closed.
 func (p *parts) settle() error {
 	if p.home = p.dataDir(); p.home != "" {
 		return nil
@@ -172,7 +172,7 @@ func (p *parts) settle() error {
 	return nil
 }
 
-// connect opens the catalogue and the pool of servers that keeps it current.
+// connect opens the catalog and the server pool, which keeps the catalog current.
 func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	dir := ""
 	if p.config.Home != "" {
@@ -219,7 +219,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	return nil
 }
 
-// enforce puts the rules of the settings in force.
+// enforce puts the policy rules of the settings in force.
 func (p *parts) enforce(s config.Settings) error {
 	rules, err := policy.New(rulesOf(s))
 	if err != nil {
@@ -229,8 +229,8 @@ func (p *parts) enforce(s config.Settings) error {
 	return nil
 }
 
-// rulesOf are what the settings say of who may call what; they decide for listing,
-// searching and calling alike.
+// rulesOf returns the policy rules of the settings: which principal may call which tool. Listing, searching and
+// calling all use them.
 func rulesOf(s config.Settings) policy.Rules {
 	r := policy.Rules{
 		Limits:  policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}},
@@ -261,8 +261,7 @@ func rulesOf(s config.Settings) policy.Rules {
 	return r
 }
 
-// visible are the tools that may be seen by everybody; what single principals may
-// not see is taken out of what is found.
+// visible provides the tools that every principal may see. Search results are filtered further for single principals.
 type visible struct {
 	live *catalog.LiveCatalog
 	view *policy.View
@@ -270,21 +269,21 @@ type visible struct {
 
 func (v visible) Toolset() *core.Toolset { return v.view.Toolset(v.live.Toolset()) }
 
-// levels are how strictly programs are judged.
+// levels maps the setting securityLevel to the rules that programs are checked against.
 var levels = map[config.SecurityLevel]rules.Level{
 	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard,
 	config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
 }
 
-// floors are how strong the sandboxes are that securityLevel can ask for.
+// floors maps the sandbox that securityLevel requires to the least strength a sandbox must have.
 var floors = map[config.SandboxMode]int{config.SandboxDocker: sandbox.Container, config.SandboxVM: sandbox.Machine}
 
-// trusts says of which servers the settings believe what they say of their tools.
+// trusts returns a function that reports whether the settings trust what a server says about its tools.
 func (p *parts) trusts() func(server string) bool {
 	return func(server string) bool { return p.now().config.Settings.Servers[server].Trusted }
 }
 
-// lister lists a server of the pool for the catalogue.
+// lister lists the tools of a server in the pool, for the catalog.
 type lister struct{ pool *client.Pool }
 
 func (l lister) Link(server string) (count int, up bool) { return l.pool.Connection(server) }
@@ -307,7 +306,7 @@ func (l lister) ListOwn(ctx context.Context, server string) ([]json.RawMessage, 
 	return listing.Tools, listing.Instructions, err
 }
 
-// learner has the catalogue learn from answers.
+// learner passes results of tools to the catalog, which infers result types from them.
 type learner struct{ catalog *catalog.Catalog }
 
 func (l learner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {
@@ -334,12 +333,12 @@ func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	return processes
 }
 
-// runtimeCommands are the programs of runtimes that the settings name.
+// runtimeCommands returns the commands of runtimes that the settings name, by runtime.
 func runtimeCommands(r config.Runtimes) map[string]string {
 	return map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
 }
 
-// containers are sandboxes of Docker or Podman.
+// containers returns the sandbox backend for Docker and Podman.
 func (p *parts) containers(guest []string, interpreters []interpreter.Interpreter) sandbox.Backend {
 	s := p.config.Settings
 	o := docker.Options{
@@ -356,18 +355,17 @@ var fallbacks = map[config.SandboxFallback]process.FallbackMode{
 	config.FallbackNone: process.FallbackNone, config.FallbackQuickJS: process.FallbackQuickJS, config.FallbackAll: process.FallbackAll,
 }
 
-// parser parses Python in the sandbox.
+// parser parses Python programs inside the sandbox.
 type parser struct{ sandboxes *process.Backend }
 
 func (p parser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
-// compilerMemory is what a process of the compiler may use. Most programs need
-// some 50 MB.
+// compilerMemory is the largest memory of a compiler process, in bytes. Most programs need some 50 MB.
 const compilerMemory = 1 << 30
 
-// join puts the pipeline together.
+// join builds the pipeline.
 func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	p.onClose(g.Close)
 	limits := c.Limits.WithDefaults(p.config.Settings.Limits())
@@ -429,9 +427,8 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	return nil
 }
 
-// warming returns a function that starts what a program needs besides a sandbox, which is a compiler
-// unless it is written in Python. With ReserveMany the compiler starts at once, otherwise with the
-// first program that needs it.
+// warming returns a function that starts the compiler, unless the program is written in Python, which needs none.
+// With ReserveMany the compiler starts at once, otherwise with the first program that needs it.
 func warming(g *check.ProgramChecker, reserve Reserve) func(core.Language) {
 	compiler := sync.OnceFunc(func() { go g.Warm() })
 	if reserve == ReserveMany {
@@ -444,7 +441,7 @@ func warming(g *check.ProgramChecker, reserve Reserve) func(core.Language) {
 	}
 }
 
-// skills are those of the project, which count first, and the user's.
+// skills returns the store of the project's and the user's skills. The project's take precedence.
 func (p *parts) skills() *skills.Store {
 	own := p.userDir().Skills()
 	if p.config.Home == "" {
@@ -457,7 +454,7 @@ func (p *parts) skills() *skills.Store {
 	return skills.New(p.templates, skills.SkillPlace{Origin: skills.Project, Dir: project}, skills.SkillPlace{Origin: skills.User, Dir: own})
 }
 
-// cleaned is a text as a model may see it, and why it is not as it was.
+// cleaned returns text with everything removed that models must not see, and the reasons for the removals.
 func cleaned(s *sanitize.Scanner, text string) (string, []string) {
 	clean, found := s.Clean(text)
 	var reasons []string
@@ -469,8 +466,8 @@ func cleaned(s *sanitize.Scanner, text string) (string, []string) {
 	return clean, reasons
 }
 
-// approvals says about what a person is asked. What is approved for always is kept in
-// the data directory, and its key beside the user's own data.
+// approvals returns the options for asking a person. Permanent approvals are stored in the data directory, and their
+// key in the user's key directory.
 func (p *parts) approvals() (pipeline.ApprovalOptions, error) {
 	s := p.config.Settings.Approval
 	version := p.policy.For("").Version()
@@ -498,8 +495,8 @@ func (p *parts) userDir() home.User { return home.UserDir(p.keys) }
 // dataDir returns the data directory of the configuration; "" if nothing is kept.
 func (p *parts) dataDir() home.Dir { return home.Dir(p.config.Home) }
 
-// trusting are rules by which a yes for always to a tool that has changed trusts its
-// definition, too.
+// trusting wraps a RuleStore. A permanent approval of a tool whose definition has changed also trusts the new
+// definition.
 type trusting struct {
 	approval.RuleStore
 	catalog *catalog.Catalog
@@ -520,7 +517,7 @@ func (t trusting) AllowRule(r approval.Rule) error {
 	return errors.Join(failed, t.RuleStore.AllowRule(r))
 }
 
-// attend opens the desk for the command line when something first waits.
+// attend opens the approval socket, through which the command line answers, when something first waits for a person.
 func (p *parts) attend(dir string) {
 	table := p.pipeline.Approvals.Table
 	var mu sync.Mutex
@@ -551,7 +548,8 @@ func (p *parts) attend(dir string) {
 	})
 }
 
-// policyVersion is another text whenever settings change that decide what may be done.
+// policyVersion returns a digest of all settings that decide what is allowed. It differs whenever one of them
+// changes.
 func policyVersion(r policy.Rules, s config.Settings) string {
 	s.Approval.Webhook = config.Webhook{} // who is asked is not what was approved
 	s.Network.Secrets = nil               // what is sent along is not where to
@@ -563,8 +561,7 @@ func policyVersion(r policy.Rules, s config.Settings) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// embeddings says how searches are helped by vectors, if the settings name an
-// endpoint that makes them.
+// embeddings returns the search options with the embedding endpoint of the settings, if there is one.
 func (p *parts) embeddings() search.Options {
 	e := p.config.Settings.Search.Embeddings
 	if e.URL == "" {
@@ -573,7 +570,7 @@ func (p *parts) embeddings() search.Options {
 	return search.Options{Embedder: search.NewEndpoint(e.URL, e.Model, e.APIKey), Dir: p.home.Vectors()}
 }
 
-// commandLines are how the engine starts the other roles of the binary.
+// commandLines holds the commands that start this binary in its other roles: guest of a sandbox, reaper and compiler.
 type commandLines struct{ guest, reaper, compiler []string }
 
 func (c Config) commands() (commandLines, error) {
@@ -588,7 +585,7 @@ func (c Config) commands() (commandLines, error) {
 	return commandLines{guest: guest, reaper: []string{guest[0], reaperArgument}, compiler: []string{guest[0], compilerArgument}}, nil
 }
 
-// servers are those of the files and those of c, each name once.
+// servers returns the servers of the files and those of c. A name that occurs twice is an error.
 func (c Config) servers(loaded *config.Config) ([]Server, error) {
 	servers := slices.Clone(c.Servers)
 	for _, s := range loaded.Servers {
@@ -610,9 +607,8 @@ func (c Config) servers(loaded *config.Config) ([]Server, error) {
 	return servers, nil
 }
 
-// strangers refuses settings given as text that name a server which nobody has: a
-// misspelt name would quietly drop a rule. Settings in files were held to that
-// where they were read.
+// strangers returns an error if settings given as text name a server that is not configured: a misspelt name would
+// silently drop a rule. Settings from files are checked when they are read.
 func (c Config) strangers(loaded *config.Config) error {
 	if c.Settings == "" && !c.NoFiles || len(loaded.Settings.ToolDefinitions) > 0 {
 		return nil
@@ -633,7 +629,7 @@ func (c Config) strangers(loaded *config.Config) error {
 	return nil
 }
 
-// share takes over what the settings say of who shares a server.
+// share applies the settings for sharing a server's instances among principals.
 func share(s *Server, i config.ServerInstances) {
 	s.Isolation = cmp.Or(client.Isolation(i.Isolation), s.Isolation)
 	s.Stateful = i.Stateful || s.Stateful

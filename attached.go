@@ -13,15 +13,16 @@ import (
 	"retort/internal/jobs"
 )
 
-// TaskJob is a Job that does a task. Its Progress is not told: the JobState says how far it is.
+// TaskJob returns a Job that performs an agent task. It ignores t.Progress: the JobState reports progress.
 func TaskJob(t Task) (Job, error) { return core.TaskJob(t) }
 
-// ExecuteTask does a task when its turn comes: tools are found, a model writes a program, which is checked and run, and
-// goes back to the model where it fails. Without a model the Outcome has a Pack, for whoever writes the program. It may
-// be pending as that of Execute is; Resume goes on with the task then. If ctx ends, the task is cancelled.
+// ExecuteTask performs an agent task when its turn in the queue comes. A model writes a program with the tools that
+// were found. The program is checked and run, and goes back to the model if it fails. Without a model the Outcome
+// holds a Pack for the caller, who writes the program. Like that of Execute, the Outcome may be pending; Resume then
+// continues the task. If ctx ends, the task is cancelled.
 //
-// The task is in the queue as those of Submit are, unless another engine of the same home works on that: this one
-// alone reaches who waits for the Outcome, so it does the task itself then.
+// The task enters the same queue as jobs of Submit, unless another engine with the same data directory works on that
+// queue. Only this engine can reach the caller that waits for the Outcome, so it then performs the task itself.
 func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	q, err := e.line.queue()
 	if err == nil && q.Takes() {
@@ -41,8 +42,8 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	return o
 }
 
-// holdTask counts a task that is done without the queue, until free is called, and refuses an ID that a task of
-// the same principal has which has not ended: one of the queue, or one of this engine.
+// holdTask registers a task that is performed without the queue, until free is called. It refuses an ID that an
+// unfinished task of the same principal already has, in the queue or in this engine.
 func (e *Engine) holdTask(q *jobs.Queue, id string) (free func(), refused *core.Error) {
 	principal := e.pipeline.Policy.Principal()
 	if q != nil && id != "" {
@@ -70,10 +71,11 @@ func (e *Engine) holdTask(q *jobs.Queue, id string) (free func(), refused *core.
 	}, nil
 }
 
-// directTask is a task that is done without the queue. Its id is empty if nobody gave it one.
+// directTask identifies a task that is performed without the queue. Its id is empty if the caller gave none.
 type directTask struct{ principal, id string }
 
-// attached is a task in the queue for which somebody waits, who lends it what a request has: a model, a person.
+// attached is a task in the queue whose caller waits for it. The task can use what the caller's request offers: a
+// model, a person to ask.
 type attached struct {
 	caller   atomic.Pointer[context.Context] // of the request that waits now; nil if there is none
 	progress func(core.TaskStep)             // of the first
@@ -83,7 +85,7 @@ type attached struct {
 	ended    chan struct{} // closed when the job has been done
 }
 
-// resumption is a request that goes on with a task.
+// resumption is a request to continue a task that waits for a person.
 type resumption struct {
 	ctx      context.Context
 	patience time.Duration
@@ -91,8 +93,8 @@ type resumption struct {
 
 type attachedKey struct{}
 
-// borrowed is the context of a job with what the request has that waits for it now. How long the job goes on is its
-// own matter.
+// borrowed is the context of a job, with the values of the request that currently waits for it. Deadline and
+// cancellation are those of the job.
 type borrowed struct {
 	context.Context
 	from *attached
@@ -141,7 +143,7 @@ func (e *Engine) attachTask(ctx context.Context, q *jobs.Queue, t Task) Outcome 
 	return e.follow(ctx, a)
 }
 
-// follow waits until a task ends, or waits for a person longer than somebody waits for it.
+// follow waits for the Outcome of a task, or for its next pending approval. If ctx ends, it cancels the task.
 func (e *Engine) follow(ctx context.Context, a *attached) Outcome {
 	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -178,7 +180,7 @@ func outcomeOf(s JobState) Outcome {
 		WithHint("retort tasks show %s says when it has", s.ID)}
 }
 
-// does does a task whose turn has come.
+// does returns the function that performs an agent task from the queue.
 func (e *Engine) does() jobs.Run {
 	return func(ctx context.Context, t *jobs.Turn) Outcome {
 		var task core.AgentTask
@@ -203,8 +205,8 @@ func (e *Engine) does() jobs.Run {
 	}
 }
 
-// resumed goes on with a task that waits for a person as often as somebody wants it to. Its place is another's
-// meanwhile.
+// resumed hands each pending Outcome to the caller and continues the task with each resumption, until it is no longer
+// pending. The task gives up its slot in the queue while it waits.
 func (e *Engine) resumed(ctx context.Context, t *jobs.Turn, a *attached, o Outcome) Outcome {
 	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		execution := o.ExecutionID
@@ -228,7 +230,8 @@ func (e *Engine) resumed(ctx context.Context, t *jobs.Turn, a *attached, o Outco
 	return e.unattended(o)
 }
 
-// places has a task hold its place as long as its program waits for nobody.
+// places releases the task's slot in the queue while its program waits for a person, and takes it back afterwards. It
+// does so until free is called.
 func (e *Engine) places(t *jobs.Turn, execution string) (free func()) {
 	const often = 50 * time.Millisecond
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -248,7 +251,7 @@ func (e *Engine) places(t *jobs.Turn, execution string) (free func()) {
 	return func() { close(stop); <-done }
 }
 
-// waits notes that a task waits with this execution; nil: that it does not any more.
+// waits registers a as the task that waits with this execution. A nil a removes the entry.
 func (l *line) waits(execution string, a *attached) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,7 +265,7 @@ func (l *line) waits(execution string, a *attached) {
 	l.attached[execution] = a
 }
 
-// take is the task that waits with this execution, once.
+// take removes and returns the task that waits with this execution; nil if there is none.
 func (l *line) take(execution string) *attached {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,7 +274,7 @@ func (l *line) take(execution string) *attached {
 	return a
 }
 
-// resumeTask goes on with a task that waits with this execution; false: there is none of the principal.
+// resumeTask continues the task that waits with this execution. It returns false if the principal has no such task.
 func (e *Engine) resumeTask(ctx context.Context, execution string, patience time.Duration) (Outcome, bool) {
 	if !e.orchestrator().IsWaiting(execution) {
 		return Outcome{}, false
