@@ -23,8 +23,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// masterKeys read the person's key, with which the keys of personal values and of bodies of
-// the record are wrapped.
+// masterKeys returns the places of the user's key. It encrypts the keys of personal values and of bodies in the audit
+// log.
 func (p *parts) masterKeys() vault.Keys {
 	s := p.config.Settings.PII
 	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: p.userDir().VaultKey()}
@@ -45,7 +45,8 @@ func (p *parts) auditKeys() audit.Keys {
 	}
 }
 
-// record opens the record; nil if the settings want none, or nothing is kept.
+// record opens the audit log. It leaves p.audit nil if the settings disable the log or there is no data directory. If
+// the log was tampered with, it starts a new chain and leaves the old one unchanged as evidence.
 func (p *parts) record(ctx context.Context) error {
 	s := p.config.Settings
 	if !s.AuditLogging.Bool() || p.config.Home == "" {
@@ -81,7 +82,7 @@ func (p *parts) record(ctx context.Context) error {
 	return p.began()
 }
 
-// systemUser returns the name of the user of the operating system, or the number where the system knows no name.
+// systemUser returns the name of the operating system's user, or the numeric id if the system has no name for it.
 func systemUser() string {
 	const most = 128 // bytes
 	name := fmt.Sprintf("uid %d", os.Getuid())
@@ -98,9 +99,9 @@ func (p *parts) recordOptions() audit.Options {
 	}
 }
 
-// open opens a store that nobody writes, and its chain; one that another engine has left,
-// or whichever there is. A store whose chain was cut is given to hold: until it is closed
-// nobody writes it.
+// open opens an audit store that no engine writes, and its chain. With left it opens only a store that another engine
+// has left open, otherwise any. If the chain was cut, it passes the store's Close to hold: until then no other engine
+// can write to that store.
 func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (*audit.Log, error) {
 	where := p.config.Settings.Audit.Store
 	if where == "" {
@@ -131,8 +132,8 @@ func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(
 	return log, nil
 }
 
-// checkpointed gives checkpoints to a command, one after the other; what comes while it runs
-// and is older than the newest is left out.
+// checkpointed returns a function that passes checkpoints to a command, one at a time; nil without a command. While
+// the command runs, only the newest checkpoint is kept.
 func (p *parts) checkpointed(command []string) func([]byte) {
 	if len(command) == 0 {
 		return nil
@@ -166,15 +167,15 @@ func (p *parts) tell(command []string, line []byte) {
 	}
 }
 
-// started is what an engine says of itself when it begins to write: digests, by what they
-// are of.
+// started is what an engine records about itself when it opens the audit log: its version, and digests of settings
+// and servers by name.
 type started struct {
 	Version  string            `json:"version"`
 	Settings map[string]string `json:"settings"`
 	Servers  map[string]string `json:"servers"`
 }
 
-// lastStart is what the engine said that wrote before; nil if there was none.
+// lastStart returns the start record of the engine that wrote the store before; nil if there is none.
 func lastStart(ctx context.Context, rows audit.Store) *started {
 	for row, err := range rows.Find(ctx, audit.Filter{Kinds: []string{string(core.EventStart)}, Limit: 1}) {
 		var last started
@@ -185,7 +186,8 @@ func lastStart(ctx context.Context, rows audit.Store) *started {
 	return nil
 }
 
-// began records that the engine writes, and what of its configuration is not as it was.
+// began records that this engine has started, and which parts of its configuration differ from those of the engine
+// before.
 func (p *parts) began() error {
 	now := started{Version: Version, Settings: map[string]string{}, Servers: map[string]string{}}
 	settings, err := json.Marshal(p.config.Settings)
@@ -236,7 +238,7 @@ func (p *parts) began() error {
 	return nil
 }
 
-// differ are the names of what is not the same in both.
+// differ returns the names whose values differ between a and b, or that only one of them has.
 func differ(a, b map[string]string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if a[name] != b[name] {
@@ -251,7 +253,7 @@ func differ(a, b map[string]string) (names []string) {
 	return names
 }
 
-// pins records each tool that is not as it was trusted, once.
+// pins records each tool whose definition differs from the trusted one, once for each new definition.
 func (p *parts) pins() {
 	var mu sync.Mutex
 	known := map[string]string{}

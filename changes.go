@@ -7,20 +7,20 @@ import (
 	"retort/internal/mcp/client"
 )
 
-// Change is how a tool's definition differs from the one that was trusted.
+// Change describes how a tool's definition differs from the trusted one.
 type Change = core.DefinitionChange
 
-// Flag is something in a definition that does not belong there.
+// Flag describes suspicious content in a tool's definition.
 type Flag = core.DefinitionFlag
 
-// Changes are the tools of a server, or of all, that are not as they were trusted.
-// The server is named as it is configured.
+// Changes returns the changes to tools since they were trusted, of one server or, if server is empty, of all. The
+// server has the name of its configuration.
 func (e *Engine) Changes(server string) []*Change {
 	return slices.DeleteFunc(e.catalog.ListChanges(), func(c *Change) bool { return server != "" && c.Server != server })
 }
 
-// Trust trusts the definitions of these changes, which a person has looked at. One
-// that is another by now is an error, and then nothing of its server is trusted.
+// Trust marks the changed definitions as trusted, after a person has looked at them. If a definition has changed
+// again since, it returns an error and trusts no definition of that server.
 func (e *Engine) Trust(looked []*Change) error {
 	servers := map[string]map[string]string{}
 	for _, c := range looked {
@@ -40,7 +40,7 @@ func (e *Engine) Trust(looked []*Change) error {
 	return nil
 }
 
-// trusted records that a person trusts definitions, before they count.
+// trusted records that a person trusts these definitions, before they are in force.
 func (e *Engine) trusted(server string, pins map[string]string) error {
 	if e.audit == nil {
 		return nil
@@ -56,8 +56,7 @@ func (e *Engine) trusted(server string, pins map[string]string) error {
 	return nil
 }
 
-// Flags are what does not belong into the definition of a tool, by the raw names of
-// its server and of its own.
+// Flags returns the suspicious content in a tool's definition. server and tool are the raw names.
 func (e *Engine) Flags(server, tool string) []Flag {
 	if t, ok := e.catalog.Toolset().WithHidden().FindExact(server, tool); ok {
 		return t.Flags
@@ -65,8 +64,8 @@ func (e *Engine) Flags(server, tool string) []Flag {
 	return nil
 }
 
-// Find finds what a name in any spelling means: a server, or a tool, also one that is
-// hidden since it has changed. The names are the raw ones; of a server tool is empty.
+// Find resolves a name in any spelling to a server or a tool, including tools that are hidden since they changed. It
+// returns the raw names; tool is empty if the name is that of a server.
 func (e *Engine) Find(name string) (server, tool string, err error) {
 	all := e.catalog.Toolset().WithHidden()
 	if s, ok := all.FindServer(name); ok {
@@ -83,14 +82,14 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	).WithHint("retort tools lists what is there")
 }
 
-// FlaggedTool is a tool with something in its definition that does not belong there.
+// FlaggedTool is a tool whose definition has suspicious content.
 type FlaggedTool struct {
 	Tool     string `json:"tool"`
 	Withheld string `json:"withheld,omitempty"` // where the definition says for what no model is offered the tool
 	Flags    []Flag `json:"flags,omitempty"`
 }
 
-// Flagged are the tools of a server with flags, whether models are offered them or not.
+// Flagged returns the tools of a server that have flags or are withheld from models.
 func (e *Engine) Flagged(server string) (list []FlaggedTool) {
 	s, ok := e.catalog.Toolset().WithHidden().FindServer(server)
 	if !ok || s.Name != server {
@@ -109,8 +108,8 @@ func (e *Engine) Flagged(server string) (list []FlaggedTool) {
 	return list
 }
 
-// marked names the tools of a server that have changed, those with flags, and of these the ones that
-// no model is offered.
+// marked returns the names of a server's changed tools, of its flagged tools, and of those flagged tools that are
+// withheld from models.
 func (e *Engine) marked(server string) (changed, flagged, withheld []string) {
 	for _, c := range e.Changes(server) {
 		changed = append(changed, c.Tool)

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// commandsOf are the commands that programs may start, as the settings say.
+// commandsOf returns the commands that the settings let programs start, as policy rules.
 func commandsOf(s config.Settings) []policy.Command {
 	var all []policy.Command
 	for _, c := range s.Commands {
@@ -17,8 +17,8 @@ func commandsOf(s config.Settings) []policy.Command {
 	return all
 }
 
-// findCommands looks for them, with the PATH of now: an engine does so once, and what comes
-// into it later is not started. Those that can never be started are noted.
+// findCommands looks the commands of the settings up in PATH. An engine does so once: commands installed later are
+// not available to programs. The set also holds the commands that can never be started.
 func findCommands(s config.Settings) hostcmd.CommandSet {
 	var written []string
 	for _, c := range s.Commands {

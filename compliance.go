@@ -17,26 +17,26 @@ import (
 	"retort/internal/config"
 )
 
-// Export says what of the record is written, and how.
+// Export selects entries of the audit log to export, and the format.
 type Export struct {
 	Format string       // "jsonl", "ocsf", "cef" or "csv"
 	Filter RecordFilter // but Before, Limit and Bare
 	Text   string       // that an entry has, in whatever case; in bodies only if they are written
 	Bodies bool         // code, arguments and messages, too
 	After  string       // the cursor of the export before; empty: from the beginning
-	// Progress is told now and then how much was written; may be nil.
+	// Progress is called after every 1000 entries with the number written so far; may be nil.
 	Progress func(entries int64)
 }
 
-// Exported is what was written.
+// Exported is the result of an export.
 type Exported struct {
 	Entries  int64    `json:"entries"`
 	Cursor   string   `json:"cursor"` // for the next export, which goes on right after this one
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ExportRecord writes the record, oldest first, up to where it is at this moment. Engines may
-// write it meanwhile. After an error the cursor is empty: what was written is not all of it.
+// ExportRecord writes the entries of the audit log to w, oldest first, up to the newest at this moment. Engines may
+// write to the log at the same time. After an error the cursor is empty, because the export is incomplete.
 func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Exported, error) {
 	var out Exported
 	places, err := audit.PlacesFrom(what.After)
@@ -78,20 +78,21 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 
 // The nouns of a report.
 type (
+	// Types of compliance reports.
 	Report         = report.Report   // what the record says of a period; its JSON is a promise
 	ReportStandard = report.Standard // "summary", "gdpr", "soc2" or "hipaa"
 	ReportFormat   = report.Format   // "markdown", "html" or "json"
 )
 
-// Period is what a report is about. From is in, To is not.
+// Period is the time span of a report. It includes From and excludes To.
 type Period struct {
 	From, To time.Time
-	// Progress is told what is done, and how many entries were looked at; may be nil.
+	// Progress is called with the current step and the number of entries read; may be nil.
 	Progress func(what string, entries int64)
 }
 
-// ReportRecord reports what the record says of a period, for people who have to account for it. It
-// proves the record, and reads nothing that is sealed in it. Engines may write it meanwhile.
+// ReportRecord builds a compliance report from the audit log for a period. It verifies the log, and reads none of its
+// encrypted bodies. Engines may write to the log at the same time.
 func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*Report, error) {
 	parts, err := c.parts()
 	if err != nil {
@@ -110,7 +111,7 @@ func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*R
 	return out, known(err)
 }
 
-// situation is what the settings say to those who read a report.
+// situation returns the settings that readers of a report need to know.
 func situation(s config.Settings) report.Situation {
 	out := report.Situation{Version: Version, Now: time.Now(), Recorded: s.AuditLogging.Bool(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
 	set := func(name string, value any) {
@@ -167,7 +168,7 @@ func position(s config.Switch) string {
 	return "off"
 }
 
-// lasting is how long something stays.
+// lasting formats a retention period, in days where possible. A duration of 0 or less means forever.
 func lasting(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -186,7 +187,7 @@ func given(yes bool) string {
 	return "none"
 }
 
-// storedIn says where the record is, without what an address may have of secrets.
+// storedIn names the kind of storage of the audit log. It leaves out the address, which may contain secrets.
 func storedIn(url string) string {
 	switch {
 	case url == "":

@@ -25,7 +25,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Diagnosis is what retort doctor prints.
+// Diagnosis is the report that retort doctor prints.
 type Diagnosis struct {
 	OK        bool                   `json:"ok"` // nothing is broken
 	Version   string                 `json:"version"`
@@ -40,7 +40,7 @@ type Diagnosis struct {
 	Servers   []ServerDiagnosis      `json:"servers"`
 }
 
-// ServerDiagnosis is how one server is.
+// ServerDiagnosis describes the state of one server.
 type ServerDiagnosis struct {
 	ServerInfo
 	OK        bool           `json:"ok"`
@@ -58,8 +58,8 @@ const (
 	recordTimeout = 10 * time.Second
 )
 
-// Doctor waits, at most for patience, until the servers named, or all, have answered or
-// failed, and tells what works here and what does not. machine is what Examine found.
+// Doctor waits at most for patience until the named servers, or all, have answered or failed. It then reports what
+// works on this machine and what does not. machine holds the checks of Examine.
 func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience time.Duration, servers ...string) (Diagnosis, error) {
 	for _, name := range servers {
 		if err := e.knows(name); err != nil {
@@ -95,7 +95,7 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience ti
 	return d, nil
 }
 
-// knows refuses a name that no server has.
+// knows returns an error unless a server has this name. The hint names the most similar one.
 func (e *Engine) knows(name string) error {
 	var known []string
 	for _, s := range e.Servers() {
@@ -138,7 +138,7 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	return d
 }
 
-// masked is a cause without secrets: it may quote a command line or an address.
+// masked returns the cause without secrets: its text may quote a command line or an address.
 func (e *Engine) masked(c doctor.Cause) doctor.Cause {
 	c.Words, c.Mend = e.secrets.MaskString(c.Words), e.secrets.MaskString(c.Mend)
 	return c
@@ -163,8 +163,7 @@ func symptom(spec Server, status client.Status, info ServerInfo, waited time.Dur
 	return s
 }
 
-// unique is lines without those that were there before, as of a server that is started
-// again and again.
+// unique returns lines without repetitions, such as those of a server that is restarted repeatedly.
 func unique(lines []string) (once []string) {
 	for _, line := range lines {
 		if !slices.Contains(once, line) {
@@ -174,7 +173,7 @@ func unique(lines []string) (once []string) {
 	return once
 }
 
-// remarks are what is odd about a server that works.
+// remarks returns the problems of a server that works nevertheless.
 func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
 	add := func(id, mend, words string, args ...any) {
 		all = append(all, doctor.Cause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
@@ -204,7 +203,8 @@ func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
 	return all
 }
 
-// loginOf says what a server is shown of who calls.
+// loginOf describes how Retort authenticates at a server: by a login, by a configured header, or, if empty, not at
+// all.
 func (e *Engine) loginOf(spec Server) string {
 	if c := e.now().clients[spec.Name].of(""); c != nil {
 		if s, kept := c.Status(context.Background()); kept {
@@ -226,7 +226,7 @@ func until(t *time.Time) string {
 	return " until " + t.Format(time.RFC3339)
 }
 
-// runtimeVersions asks the runtimes that are there.
+// runtimeVersions returns the versions of the installed language runtimes, by name.
 func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabilities) map[string]string {
 	r := e.config.Settings.Runtimes
 	commands := map[string]string{
@@ -244,8 +244,8 @@ func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabi
 	return versions
 }
 
-// Examine looks at the machine, without an engine: home, keys, record, clock. With fix it
-// mends what is safe to mend. The error says that the configuration cannot be read.
+// Examine checks the machine without an engine: data directory, keys, audit log, clock. With fix it repairs what is
+// safe to repair. The error means that the configuration cannot be read.
 func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
 	p, err := c.parts()
 	if err != nil {
@@ -280,7 +280,7 @@ func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
 	return append(checks, p.recordChecks(ctx)...)
 }
 
-// keyPlace says where the key is that personal values and the record are encrypted with.
+// keyPlace reports where the key that encrypts personal values and the audit log is stored.
 func (p *parts) keyPlace() doctor.Check {
 	where, keyring := p.masterKeys().Place()
 	if keyring == nil {
@@ -305,7 +305,8 @@ func sizes(data home.Dir) doctor.Check {
 	return doctor.Check{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
 }
 
-// running says which engines write the record of a home.
+// running names the processes of the engines that write to the audit log of this data directory; "" if there are
+// none.
 func running(data home.Dir) string {
 	files, _ := sqlstore.ListFiles(data.Audit())
 	var pids []string
@@ -329,8 +330,8 @@ func running(data home.Dir) string {
 	return "at work in this home: " + strings.Join(pids, ", ")
 }
 
-// brokenCache finds kept definitions that cannot be read. Nothing is lost with them: what is
-// trusted of tools is elsewhere.
+// brokenCache reports cached tool definitions that cannot be read. With fix it deletes them. That loses nothing:
+// which definitions are trusted is stored elsewhere.
 func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
 	for _, file := range catalog.BrokenFiles(data.Catalog()) {
 		c := doctor.Check{
@@ -346,7 +347,7 @@ func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
 	return checks
 }
 
-// swept removes what engines left that have died.
+// swept removes approval sockets of engines that have died.
 func swept(data home.Dir) (checks []doctor.Check) {
 	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
 		checks = append(checks, doctor.Check{
@@ -356,7 +357,7 @@ func swept(data home.Dir) (checks []doctor.Check) {
 	return checks
 }
 
-// recordChecks look at the end of the record and at the clock.
+// recordChecks checks the end of the audit log, and the clock against it.
 func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
 	now := time.Now()
 	database := p.config.Settings.Audit.Store != ""
