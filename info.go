@@ -11,7 +11,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// ServerInfo is what is known of one server.
+// ServerInfo describes the state of one server.
 type ServerInfo struct {
 	Name           string   `json:"name"`
 	State          string   `json:"state"`
@@ -33,7 +33,7 @@ type ServerInfo struct {
 	Stderr         []string `json:"stderr,omitempty"` // its last lines
 }
 
-// Stats are what get_execution_stats answers.
+// Stats is the answer of the MCP tool get_execution_stats.
 type Stats struct {
 	Servers    int                 `json:"servers"`
 	Ready      int                 `json:"ready"`
@@ -45,32 +45,34 @@ type Stats struct {
 	Recorded   *Recorded           `json:"recorded,omitempty"` // by all engines, as long as the record goes back
 	Kept       core.WorkspaceUsage `json:"kept"`               // of the session, or of the default one
 	Tasks      *TaskCounts         `json:"tasks,omitempty"`    // of the queue, if this engine works on it
-	// Outstanding says why the files of the configuration are not in force as they are now.
+	// Outstanding explains which changes to the configuration files are not in force; "" if all are.
 	Outstanding string `json:"outstanding,omitempty"`
-	// ActiveTasks are being done now; MaxConcurrentTasks is how many of the queue can be at once.
+	// ActiveTasks counts the tasks that are running. MaxConcurrentTasks is the largest number of queued tasks that
+	// run at once.
 	ActiveTasks        int `json:"activeTasks"`
 	MaxConcurrentTasks int `json:"maxConcurrentTasks"`
 }
 
-// Warnings are what was odd about the configuration.
+// Warnings returns the warnings about the configuration, as it was when the engine was opened.
 func (e *Engine) Warnings() []string { return e.config.Warnings }
 
-// Outstanding says why the files of the configuration are not in force as they are now: one of them is broken,
-// or something takes effect at the next start. It is empty if they are.
+// Outstanding explains which changes to the configuration files are not in force: a file is broken, or a setting
+// takes effect at the next start. It returns "" if everything is in force.
 func (e *Engine) Outstanding() string { return e.reloader.outstanding() }
 
-// Settle waits until the servers named, or all, have answered or failed once.
+// Settle waits until the named servers, or all, have answered or failed once.
 func (e *Engine) Settle(ctx context.Context, servers ...string) {
 	e.live.WaitForListing(ctx, servers...)
 }
 
-// Pending names the servers of which nothing is known yet.
+// Pending returns the names of the servers that have neither answered nor failed yet.
 func (e *Engine) Pending() []string { return e.live.PendingServers() }
 
-// Toolset is the set of tools that programs may see now.
+// Toolset returns the tools that programs can see now.
 func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 
-// Stats counts servers, tools and executions: those of one session, or of all.
+// Stats counts servers, tools and executions. The executions are those of one session or, if session is empty, of
+// all.
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.List()
 	s := Stats{
@@ -129,7 +131,7 @@ func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
 	return info
 }
 
-// problems is what was odd about a server's definitions and output, in words.
+// problems describes everything odd about a server's definitions and output.
 func (e *Engine) problems(server string, status client.Status) []string {
 	var all []string
 	if s, ok := e.catalog.Toolset().FindServer(server); ok && s.Name == server {
@@ -151,7 +153,7 @@ func (e *Engine) problems(server string, status client.Status) []string {
 	return all
 }
 
-// refuseDisabled refuses to run where the settings say so.
+// refuseDisabled returns an error if the settings have enabled: false.
 func refuseDisabled(s config.Settings) error {
 	if !s.Enabled.Bool() {
 		return core.Errorf(

@@ -13,8 +13,8 @@ import (
 	"retort/internal/policy"
 )
 
-// inForce is the configuration by which the engine works now. It is not changed, only replaced as a whole.
-// Settings that take effect at the next start have the values with which the engine was opened.
+// inForce is the configuration that the engine currently applies. It is immutable: a reload replaces it as a whole.
+// Settings that take effect at the next start keep the values with which the engine was opened.
 type inForce struct {
 	config  *config.Config
 	servers []Server             // with their logins
@@ -25,10 +25,10 @@ type inForce struct {
 	doubted string               // the meaning of the files then
 }
 
-// levelRules are the block permission_levels.
+// levelRules is the settings block permission_levels.
 type levelRules map[config.PermissionLevel]config.LevelRules
 
-// replaceable holds what is in force. All copies of parts share one.
+// replaceable points to the configuration in force. All copies of parts share one.
 type replaceable = atomic.Pointer[inForce]
 
 func newReplaceable(c *config.Config) *replaceable {
@@ -37,11 +37,11 @@ func newReplaceable(c *config.Config) *replaceable {
 	return r
 }
 
-// now returns what is in force.
+// now returns the configuration in force.
 func (p *parts) now() *inForce { return p.current.Load() }
 
-// prepare makes of a configuration what can be in force after before, which may be nil. Servers whose entries
-// are the same keep their logins. What is secret is registered.
+// prepare builds, from a loaded configuration, the inForce to follow before, which may be nil. Servers whose entries
+// are unchanged keep their logins. It registers all secrets of the configuration with the masker.
 func (p *parts) prepare(c Config, loaded *config.Config, before *inForce) (*inForce, error) {
 	servers, err := c.servers(loaded)
 	if err != nil {
@@ -73,8 +73,8 @@ func (f *inForce) server(name string) (Server, bool) {
 	return f.servers[i], true
 }
 
-// entry is a text that differs if anything does by which a server is reached, or that counts for whoever
-// reaches it. Rules on its tools are not in it. It has secrets.
+// entry returns a text that identifies everything about how a server is reached. Two servers with equal texts can
+// share a connection. Rules on the server's tools are not part of it. The text contains secrets.
 func (f *inForce) entry(s Server) string {
 	of := f.config.Settings.Servers[s.Name]
 	of.ToolRules, of.Trusted, of.Changes, of.Category, of.Disabled = config.ToolRules{}, false, "", "", false
@@ -92,10 +92,10 @@ func (f *inForce) entry(s Server) string {
 	return string(text)
 }
 
-// ruling is the configuration of which the rules are.
+// ruling returns the configuration that the policy rules come from.
 func (f *inForce) ruling() *config.Config { return cmp.Or(f.ruled, f.config) }
 
-// rulingWithLevels are the settings of ruling, with the block permission_levels that was read last.
+// rulingWithLevels returns the settings of ruling, with the most recently read block permission_levels.
 func (f *inForce) rulingWithLevels() config.Settings {
 	s := f.ruling().Settings
 	if f.levels != nil {
@@ -104,8 +104,8 @@ func (f *inForce) rulingWithLevels() config.Settings {
 	return s
 }
 
-// meaning is a text that differs if anything in a configuration does that takes effect while the engine runs. It has
-// secrets.
+// meaning returns a text that identifies everything in a configuration that takes effect while the engine runs. The
+// text contains secrets.
 func (f *inForce) meaning() string {
 	entries := map[string]string{}
 	for _, s := range f.servers {
@@ -118,8 +118,8 @@ func (f *inForce) meaning() string {
 	return string(text)
 }
 
-// rules are the policy of what is in force. Of a block permission_levels that has changed, what allows less
-// counts, and what allows more takes effect at the next start.
+// rules returns the policy of this configuration. If the block permission_levels has changed, its restrictions take
+// effect now and what it allows in addition at the next start.
 func (f *inForce) rules() (*policy.Policy, error) {
 	s := f.ruling().Settings
 	started, err := f.rulesWith(s)
@@ -141,7 +141,7 @@ func (f *inForce) rulesWith(s config.Settings) (*policy.Policy, error) {
 	return policy.New(r)
 }
 
-// difference lists what changes when another configuration is put in force.
+// difference lists what a new configuration changes.
 type difference struct {
 	settings                []string // that take effect at once
 	added, changed, removed []string // servers
@@ -151,7 +151,8 @@ type difference struct {
 	restored                bool     // an earlier narrowing has ended
 }
 
-// reconfigured returns what is in force once a configuration is applied, its policy, and what that changes.
+// reconfigured returns the inForce of a newly loaded configuration, its policy, and the difference from the current
+// one.
 func (p *parts) reconfigured(c Config, loaded *config.Config) (*inForce, *policy.Policy, difference, error) {
 	var d difference
 	if err := c.strangers(loaded); err != nil {
@@ -179,9 +180,9 @@ func (p *parts) reconfigured(c Config, loaded *config.Config) (*inForce, *policy
 	return next, rules, d, nil
 }
 
-// narrowed returns what is in force after a change that a program may have made, with its policy: of the change only
-// what forbids something takes effect. Servers that are gone are gone, and the rules of before have to allow
-// something, too. wanted and rules are what reconfigured has made of the change.
+// narrowed returns the inForce and policy after a change that a program may have made: only the restrictions of the
+// change take effect. Removed servers are gone, and a call must be allowed by both the old rules and the new ones.
+// wanted and rules are the results of reconfigured.
 func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *policy.Policy, difference, error) {
 	var d difference
 	before := p.now()
@@ -226,7 +227,8 @@ func (p *parts) merge(loaded *config.Config) (merged *config.Config, restart []s
 	return &c, restart
 }
 
-// removedPrincipals names the principals who have no rules in next, though they had some.
+// removedPrincipals returns the names of the principals that have rules in f, or were removed earlier, and have none
+// in next. The names are sorted.
 func (f *inForce) removedPrincipals(next *config.Config) (names []string) {
 	add := func(name string) {
 		if _, named := next.Settings.Principals[name]; !named && !slices.Contains(names, name) {
@@ -262,7 +264,8 @@ func differenceOf(before, next *inForce) (d difference) {
 	return d
 }
 
-// firstExposed names a server that clients would see as it is if any had been seen so when the engine was opened.
+// firstExposed returns the name of a directly exposed server in next, unless a server was exposed when the engine was
+// opened; "" if there is none.
 func firstExposed(started *config.Config, next *inForce) string {
 	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
 	for _, s := range started.Settings.Servers {
@@ -278,7 +281,7 @@ func firstExposed(started *config.Config, next *inForce) string {
 	return ""
 }
 
-// outstanding says what of the files is not in force.
+// outstanding describes the changes to the files that are not in force; "" if there are none.
 func (d difference) outstanding() string {
 	if d.narrowed {
 		return "the files changed while calls that may have effects were under way, so only what forbids more is in force; " +
@@ -302,7 +305,7 @@ func (d difference) empty() bool {
 	return !d.narrowed && !d.restored && len(d.settings)+len(d.added)+len(d.changed)+len(d.removed)+len(d.principals) == 0
 }
 
-// facts are the difference for the audit log: names, and no values.
+// facts returns the difference for the audit log. It has names and no values.
 func (d difference) facts() map[string]any {
 	facts := map[string]any{}
 	for what, names := range map[string][]string{
@@ -326,7 +329,7 @@ func namesOf(servers []Server) (names []string) {
 	return names
 }
 
-// dropReasons says by name why servers are gone.
+// dropReasons returns, by server name, the error for calls to servers that this change has removed or restarted.
 func (d difference) dropReasons() map[string]*core.Error {
 	why := map[string]*core.Error{}
 	for _, name := range d.removed {

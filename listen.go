@@ -13,23 +13,24 @@ import (
 
 // The nouns of listening.
 type (
+	// Types for listening over HTTP.
 	Listener      = web.Listener      // answers clients over HTTP
 	Authenticator = web.Authenticator // knows bearer tokens
 	Caller        = web.Principal     // whose a bearer token is
 )
 
-// Listening says how clients are answered over HTTP; the rest stands in the settings.
+// Listening has the options for serving clients over HTTP. All others are in the settings.
 type Listening struct {
 	Addr string // host:port; that of the settings if empty
 	Lean bool   // only the tools that everything else can be reached with
-	// Authenticator says whose a bearer token is, instead of the tokens of this configuration
-	// and the authorization server of the settings. Where there never was any of them, only
-	// this machine is listened to.
+	// Authenticator maps a bearer token to its principal. It replaces the tokens of this configuration and the
+	// authorization server of the settings. If none of these exist, the listener accepts only addresses of this
+	// machine.
 	Authenticator Authenticator
 }
 
-// Listen takes an address for clients over HTTP. Its Serve answers them until its context
-// is done; the engine must be open until it returns.
+// Listen opens the address for clients over HTTP. The Listener's Serve method answers them until its context is done.
+// The engine must stay open until Serve returns.
 func (e *Engine) Listen(l Listening) (*Listener, error) {
 	s := e.config.Settings.HTTP
 	if l.Authenticator == nil {
@@ -63,11 +64,10 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 	})
 }
 
-// Running counts the executions that have not ended, of the principal that the engine is for.
+// Running returns the number of unfinished executions of the engine's principal.
 func (e *Engine) Running() int { return e.pipeline.Flights.CountRunning(e.pipeline.Policy.Principal()) }
 
-// refused records calls whose token does not count. They were refused whether or not that can be
-// recorded.
+// refused records calls that were refused for an invalid token. They are refused even if that cannot be recorded.
 func (e *Engine) refused(r web.RefusedLogins) {
 	if e.audit == nil {
 		return

@@ -19,11 +19,13 @@ import (
 
 // The nouns of logins at servers.
 type (
+	// Types of logins at servers.
 	LoginStatus = oauth.Status // what is known of the login at a server
 	LoginHow    = oauth.How    // how a person logs in
 )
 
-// authorizes gives servers behind HTTP their logins: those whose headers have no credentials, and that have none yet.
+// authorizes attaches OAuth logins to the HTTP servers that have neither credentials in their headers nor an
+// authorizer yet.
 func (p *parts) authorizes(f *inForce) {
 	dir := p.userDir().Logins()
 	if dir == "" {
@@ -43,8 +45,8 @@ func (p *parts) authorizes(f *inForce) {
 	}
 }
 
-// recent registers the newest values of each label, so that an engine that renews tokens
-// for months does not run out of room.
+// recent returns a function that registers secrets with the masker. It keeps only the newest values of each label: an
+// engine that renews tokens for months must not fill the masker.
 func recent(m *secrets.Masker, server string) func(label, value string) {
 	const most = 8
 	var mu sync.Mutex
@@ -73,7 +75,7 @@ func hasCredentials(headers map[string]string) bool {
 	return false
 }
 
-// oauthOf is what the configuration says of the login at a server.
+// oauthOf returns the configuration of the login at a server.
 func oauthOf(c *config.Config, server string) config.Login {
 	for _, s := range c.Servers {
 		if s.Name == server {
@@ -83,15 +85,15 @@ func oauthOf(c *config.Config, server string) config.Login {
 	return c.Settings.Servers[server].OAuth
 }
 
-// Login is a login at a server that is under way. Close it.
+// Login is an unfinished login at a server. It must be closed.
 type Login struct {
 	*oauth.Login
 	server, principal string
 	parts             *parts
 }
 
-// BeginLogin prepares a login at a server: the person opens Login.URL, and Wait, or Paste
-// with the address of the redirect, ends it. It is recorded.
+// BeginLogin starts a login at a server. The user opens Login.URL in a browser. Wait finishes the login, or Paste
+// with the address of the redirect. The result is recorded in the audit log.
 func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Login, error) {
 	p, client, err := c.client(server, how.Principal)
 	if err != nil {
@@ -104,15 +106,15 @@ func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Lo
 	return &Login{l, server, how.Principal, p}, nil
 }
 
-// Wait waits until the person has logged in.
+// Wait waits until the user has logged in.
 func (l *Login) Wait(ctx context.Context) error { return l.ended(l.Login.Wait(ctx)) }
 
-// Paste ends the login with the address to which the browser was redirected.
+// Paste finishes the login with the address to which the browser was redirected.
 func (l *Login) Paste(ctx context.Context, address string) error {
 	return l.ended(l.Login.Paste(ctx, address))
 }
 
-// ended records what became of the login.
+// ended records the result of the login in the audit log and returns its error, without secrets.
 func (l *Login) ended(err error) error {
 	e := loginEvent(l.server, l.principal, "ok", l.Issuer())
 	if err != nil {
@@ -133,7 +135,7 @@ func loginEvent(server, principal, status, issuer string) core.AuditEvent {
 	return e
 }
 
-// at is an error that names its server.
+// at returns err with the name of its server added.
 func at(err error, server string) error {
 	if err == nil {
 		return nil
@@ -141,7 +143,7 @@ func at(err error, server string) error {
 	return core.AsError(err).AtTool(server, "")
 }
 
-// LoggedOut says what a logout did.
+// LoggedOut is the result of a logout.
 type LoggedOut struct {
 	Server    string `json:"server"`
 	Principal string `json:"principal,omitempty"`
@@ -149,8 +151,8 @@ type LoggedOut struct {
 	Revoked   bool   `json:"revoked"` // by the authorization server
 }
 
-// Logout forgets the login of a principal at a server, and has the authorization server forget
-// it if it offers that. The empty principal is the engine, or everybody.
+// Logout deletes the login of a principal at a server, and revokes it at the authorization server if that supports
+// revocation. An empty principal means the engine's own login, which all principals use if the server is shared.
 func Logout(ctx context.Context, c Config, server, principal string) (LoggedOut, error) {
 	out := LoggedOut{Server: server, Principal: principal}
 	p, client, err := c.client(server, principal)
@@ -165,8 +167,8 @@ func Logout(ctx context.Context, c Config, server, principal string) (LoggedOut,
 	return out, p.recordAlone(loginEvent(server, principal, "logout", status.Issuer))
 }
 
-// Logins says of all servers behind HTTP, or of those named, how they stand, and of the logins of
-// principals that are kept. Those of which nothing is kept are asked whether they want a login.
+// Logins returns the login status of all HTTP servers, or of the named ones, and of each principal with a stored
+// login. A server without a stored login is asked whether it requires one.
 func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, error) {
 	p, err := c.withClients()
 	if err != nil {
@@ -197,8 +199,8 @@ func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, er
 	return all, nil
 }
 
-// LoginsLeft are the servers at which principals who have no token any more are still logged in,
-// by principal. No server is asked.
+// LoginsLeft returns, by principal, the servers at which a principal without a remaining token is still logged in.
+// gone are the tokens that were revoked. It contacts no server.
 func LoginsLeft(c Config, gone []Token) (map[string][]string, error) {
 	tokens, err := Tokens(c)
 	if err != nil {
@@ -239,7 +241,7 @@ func (p *parts) loginAt(ctx context.Context, client *oauth.Client, none LoginSta
 	return none
 }
 
-// withClients are the servers of a configuration and their logins, without an engine.
+// withClients returns the parts of a configuration with its servers and their logins, without an engine.
 func (c Config) withClients() (*parts, error) {
 	p, err := c.parts()
 	if err != nil {
@@ -264,7 +266,7 @@ func (c Config) client(server, principal string) (*parts, *oauth.Client, error) 
 	return p, client, err
 }
 
-// client is the login of a principal at a server.
+// client returns the OAuth client for the login of a principal at a server.
 func (p *parts) client(server, principal string) (*oauth.Client, error) {
 	var names []string
 	for _, s := range p.now().servers {
@@ -280,7 +282,7 @@ func (p *parts) client(server, principal string) (*oauth.Client, error) {
 	return nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
 }
 
-// whyNoLogin says why nobody can log in at a server, nil if that is possible.
+// whyNoLogin returns the reason why a principal cannot log in at a server; nil if that is possible.
 func (p *parts) whyNoLogin(s Server, principal string) error {
 	e := func(format string, args ...any) error {
 		return core.Errorf(core.KindInvalidArguments, "retort.login", format, args...).AtTool(s.Name, "")
@@ -304,14 +306,14 @@ func (p *parts) whyNoLogin(s Server, principal string) error {
 	return e("logins can't be kept: this user has no home directory")
 }
 
-// logins are those that programs wait for.
+// logins runs the logins that programs wait for.
 type logins struct {
 	*parts
 	mu    sync.Mutex
 	under map[whose]*loggingIn
 }
 
-// whose is a login of a principal at a server.
+// whose identifies a login by server and principal.
 type whose struct{ server, principal string }
 
 type loggingIn struct {
@@ -319,10 +321,11 @@ type loggingIn struct {
 	err  *core.Error
 }
 
-// loginPatience is how long a program waits for a person who has opened the page.
+// loginPatience is how long a program waits for a user who has opened the login page.
 const loginPatience = 10 * time.Minute
 
-// Login logs the principal of ctx in at a server, once for all of its programs that wait for it.
+// Login logs the principal of ctx in at a server. All programs of that principal that need the login wait for the
+// same one.
 func (l *logins) Login(ctx context.Context, server string, ask func(context.Context, string) *core.Error) *core.Error {
 	key := whose{server, l.now().clients[server].whose(core.CallerOf(ctx).Principal)}
 	l.mu.Lock()
@@ -375,8 +378,8 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 	return failed
 }
 
-// wait asks a person and waits for the login, whichever comes first: a person may need no
-// question, having logged in at the command line.
+// wait asks the user to log in and waits for the login at the same time: a user who has logged in from the command
+// line need not answer the question.
 func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.Context, string) *core.Error) *core.Error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
@@ -406,7 +409,7 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 	}
 }
 
-// Needed are the servers of which no tools are known for want of a login.
+// Needed returns, for each server whose tools are unknown because a login is missing, the error that says so.
 func (l *logins) Needed() (all []*core.Error) {
 	tools := l.live.Toolset()
 	for name := range l.now().clients {
@@ -421,8 +424,8 @@ func (l *logins) Needed() (all []*core.Error) {
 	return all
 }
 
-// awaitLogins has servers that need a login listed again soon after there is one, as the
-// command line makes it.
+// awaitLogins watches for new logins, such as those from the command line. A server that needed one is listed again
+// within about a second.
 func (p *parts) awaitLogins() {
 	const often = time.Second
 	ctx, stop := context.WithCancel(context.Background())
@@ -449,7 +452,7 @@ func (p *parts) awaitLogins() {
 	p.onClose(func() error { stop(); done.Wait(); return nil })
 }
 
-// settle answers the question about a login that has ended.
+// settle answers the pending question about a login that has finished.
 func (l *logins) settle(address string, ok bool) {
 	table := l.pipeline.Approvals.Table
 	for _, a := range table.ListWaiting("") {

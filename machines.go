@@ -13,10 +13,10 @@ import (
 	"retort/internal/sandbox/vm"
 )
 
-// SetupMachines makes what the sandbox "vm" needs: a kernel is found, or fetched from the packages
-// of Debian or Ubuntu, and a machine is started, kept and woken for each runtime. Kernel, if it is
-// not empty, is a folder with boot/vmlinuz-* and lib/modules/* to be used instead. Progress is told
-// what takes long. The error is a *Error that says what is missing and how to get it.
+// SetupMachines prepares everything that the sandbox "vm" needs. It finds a kernel, or downloads one from the
+// packages of Debian or Ubuntu, and then starts, snapshots and restores a machine for each runtime. If kernel is not
+// empty, it is a folder with boot/vmlinuz-* and lib/modules/* to use instead. progress is called with each step that
+// takes long. The error is a *Error with the missing component and how to get it.
 func SetupMachines(ctx context.Context, c Config, kernel string, progress func(string)) (*vm.SetupReport, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -39,8 +39,8 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 	return vm.SetupMachines(ctx, o)
 }
 
-// machines are sandboxes of virtual machines. They are said to be missing until SetupMachines has
-// run once; after that, what an upgrade makes necessary is made when it is first asked for.
+// machines returns the sandbox backend for virtual machines. It reports itself as unavailable until SetupMachines has
+// run once. After an upgrade it rebuilds its files on first use.
 func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) sandbox.Backend {
 	s := p.config.Settings
 	o := machineOptions(s.VM, p.home, guest, interpreters)
@@ -49,7 +49,7 @@ func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter)
 	return vm.New(o)
 }
 
-// machineOptions are what the machines of an engine and those of SetupMachines have in common.
+// machineOptions returns the options that SetupMachines and the machines of an engine share.
 func machineOptions(s config.VM, data home.Dir, guest []string, interpreters []interpreter.Interpreter) vm.Options {
 	return vm.Options{
 		Guest: append(slices.Clone(guest), vminit.RestoredArgument), QEMU: s.QEMU, Firecracker: s.Firecracker,

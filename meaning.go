@@ -1,7 +1,7 @@
 package retort
 
-// Meaning is what a configuration means: the files that were read, and what the settings
-// say of sandboxes, levels, network and commands.
+// Meaning describes a configuration: the files that were read, and the resulting settings for sandboxes, levels,
+// network and commands.
 type Meaning struct {
 	Files    []string `json:"files"`
 	Home     string   `json:"home"`
@@ -10,7 +10,7 @@ type Meaning struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Explain reads a configuration and says what it means. It starts nothing and makes no file.
+// Explain reads a configuration and describes it. It starts nothing and creates no file.
 func Explain(c Config) (Meaning, error) {
 	loaded, err := c.load()
 	if err != nil {

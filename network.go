@@ -14,13 +14,13 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// internet is where programs' requests go; the machine's if nil.
+// internet sends the requests of programs; nil means the network of this machine.
 type internet interface {
 	egress.Resolver
 	egress.Dialer
 }
 
-// openNetwork makes the network of programs as the settings say; nothing is open without them.
+// openNetwork creates the network for programs from the settings. Without settings all of it is blocked.
 func (p *parts) openNetwork(to internet) error {
 	s := p.config.Settings.Network
 	o := egress.Options{
@@ -53,7 +53,7 @@ func (p *parts) openNetwork(to internet) error {
 	return nil
 }
 
-// authorities are those of the machine and those in a file.
+// authorities returns the certificate authorities of this machine and those in a file.
 func authorities(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -69,7 +69,7 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// proxied is how programs of interpreters reach the network; nil if there is none.
+// proxied returns the proxy settings with which interpreted programs reach the network; nil if the network is closed.
 func (p *parts) proxied() *interpreter.ProxyNetwork {
 	if p.network.Closed() {
 		return nil
@@ -77,7 +77,7 @@ func (p *parts) proxied() *interpreter.ProxyNetwork {
 	return &interpreter.ProxyNetwork{Certificates: p.config.Settings.Network.Certificates}
 }
 
-// level is how strictly programs are judged.
+// level returns the rules that programs are checked against.
 func (p *parts) level() rules.Level {
 	level := levels[p.config.Settings.SecurityLevel]
 	if !p.network.Closed() {

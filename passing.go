@@ -16,7 +16,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// passing are who is told when something changes that clients see as it is.
+// passing forwards notifications of exposed servers to the listening clients.
 type passing struct {
 	mu        sync.Mutex
 	listeners map[int]listener
@@ -28,8 +28,8 @@ type listener struct {
 	hear      func(server, method string, params json.RawMessage)
 }
 
-// tell tells of a notification that came to the instance of a server that owner has; to nobody
-// else if it is somebody's.
+// tell passes a notification of a server instance on to its listeners. If the instance belongs to a principal, only
+// that principal's listeners receive it.
 func (p *passing) tell(server string, owner core.Caller, method string, params json.RawMessage) {
 	p.mu.Lock()
 	var all []listener
@@ -60,12 +60,12 @@ func (p *passing) add(l listener) (stop func()) {
 	}
 }
 
-// clientOf is what a server may have from clients, as the settings say.
+// clientOf returns the client features that the settings let a server use: elicitation, sampling and roots.
 func clientOf(s config.Passing) client.Client {
 	return client.Client{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
 }
 
-// Exposed names the servers that clients see as they are, sorted.
+// Exposed returns the names of the servers that clients see directly, sorted.
 func (e *Engine) Exposed() (names []string) {
 	now := e.now()
 	for _, s := range now.servers {
@@ -77,8 +77,8 @@ func (e *Engine) Exposed() (names []string) {
 	return names
 }
 
-// Offer is the definition of a tool as a client sees it whose server is exposed: as it was
-// received but for what does not belong there. Tools that Retort adds to a server have none.
+// Offer returns the definition of an exposed server's tool as a client sees it: as received, without suspicious
+// content. It returns nil for tools that Retort adds to a server.
 func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	if client.ForResources(t.Raw) {
 		return nil
@@ -86,7 +86,8 @@ func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	return catalog.OfferedDefinition(t, e.fits)
 }
 
-// fits reports whether the definition of a tool may be shown whole. No text has more tokens than bytes.
+// fits reports whether a definition is within the token limit. It counts tokens only if the definition has more bytes
+// than that, because a token has at least one byte.
 func (e *Engine) fits(definition string) bool {
 	most := e.config.Settings.Results.DefinitionTokens
 	if len(definition) <= most {
@@ -96,7 +97,7 @@ func (e *Engine) fits(definition string) bool {
 	return ok
 }
 
-// Awaited waits until the exposed servers have said what they have, at most for patience.
+// Awaited waits at most for patience until all exposed servers have been listed or have failed.
 func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -107,13 +108,13 @@ func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// Pass makes one request of a client to a server, as server.Passthrough says.
+// Pass sends one request of a client to a server; see server.Passthrough.
 func (e *Engine) Pass(ctx context.Context, r Request, what core.PassthroughRequest) Outcome {
 	return e.logged("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
-// Listed is what the exposed servers list by a method, each as it was received but for
-// secrets and what is personal. Servers that fail, or of which the policy refuses it, are left out.
+// Listed returns the items that the exposed servers list for a method. Each is as received, without secrets and
+// personal values. It leaves out servers that fail or for which the policy refuses the method.
 func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedItem {
 	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listPatience)
 	defer cancel()
@@ -143,8 +144,8 @@ func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedIt
 	return all
 }
 
-// cleanListed are things of a server as a model may see them, like the definitions of its tools. One that
-// is used by a name that no model may see is left out.
+// cleanListed cleans listed items for models, as tool definitions are cleaned. It leaves out an item whose name
+// models must not see.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
 	var first core.DefinitionFlag
@@ -166,10 +167,10 @@ func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMe
 	return items
 }
 
-// listPatience is how long listing waits for servers.
+// listPatience is how long Listed waits for the servers.
 const listPatience = 20 * time.Second
 
-// Subscribed asks a server to tell when a resource changes, or not to tell any more.
+// Subscribed subscribes to changes of a server's resource or, if wanted is false, ends the subscription.
 func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) error {
 	if !e.pipeline.IsPassable(srv, server.Resources.Tool) {
 		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", srv)
@@ -177,8 +178,8 @@ func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) e
 	return e.pool.Subscribe(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
 }
 
-// Watch tells of what exposed servers have otherwise than before: by the method of MCP's
-// notification, with its params.
+// Watch calls f for each change notification of an exposed server, with the method and params of the MCP
+// notification, until stop is called.
 func (e *Engine) Watch(f func(server, method string, params json.RawMessage)) (stop func()) {
 	exposed := e.Exposed()
 	only := func(server, method string, params json.RawMessage) {
@@ -191,5 +192,5 @@ func (e *Engine) Watch(f func(server, method string, params json.RawMessage)) (s
 	return func() { news(); tools() }
 }
 
-// WantLog says from which level on a client wants the log lines of servers.
+// WantLog sets the lowest level of the servers' log messages that a client receives.
 func (e *Engine) WantLog(level string) { e.pool.SetLogLevel(level) }

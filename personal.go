@@ -11,9 +11,9 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// personal are the logins at one server: one for all where the server is shared, else one for
-// each principal, and one of the engine, which lists the tools. Nobody gets the login of
-// another. A nil one has none.
+// personal holds the logins at one server. A shared server has one for all principals. Any other server has one for
+// each principal, and one of the engine to list the tools. A principal never gets the login of another. A nil
+// *personal holds none.
 type personal struct {
 	options oauth.Options
 	secrets *secrets.Masker
@@ -23,7 +23,7 @@ type personal struct {
 	own map[string]*oauth.Client // by principal
 }
 
-// whose is the principal whose login one uses.
+// whose returns the principal whose login a principal uses: "" on a shared server.
 func (l *personal) whose(principal string) string {
 	if l == nil || l.shared {
 		return ""
@@ -31,7 +31,7 @@ func (l *personal) whose(principal string) string {
 	return principal
 }
 
-// of is the login of a principal.
+// of returns the OAuth client of a principal, and creates it on first use.
 func (l *personal) of(principal string) *oauth.Client {
 	if l == nil {
 		return nil
@@ -49,7 +49,7 @@ func (l *personal) of(principal string) *oauth.Client {
 	return c
 }
 
-// principals are those of whom a login is kept.
+// principals returns the principals with a stored login.
 func (l *personal) principals() []string {
 	if l == nil || l.shared {
 		return nil
@@ -57,15 +57,15 @@ func (l *personal) principals() []string {
 	return l.options.Store.Principals(l.options.Server, l.options.URL)
 }
 
-// For has the login of who has an instance of the server.
+// For returns the authorizer of the principal that uses a server instance.
 func (l *personal) For(c core.Caller) client.Authorizer { return l.of(c.Principal) }
 
-// Authorization is that of the engine, or of all.
+// Authorization returns the header value of the engine's login, which all principals use on a shared server.
 func (l *personal) Authorization(ctx context.Context) (string, error) {
 	return l.of("").Authorization(ctx)
 }
 
-// Authorize is that of the engine, or of all.
+// Authorize renews the engine's login, which all principals use on a shared server.
 func (l *personal) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	return l.of("").Authorize(ctx, req, resp)
 }
