@@ -73,8 +73,8 @@ func (f *inForce) server(name string) (Server, bool) {
 	return f.servers[i], true
 }
 
-// entry returns a text that identifies everything about how a server is reached. Two servers with equal texts can
-// share a connection. Rules on the server's tools are not part of it. The text contains secrets.
+// entry returns a text that encodes how a server is reached and how its instances are shared. If it changes, the
+// server must be restarted. Rules on the server's tools are not part of it. The text contains secrets.
 func (f *inForce) entry(s Server) string {
 	of := f.config.Settings.Servers[s.Name]
 	of.ToolRules, of.Trusted, of.Changes, of.Category, of.Disabled = config.ToolRules{}, false, "", "", false
@@ -104,8 +104,8 @@ func (f *inForce) rulingWithLevels() config.Settings {
 	return s
 }
 
-// meaning returns a text that identifies everything in a configuration that takes effect while the engine runs. The
-// text contains secrets.
+// meaning returns a text that encodes everything in a configuration that takes effect while the engine runs. The text
+// contains secrets.
 func (f *inForce) meaning() string {
 	entries := map[string]string{}
 	for _, s := range f.servers {

@@ -65,7 +65,8 @@ func (l *personal) Authorization(ctx context.Context) (string, error) {
 	return l.of("").Authorization(ctx)
 }
 
-// Authorize renews the engine's login, which all principals use on a shared server.
+// Authorize answers a server's 401 or 403 response with the engine's login, which all principals use on a shared
+// server.
 func (l *personal) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
 	return l.of("").Authorize(ctx, req, resp)
 }

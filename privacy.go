@@ -13,7 +13,7 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// privacy hides what is personal, as the settings say; nil if they say nothing is.
+// privacy returns the redactor of personal values that the settings describe; nil if they disable it.
 func (p *parts) privacy() *redact.Redactor {
 	s := p.config.Settings
 	if !s.PIITokenization.Bool() {
@@ -50,7 +50,7 @@ func (p *parts) privacy() *redact.Redactor {
 	return redact.New(o, store)
 }
 
-// vault keeps the values of tokens, under home.
+// vault opens the store of personal values in the data directory. Without a data directory the store is in memory.
 func (p *parts) vault() *vault.Store {
 	s, dir := p.config.Settings.PII, ""
 	if p.config.Home != "" {
@@ -59,8 +59,8 @@ func (p *parts) vault() *vault.Store {
 	return vault.Open(dir, p.keyed("vault.key", p.masterKeys().Read), s.Expiry)
 }
 
-// treatment is what becomes of a type in the answers of a server: the strictest of what
-// its settings say.
+// treatment returns how values of a type are treated in results of a server. If the settings name several treatments,
+// the strictest applies.
 func treatment(s config.ServerPII, t string) redact.Treatment {
 	switch {
 	case slices.Contains(s.Block, t):
@@ -73,14 +73,14 @@ func treatment(s config.ServerPII, t string) redact.Treatment {
 	return redact.Usual
 }
 
-// Erasure says what to forget: the values of a person, or everything of a session of a
-// principal. All tokens of a session stand for nothing then.
+// Erasure selects what to erase: all values of a person, or everything of one session of a principal. All tokens of
+// an erased session lose their values.
 type Erasure struct {
 	Subjects           []string // texts that are values: an address, a number, a name
 	Session, Principal string
 }
 
-// Erased is what was forgotten.
+// Erased is the result of an erasure.
 type Erased struct {
 	Values   int `json:"values"`
 	Sessions int `json:"sessions"`           // that had any of them
@@ -88,9 +88,9 @@ type Erased struct {
 	Recorded int `json:"recorded,omitempty"` // executions and sessions of which the record has no code, arguments and messages any more
 }
 
-// Erase forgets for good. The keys with which values were encrypted, and what is recorded of
-// programs that mention them, are destroyed, and engines that run forget them before their
-// next call. The error is a *Error; what could be erased is nevertheless.
+// Erase permanently erases personal values. It destroys the keys with which the values were encrypted, and those of
+// the recorded programs that mention them. Running engines drop the values before their next call. The error is a
+// *Error; after an error, Erase has still erased as much as possible.
 func Erase(c Config, what Erasure) (Erased, error) {
 	p, err := c.parts()
 	if err != nil {
@@ -106,7 +106,7 @@ func Erase(c Config, what Erasure) (Erased, error) {
 	return out, err
 }
 
-// erase forgets what is kept of values, and of a session.
+// erase erases everything outside the audit log: cached results, Outcomes of tasks, values, and files of a session.
 func (p *parts) erase(what Erasure) (out Erased, err error) {
 	store := p.vault()
 	defer store.Close()
@@ -135,7 +135,7 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 	return out, nil
 }
 
-// eraseCopies removes the copies of files with real values: a copy does not say which values it has.
+// eraseCopies removes all copies of files with real values, because a copy does not tell which values it contains.
 func (p *parts) eraseCopies() error {
 	if p.config.Home == "" {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"retort/internal/recommend"
 )
 
-// Advice is one thing that is worth changing.
+// Advice recommends one change.
 type Advice = recommend.Advice
 
-// Recommendations are what the audit log and the configuration advise.
+// Recommendations holds the advice derived from the audit log and the configuration.
 type Recommendations struct {
 	From     time.Time  `json:"from"`
 	To       time.Time  `json:"to"`
@@ -27,8 +27,8 @@ type Recommendations struct {
 	Warnings []string   `json:"warnings,omitempty"`
 }
 
-// Recommend says what is worth changing, from what all engines of a configuration have recorded since from. It starts
-// no server and fetches nothing.
+// Recommend returns advice on what to change, based on everything recorded since from by all engines of a
+// configuration. It starts no server and downloads nothing.
 func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, error) {
 	now := time.Now()
 	out := Recommendations{From: from, To: now, Advice: []Advice{}}
@@ -70,8 +70,8 @@ func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, 
 	return out, nil
 }
 
-// UpdateRegistry fetches the list of servers of the registry that the settings name, and keeps it for Recommend. It
-// returns how many servers it has.
+// UpdateRegistry downloads the server list of the registry that the settings name, and stores it for Recommend. It
+// returns the number of servers in the list.
 func UpdateRegistry(ctx context.Context, c Config) (int, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -98,7 +98,7 @@ func UpdateRegistry(ctx context.Context, c Config) (int, error) {
 	return len(list.Servers), nil
 }
 
-// enabled are the servers that can be called.
+// enabled returns the sorted names of the servers that are not disabled.
 func enabled(c *config.Config) (names []string) {
 	for _, s := range c.Servers {
 		if !s.Disabled && !c.Settings.Servers[s.Name].Disabled {
@@ -109,7 +109,7 @@ func enabled(c *config.Config) (names []string) {
 	return names
 }
 
-// cachedTools says of which tools answers are given again already, as far as the settings name them.
+// cachedTools returns a function that reports whether the settings enable the result cache for a tool.
 func cachedTools(s config.Cache) func(tool string) bool {
 	return func(tool string) bool {
 		return s.TTL > 0 && slices.ContainsFunc(s.Tools, func(pattern string) bool {

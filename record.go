@@ -18,6 +18,7 @@ import (
 
 // The nouns of the record.
 type (
+	// Types for reading the audit log.
 	RecordEntry   = audit.Entry        // of the record
 	RecordFilter  = audit.Filter       // which entries
 	RecordQuery   = audit.Query        // asks for a page
@@ -25,14 +26,14 @@ type (
 	RecordVerdict = audit.VerifyResult // what became of proving it
 )
 
-// Proof says against what the record is held besides itself.
+// Proof names the external evidence to verify the audit log against.
 type Proof struct {
 	Checkpoints []string            // files with checkpoints that were kept elsewhere
 	Key         ed25519.PublicKey   // that they are signed with, for who has not the person's key
 	Progress    func(entries int64) // may be nil
 }
 
-// QueryRecord gives a page of the record. Engines may write it meanwhile.
+// QueryRecord returns a page of the audit log. Engines may write to the log at the same time.
 func QueryRecord(ctx context.Context, c Config, q RecordQuery) (RecordPage, error) {
 	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
@@ -46,7 +47,7 @@ func QueryRecord(ctx context.Context, c Config, q RecordQuery) (RecordPage, erro
 	return page, known(err)
 }
 
-// RecordedExecution is everything that is recorded of an execution, in the order of time.
+// RecordedExecution returns all entries about an execution, in chronological order.
 func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, error) {
 	const most = 100_000
 	page, err := QueryRecord(ctx, c, RecordQuery{Filter: RecordFilter{Executions: []string{id}}, Limit: most})
@@ -59,8 +60,8 @@ func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, er
 	return page, err
 }
 
-// VerifyRecord proves the record, as far as that is possible. The error says that it could
-// not be read; what is wrong with it is in the verdict.
+// VerifyRecord verifies the audit log as far as that is possible. Faults of the log are in the verdict. The error
+// means that the log could not be read.
 func VerifyRecord(ctx context.Context, c Config, p Proof) (RecordVerdict, error) {
 	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
@@ -71,7 +72,7 @@ func VerifyRecord(ctx context.Context, c Config, p Proof) (RecordVerdict, error)
 	return v, known(err)
 }
 
-// AcceptClock says that the clock is right, though it is behind the record.
+// AcceptClock confirms that the system clock is right although the audit log has later entries.
 func AcceptClock(c Config) error {
 	p, err := c.parts()
 	if err != nil {
@@ -80,7 +81,7 @@ func AcceptClock(c Config) error {
 	return known(audit.AcceptClock(p.checkpoints(), time.Now()))
 }
 
-// known is an error as people see it.
+// known returns err as a *core.Error; a nil err stays nil.
 func known(err error) error {
 	if err == nil {
 		return nil
@@ -88,7 +89,7 @@ func known(err error) error {
 	return core.AsError(err)
 }
 
-// keptRecord is the record of a configuration, opened.
+// keptRecord is the opened audit log of a configuration.
 type keptRecord struct {
 	audit.Record
 }
@@ -99,7 +100,7 @@ func (k *keptRecord) close() {
 	}
 }
 
-// parts are as much of an engine as is needed to look at what is kept.
+// parts returns the parts of an engine that are needed to read stored data, without starting one.
 func (c Config) parts() (*parts, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -116,8 +117,8 @@ func (c Config) record(ctx context.Context, o sqlstore.Options) (*keptRecord, er
 	return p.recorded(ctx, o)
 }
 
-// recorded opens all that is recorded in a home. What has no store yet is an empty record. Of several files, those
-// that cannot be opened are left out, which everything that reads says.
+// recorded opens all audit stores of a data directory. Without any store the log is empty. Files that cannot be
+// opened are left out, and all readers report them.
 func (p *parts) recorded(ctx context.Context, o sqlstore.Options) (*keptRecord, error) {
 	k := &keptRecord{Record: audit.Record{
 		Archives: p.dataDir().AuditArchives(), Checkpoints: p.checkpoints(), Home: p.config.Home,
@@ -146,7 +147,7 @@ func (p *parts) recorded(ctx context.Context, o sqlstore.Options) (*keptRecord, 
 	return k, nil
 }
 
-// readCodes is the key of codes, if there is one: who only looks makes none.
+// readCodes reads the MAC key without creating one: commands that only read must not.
 func (p *parts) readCodes() ([]byte, error) {
 	file := p.userDir().AuditKey()
 	if file == "" {
@@ -155,13 +156,13 @@ func (p *parts) readCodes() ([]byte, error) {
 	return seal.ReadKey(file)
 }
 
-// checkpoints is the folder of checkpoints.
+// checkpoints returns the folder of checkpoints.
 func (p *parts) checkpoints() string {
 	return cmp.Or(p.userDir().Checkpoints(), p.dataDir().AuditCheckpoints())
 }
 
-// retains closes what engines that have died left open, and moves old entries away, as the
-// settings say: of all chains that nobody else writes. It does so in the background.
+// retains starts the background maintenance of the audit log. It closes chains that crashed engines left open, and
+// moves old entries to archives as the settings say. It touches only chains that no other process writes.
 func (p *parts) retains() {
 	const first, again = time.Minute, time.Hour
 	s := p.config.Settings.Audit
@@ -190,8 +191,9 @@ func (p *parts) retain(ctx context.Context, log *audit.Log, policy audit.Policy)
 	}
 }
 
-// left opens the chains that other engines have left, one after the other. To open one is to
-// close the executions in it. None is given back before all were open.
+// left opens the chains that other engines left open, one after the other, and calls do for each. Opening a chain
+// records the end of its unfinished executions. All chains stay open until the last one is done, so that none is
+// opened twice.
 func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 	const most = 64
 	var held []func() error
@@ -213,7 +215,8 @@ func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 	}
 }
 
-// others are the files of a home's record, for reading; that of this engine is among them.
+// others opens the files of a data directory's audit log for reading, including that of this engine. For a database
+// it returns nil, because a database holds all chains.
 func (p *parts) others(ctx context.Context) (all []audit.Store) {
 	files, err := sqlstore.ListFiles(p.dataDir().Audit())
 	if err != nil || p.config.Settings.Audit.Store != "" {
@@ -227,8 +230,8 @@ func (p *parts) others(ctx context.Context) (all []audit.Store) {
 	return all
 }
 
-// eraseRecord destroys the keys of what is recorded of a person, or of a session, and
-// returns how many executions and sessions cannot be read any more.
+// eraseRecord destroys the keys of all bodies in the audit log about a person or a session. It returns how many
+// executions and sessions became unreadable.
 func (p *parts) eraseRecord(what Erasure) (int, error) {
 	if p.config.Home == "" {
 		return 0, nil
@@ -252,7 +255,7 @@ func (p *parts) eraseRecord(what Erasure) (int, error) {
 	return out.Keys, err
 }
 
-// eraseMentions erases the bodies that mention one of the subjects, by itself or by its token.
+// eraseMentions erases the bodies that mention one of the subjects, in plain text or as a token.
 func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []string) (audit.EraseResult, error) {
 	vault := p.vault()
 	defer vault.Close()
@@ -264,7 +267,7 @@ func (p *parts) eraseMentions(ctx context.Context, r *keptRecord, subjects []str
 	return out, cmp.Or(err, failed)
 }
 
-// recordErasure notes that something was erased.
+// recordErasure records an erasure and its result in the audit log.
 func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
 	e := core.AuditEvent{
 		Kind: core.EventErasure, Status: "ok",
@@ -281,8 +284,8 @@ func (p *parts) recordErasure(what Erasure, erased Erased, failed error) error {
 	return p.recordAlone(e)
 }
 
-// recordAlone records what a command does without an engine, in a chain that nobody else
-// writes, if the settings want a record. The entry is durable.
+// recordAlone records what a command does without an engine, if the settings enable the audit log. The entry goes to
+// a chain that no other process writes, and is on disk when recordAlone returns.
 func (p *parts) recordAlone(e core.AuditEvent) error {
 	if !p.config.Settings.AuditLogging.Bool() || p.config.Home == "" {
 		return nil
@@ -290,7 +293,8 @@ func (p *parts) recordAlone(e core.AuditEvent) error {
 	return p.recordNow(e)
 }
 
-// recordNow is recordAlone whether or not the settings want a record: of what is done to an audit log that is there.
+// recordNow is like recordAlone, but records even if the settings disable the audit log. It is used for operations on
+// an existing log.
 func (p *parts) recordNow(e core.AuditEvent) error {
 	log, err := p.open(context.Background(), p.recordOptions(), false, p.onClose)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"retort/internal/policy"
 )
 
-// reloader applies changes of the configuration's files while the engine serves clients. It trusts the files as a
-// start does, and takes no change in part: where one is wrong, everything stays as it is.
+// reloader applies changes of the configuration files while the engine serves clients. It trusts the files as the
+// start does. It applies all of a change or nothing: an error in one file leaves everything as it was.
 type reloader struct {
 	p     *parts
 	c     Config
@@ -32,7 +32,7 @@ type reloader struct {
 	waiting string // what takes effect at the next start; "" if nothing does
 }
 
-// effects counts calls that may have effects.
+// effects counts calls that may have side effects.
 type effects struct{ began, ended uint64 }
 
 func newReloader(p *parts, c Config, files *config.Watch) *reloader {
@@ -41,7 +41,7 @@ func newReloader(p *parts, c Config, files *config.Watch) *reloader {
 	return r
 }
 
-// start begins to look at the files. It may be called again.
+// start starts watching the files. Further calls do nothing.
 func (r *reloader) start() {
 	r.once.Do(func() {
 		if !r.c.NoFiles && !r.c.NoReload {
@@ -50,7 +50,7 @@ func (r *reloader) start() {
 	})
 }
 
-// Close ends that, and returns when nothing is being applied.
+// Close stops watching the files. It returns when no change is being applied.
 func (r *reloader) Close() error {
 	r.stop()
 	r.work.Wait()
@@ -70,7 +70,7 @@ func (r *reloader) look() {
 	}
 }
 
-// poll looks at the files once. It reports whether they had something new.
+// poll checks the files once. It reports whether they had changed.
 func (r *reloader) poll() (news bool) {
 	var now effects
 	now.began, now.ended = r.p.pipeline.Relay.CountEffects()
@@ -84,14 +84,14 @@ func (r *reloader) poll() (news bool) {
 	return news
 }
 
-// doubtful reports whether a call that may have effects was under way since the files were last as they are known. The
-// call may have changed them: a program must not give itself more by a server that writes files.
+// doubtful reports whether a call that may have side effects was running since the files were last unchanged. Such a
+// call may have changed the files: a program must not extend its own rights through a server that writes files.
 func (r *reloader) doubtful() bool {
 	began, _ := r.p.pipeline.Relay.CountEffects()
 	return r.before.began != r.before.ended || began != r.before.began
 }
 
-// take applies what the files say, or refuses it.
+// take applies a change of the files, in full or only its restrictions, or refuses it.
 func (r *reloader) take(u config.Update) {
 	if u.Err != nil {
 		r.refuse(u, u.Err)
@@ -121,7 +121,7 @@ func (r *reloader) take(u config.Update) {
 	r.applied(u, d)
 }
 
-// refuse leaves everything as it is, and says why.
+// refuse keeps the current configuration, and logs and records the reason.
 func (r *reloader) refuse(u config.Update, err error) {
 	e := core.AsError(masked(r.p.secrets, err))
 	text := e.Message
@@ -135,7 +135,7 @@ func (r *reloader) refuse(u config.Update, err error) {
 	}
 }
 
-// unrecorded leaves everything as it is until the change can be recorded.
+// unrecorded keeps the current configuration until the change can be recorded in the audit log.
 func (r *reloader) unrecorded(why *core.Error) {
 	r.files.Retry()
 	text := "the change could not be recorded: " + why.Message
@@ -144,7 +144,7 @@ func (r *reloader) unrecorded(why *core.Error) {
 	}
 }
 
-// applied says what the files came to.
+// applied logs the result of a change that was accepted.
 func (r *reloader) applied(u config.Update, d difference) {
 	for _, w := range u.Config.Warnings {
 		r.p.log.Warn("the changed configuration has something odd", "warning", w)
@@ -167,7 +167,7 @@ func (r *reloader) applied(u config.Update, d difference) {
 	}
 }
 
-// say keeps what Outstanding says. It reports whether that is something else than before.
+// say stores a text for Outstanding. It reports whether the text differs from the one before.
 func (r *reloader) say(what *string, text string) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +182,8 @@ func (r *reloader) outstanding() string {
 	return strings.Join(slices.DeleteFunc([]string{r.refused, r.waiting}, func(s string) bool { return s == "" }), "; ")
 }
 
-// record records what became of a change, with a digest of each file that only the audit log's key can make.
+// record records the result of a change in the audit log, with a digest of each file. The digests are keyed with the
+// audit log's key.
 func (r *reloader) record(u config.Update, status string, facts map[string]any) *core.Error {
 	if r.p.audit == nil {
 		return nil
@@ -200,7 +201,7 @@ func (r *reloader) record(u config.Update, status string, facts map[string]any) 
 	return r.p.audit.Record(event, true)
 }
 
-// shown is a path without what only this machine has.
+// shown returns a path relative to the configuration's directory or to the user's home, if it is inside one of them.
 func (r *reloader) shown(path string) string {
 	if dir, err := filepath.Abs(r.c.Dir); err == nil {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
@@ -215,8 +216,8 @@ func (r *reloader) shown(path string) string {
 	return path
 }
 
-// apply puts a configuration in force. Servers that go, go before their rules, and those that come, come after
-// theirs: at no moment is there a server without the rules on it.
+// apply puts a configuration in force. It removes servers before their rules, and adds servers after their rules: no
+// server is ever reachable without its rules.
 func (p *parts) apply(next *inForce, rules *policy.Policy, d difference) {
 	ended := p.pool.Drop(d.dropReasons())
 	before := p.current.Swap(next)
@@ -245,7 +246,8 @@ func (p *parts) apply(next *inForce, rules *policy.Policy, d difference) {
 	}
 }
 
-// waitBriefly calls f and returns when it does, or after a while: a server that does not want to end keeps no rule waiting.
+// waitBriefly calls f and returns when f does, at the latest after half a second: a server that does not stop must
+// not delay new rules.
 func waitBriefly(f func()) {
 	const patience = 500 * time.Millisecond
 	done := make(chan struct{})
@@ -258,7 +260,8 @@ func waitBriefly(f func()) {
 	}
 }
 
-// categories has the catalogue look at all tools anew by the settings in force.
+// categories updates the categories of servers in the catalog. If the setting for changed tools differs, the catalog
+// judges all tools again.
 func (p *parts) categories(before, next *inForce) {
 	for _, s := range next.config.Servers {
 		i := slices.IndexFunc(before.config.Servers, func(o config.Server) bool { return o.Name == s.Name })

@@ -1,6 +1,5 @@
-// Package retort is one MCP server in front of all of a person's MCP servers,
-// as a Go library: programs in TypeScript call the tools of many servers from a
-// sandbox, and only their result comes back.
+// Package retort is one MCP server in front of all of a person's MCP servers, as a Go library: programs in TypeScript
+// call the tools of many servers from a sandbox, and only their result is returned.
 package retort
 
 import (
@@ -38,6 +37,7 @@ const Version = "0.1.0"
 
 // The nouns of the engine.
 type (
+	// Types of the engine.
 	Request     = core.ExecutionRequest // asks for one execution
 	Outcome     = core.Outcome          // what comes back from it
 	Status      = core.OutcomeStatus    // how it ended
@@ -56,61 +56,60 @@ type (
 	Server      = client.Server
 )
 
-// The scopes of a yes.
+// Scopes of an approval.
 const (
 	ScopeOnce   = core.ScopeOnce   // for this one
 	ScopeRun    = core.ScopeRun    // and for the rest of this kind, the same tool, in this run
 	ScopeAlways = core.ScopeAlways // and for this tool with arguments of this shape
 )
 
-// WithChannel returns a context whose executions ask through c, beside all other
-// ways to answer.
+// WithChannel returns a context whose executions also ask for approval through c.
 func WithChannel(ctx context.Context, c Channel) context.Context { return core.WithChannel(ctx, c) }
 
-// Config says which servers there are and how programs are run. The zero
-// Config reads the files that the command reads.
+// Config selects the servers and how programs are run. The zero Config reads the same files as the command.
 type Config struct {
-	// Files are client files with MCP servers and at most one retort.yaml; see
-	// the README for what is read when there are none.
+	// Files lists client files with MCP servers and at most one retort.yaml. The README describes which files are
+	// read if the list is empty.
 	Files []string
-	// Dir is where files are looked for; the working directory if empty.
+	// Dir is the directory in which configuration files are searched; if empty, the working directory.
 	Dir string
-	// Home keeps workspace and catalogue; chosen beside the files if empty.
+	// Home is the data directory, which stores workspaces and the catalog; if empty, it is chosen next to the
+	// configuration files.
 	Home string
-	// Keys is the folder of the key with which is sealed what a person has decided; beside
-	// the user's own data if empty. No server should be able to write there.
+	// Keys is the folder of the key that seals the decisions of people; if empty, it is in the user's own data
+	// folder. No server should have write access to it.
 	Keys string
-	// NoFiles reads no file at all: Servers and Settings are everything.
+	// NoFiles makes the engine read no configuration file: only Servers and Settings apply.
 	NoFiles bool
-	// NoReload has Serve and Listen work by the files as they were when the engine was opened. Otherwise they
-	// apply changes of the files within a second.
+	// NoReload makes Serve and Listen ignore changes of the files after Open. Otherwise they apply changes within a
+	// second.
 	NoReload bool
-	// Servers are added to those of the files. A name in both is an error.
+	// Servers lists servers in addition to those of the files. A name in both is an error.
 	Servers []Server
-	// Settings is the text of a retort.yaml that counts instead of a file's.
+	// Settings is the text of a retort.yaml. It replaces the one in a file.
 	Settings string
-	// Guest is the command line that becomes the inside of a sandbox: a program
-	// that calls Init first. The running program if empty.
+	// Guest is the command that is started inside a sandbox: a program that calls Init first. If empty, it is the
+	// running program.
 	Guest []string
-	// Limits, where they are not zero, count instead of those of the settings.
+	// Limits overrides the limits of the settings in the fields that are not zero.
 	Limits Limits
 	// Reserve selects what the engine starts before a program needs it.
 	Reserve Reserve
-	// internet, in tests, is where programs' requests go instead of where they would.
+	// internet, in tests, replaces the network for requests of programs.
 	internet internet
-	// spoolAbove, in tests, is the size in bytes above which an answer becomes a file. 0 means the
-	// default of package upstream.
+	// spoolAbove, in tests, is the size in bytes above which a result is written to a file. 0 means the default of
+	// package client.
 	spoolAbove int64
 	// exitPatience, in tests, sets client.Options.ExitPatience.
 	exitPatience time.Duration
-	// Log is told what the engine does: what failed at the level warn, each
-	// execution, call and connection at info, searches at debug. No values of
-	// programs and tools are in it. Its handler must not wait. Nil means nobody.
+	// Log receives the engine's log: failures at level warn; executions, calls and connections at info; searches at
+	// debug. It contains no values of programs and tools. Its handler must not block. If Log is nil, nothing is
+	// logged.
 	Log *slog.Logger
 }
 
-// Reserve says which sandboxes and compilers an engine starts before a program needs them, so that
-// programs start faster. It does not limit how many programs can run.
+// Reserve selects the sandboxes and compilers that an engine starts in advance, so that programs start faster. It
+// does not limit how many programs can run.
 type Reserve int
 
 const (
@@ -119,9 +118,9 @@ const (
 	ReserveNone                // starts nothing before a program needs it
 )
 
-// Init must be the first thing in main of a program that embeds the engine:
-// where the process was started to be the inside of a sandbox, to check programs
-// or to clean up after the engine, it does that and does not return.
+// Init must be the first call in main of a program that embeds the engine. The engine starts the same binary to run
+// as the guest of a sandbox, as the compiler that checks programs, or as the reaper that cleans up after the engine.
+// In such a process, Init performs that role and does not return.
 func Init() {
 	role := os.Args[min(1, len(os.Args)):]
 	if len(role) > 1 && role[0] == confine.Argument {
@@ -178,8 +177,8 @@ func (c Config) dataDir() (home.Dir, error) {
 	return home.Dir(loaded.Home), nil
 }
 
-// Pending lists what waits for a person in all engines of this configuration that
-// run on this machine.
+// Pending returns the questions that wait for a person, in all engines of this configuration that run on this
+// machine.
 func Pending(c Config) ([]approval.FoundApproval, error) {
 	data, err := c.dataDir()
 	if err != nil {
@@ -193,9 +192,8 @@ type Engine struct {
 	*parts
 }
 
-// Open reads the configuration and makes an engine. Servers are connected in
-// the background; what an earlier run learnt of their tools is there at once.
-// The error is a *Error of kind invalid_arguments if the configuration is wrong.
+// Open reads the configuration and opens an engine. It connects to servers in the background; tools known from an
+// earlier run are available at once. If the configuration is wrong, the error is a *Error of kind invalid_arguments.
 func Open(ctx context.Context, c Config) (*Engine, error) {
 	files := config.NewWatch(c.read)
 	loaded, err := files.Load()
@@ -209,19 +207,19 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	return &Engine{p}, nil
 }
 
-// LimitMemory makes the setting memory the soft limit of the Go runtime of this process, unless the
-// variable GOMEMLIMIT is set. A process that has one engine, and little else to do, calls it once.
+// LimitMemory sets the soft memory limit of this process's Go runtime to the setting memory, unless the variable
+// GOMEMLIMIT is set. It is meant for processes with one engine and little else to do, which call it once.
 func (e *Engine) LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(e.memory.Limit())
 	}
 }
 
-// ShareProcessors has the Go runtime of this process run up to four goroutines at once on a machine with fewer
-// processors, unless the variable GOMAXPROCS is set. Large answers can keep all processors busy: the runtime
-// then looks for input every 10 ms only, and small calls would wait for that. With more threads than processors
-// the system decides, and prefers those that have waited. How many large answers are worked on at once does not
-// change. A process that has one engine, and little else to do, calls it once, after Open.
+// ShareProcessors raises GOMAXPROCS to 4 on machines with fewer processors, unless the variable GOMAXPROCS is set.
+// Large results can occupy all processors. The Go runtime then checks for input only every 10 ms, which delays small
+// calls. With more threads than processors, the operating system schedules them and favors those that have waited.
+// The number of large results processed at once does not change. It is meant for processes with one engine and little
+// else to do, which call it once, after Open.
 func (e *Engine) ShareProcessors() {
 	const least = 4
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < least {
@@ -229,8 +227,8 @@ func (e *Engine) ShareProcessors() {
 	}
 }
 
-// As is the engine for one principal, who may see and call what the settings let
-// that principal. The engine that was opened is the one to close.
+// As returns the engine for one principal, restricted to what the settings allow that principal to see and call. Only
+// the engine returned by Open must be closed.
 func (e *Engine) As(principal string) *Engine {
 	p, lane := *e.parts, *e.pipeline
 	lane.Policy = e.policy.For(principal)
@@ -238,14 +236,14 @@ func (e *Engine) As(principal string) *Engine {
 	return &Engine{&p}
 }
 
-// Execute runs one program. Whatever becomes of it is in the Outcome.
+// Execute runs one program. The Outcome holds its result or its error.
 func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
 	e.warm(pipeline.LanguageOf(r))
 	return e.logged("executed", e.pipeline.Execute(ctx, r))
 }
 
-// Resume waits for an execution that was answered as pending: for its Outcome, or
-// until it has waited for a person as long as patience is.
+// Resume waits for the Outcome of an execution that returned as pending. If a person does not answer within patience,
+// the returned Outcome is pending again.
 func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) Outcome {
 	if o, ok := e.resumeTask(ctx, id, patience); ok {
 		return e.logged("resumed", o)
@@ -256,8 +254,8 @@ func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) 
 	return e.logged("resumed", e.pipeline.Resume(ctx, id, patience))
 }
 
-// Waiting lists what waits for a person, of one execution, of the programs of one task, or of all if it is
-// empty, oldest first. Of an engine for one principal it lists what that one has asked for.
+// Waiting returns the questions that wait for a person, oldest first: those of one execution, of all programs of one
+// task, or of everything if execution is empty. The engine of one principal returns only that principal's questions.
 func (e *Engine) Waiting(execution string) []Approval {
 	waiting, principal := e.pipeline.Approvals.Table.ListWaiting(""), e.pipeline.Policy.Principal()
 	if execution != "" {
@@ -271,9 +269,9 @@ func (e *Engine) Waiting(execution string) []Approval {
 	return slices.DeleteFunc(waiting, func(a Approval) bool { return a.Principal != principal })
 }
 
-// Decide answers what waits, for whoever calls it is the person. digest is that of
-// what the person has seen. An error says that the answer does not count. An engine for one
-// principal answers only what Waiting lists.
+// Decide answers a waiting question. The caller acts for the person who decides. digest is the digest of the question
+// as the person saw it. After an error the answer has no effect. The engine of one principal can answer only the
+// questions that Waiting returns.
 func (e *Engine) Decide(id, digest string, a Answer) error {
 	if e.pipeline.Policy.Principal() != "" && !slices.ContainsFunc(e.Waiting(""), func(w Approval) bool { return w.ID == id }) {
 		return core.Errorf(core.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
@@ -284,7 +282,7 @@ func (e *Engine) Decide(id, digest string, a Answer) error {
 	return nil
 }
 
-// Search finds tools by what they do.
+// Search returns the tools that match a description of what they do.
 func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	found, err := e.pipeline.Search(ctx, q)
 	e.log.Debug("searched", "found", len(found.Tools), "total", found.Total)
@@ -294,13 +292,13 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	return failing(found, e.pipeline.RecordLookup("search", q.Text, len(found.Tools)))
 }
 
-// Describe gives the typed definitions of tools, named in any spelling. The name of a tool without its server is enough
-// where no other tool has it.
+// Describe returns the typed definitions of tools, whose names may have any spelling. The server's name can be
+// omitted if no other server has a tool of that name.
 func (e *Engine) Describe(ctx context.Context, names []string, lang core.Language) ([]Definition, error) {
 	return e.DescribeIn(ctx, "", names, lang)
 }
 
-// DescribeIn is Describe for the tools of a category.
+// DescribeIn is like Describe, restricted to the tools of a category.
 func (e *Engine) DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]Definition, error) {
 	definitions, err := e.pipeline.Describe(ctx, names, category, lang)
 	if err != nil {
@@ -309,51 +307,50 @@ func (e *Engine) DescribeIn(ctx context.Context, category string, names []string
 	return failing(definitions, e.pipeline.RecordLookup("describe", strings.Join(names, " "), len(definitions)))
 }
 
-// Sanitize is a text with tokens for what is personal, and how many values of each type
-// it had. The tokens are good in the session.
+// Sanitize replaces the personal values in a text by tokens. It also returns the number of values by type. The tokens
+// are valid in the session.
 func (e *Engine) Sanitize(session, text string) (string, map[string]int, error) {
 	return e.pipeline.SanitizeText(sessionOf(session), e.secrets.MaskString(text))
 }
 
-// WriteFile writes a file of a session's workspace, or appends to it. encoding is utf8 or
-// base64.
+// WriteFile writes a file of a session's workspace or, if appends is true, appends to it. encoding is utf8 or base64.
 func (e *Engine) WriteFile(session, name, content, encoding string, appends bool) (FileWritten, error) {
 	return e.pipeline.WriteFile(sessionOf(session), name, content, encoding, appends)
 }
 
-// ReadFile is at most limit bytes of a file from offset on, as the model may see it; a
-// limit of 0 means some thousand.
+// ReadFile returns at most limit bytes of a file, beginning at offset, as a model may see them. A limit of 0 means
+// some thousand bytes.
 func (e *Engine) ReadFile(session, name string, offset, limit int64, encoding string) (FilePart, error) {
 	part, err := e.pipeline.ReadFile(sessionOf(session), name, offset, limit, encoding)
 	part.Content = e.secrets.MaskString(part.Content)
 	return part, err
 }
 
-// ListFiles lists the files of a session's workspace below a folder, those that fit a glob.
+// ListFiles lists the files of a session's workspace below a folder that match a glob.
 func (e *Engine) ListFiles(session, below, glob string) (FileList, error) {
 	return e.pipeline.ListFiles(sessionOf(session), below, glob)
 }
 
-// Restore has a person look at the values behind the tokens in a text. They are in the
-// Outcome only if the settings say so.
+// Restore shows a person the values behind the tokens in a text. The Outcome contains the values only if the settings
+// allow that.
 func (e *Engine) Restore(ctx context.Context, r Request, text string) Outcome {
 	return e.logged("restored", e.pipeline.Restore(ctx, r, text))
 }
 
-// Show is an Outcome with values for its tokens: for a person, never for a model.
+// Show replaces the tokens in an Outcome by their values. The result is for a person and must never reach a model.
 func (e *Engine) Show(session string, o Outcome) (Outcome, error) {
 	return e.pipeline.Show(sessionOf(session), o)
 }
 
 func sessionOf(name string) string { return cmp.Or(name, "default") }
 
-// Call makes one call without a program. Of the request, Session and Limits
-// count.
+// Call makes one tool call without a program. It uses only Session and Limits of the request.
 func (e *Engine) Call(ctx context.Context, r Request, name string, arguments json.RawMessage) Outcome {
 	return e.logged("called", e.pipeline.Call(ctx, r, name, arguments))
 }
 
-// logged notes how an execution ended, and takes secrets out of what it says. What is Retort's own fault is a warning.
+// logged logs the end of an execution and returns its Outcome without secrets. Internal errors are logged as
+// warnings.
 func (e *Engine) logged(what string, o Outcome) Outcome {
 	o = maskedOutcome(e.secrets, o)
 	level, kind := slog.LevelInfo, core.Kind("")
@@ -385,7 +382,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return s.Serve(ctx, in, out)
 }
 
-// Close ends all programs, connections and server processes. Nothing is left.
+// Close ends all programs, connections and server processes.
 func (e *Engine) Close() error {
 	var errs []error
 	for i := len(e.closers) - 1; i >= 0; i-- {
@@ -396,7 +393,7 @@ func (e *Engine) Close() error {
 
 func (c Config) load() (*config.Config, error) { return c.read(nil, false) }
 
-// read reads the configuration, the first time or again; see config.Options.
+// read reads the configuration. again is true for a reload; see config.Options.
 func (c Config) read(note config.Note, again bool) (*config.Config, error) {
 	dir := c.Dir
 	if dir == "" {

@@ -16,7 +16,7 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// register tells the masker what of a configuration is secret.
+// register registers all secrets of a configuration with the masker.
 func (p *parts) register(f *inForce) {
 	for i, s := range f.servers {
 		if _, told := s.Auth.(registering); !told && s.Auth != nil && f.clients[s.Name] == nil { // ours tells by itself
@@ -57,7 +57,8 @@ func (p *parts) register(f *inForce) {
 	}
 }
 
-// modelKey is what is secret of the key of a model. A short word is what is given where none is wanted.
+// modelKey returns the secrets in a model's API key. A key under 12 characters is usually a placeholder for a server
+// that needs none.
 func modelKey(key string) []secrets.Secret {
 	const least = 12
 	if len(key) < least {
@@ -66,7 +67,7 @@ func modelKey(key string) []secrets.Secret {
 	return []secrets.Secret{{Label: "retort model.key", Value: key}}
 }
 
-// keyed registers a key when it is read.
+// keyed wraps read: the key that it returns is registered as a secret.
 func (p *parts) keyed(name string, read func() ([]byte, error)) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		key, err := read()
@@ -77,7 +78,7 @@ func (p *parts) keyed(name string, read func() ([]byte, error)) func() ([]byte, 
 	}
 }
 
-// registering registers the credentials that an Authorizer gives.
+// registering wraps an Authorizer and registers the credentials that it returns as secrets.
 type registering struct {
 	client.Authorizer
 	server  string
@@ -90,7 +91,8 @@ func (r registering) Authorization(ctx context.Context) (string, error) {
 	return value, err
 }
 
-// masked is an error without secrets. Its cause is gone where it has some.
+// masked returns err without secrets. If it contains one, the cause is removed, because printing it would reveal the
+// secret.
 func masked(m *secrets.Masker, err error) error {
 	if err == nil || m.MaskString(err.Error()) == err.Error() && m.MaskString(core.AsError(err).Hint) == core.AsError(err).Hint {
 		return err
@@ -113,8 +115,8 @@ func maskedError(m *secrets.Masker, e *core.Error) *core.Error {
 	return &c
 }
 
-// maskedOutcome is an Outcome without secrets: a program may have got one that no rule
-// found, or a model may have written it.
+// maskedOutcome returns an Outcome without secrets. A program may have received a secret that no rule detected, or a
+// model may have written one.
 func maskedOutcome(m *secrets.Masker, o Outcome) Outcome {
 	o.Result, o.Output, o.Error = m.Mask(o.Result), m.MaskString(o.Output), maskedError(m, o.Error)
 	o.Summary = m.MaskString(o.Summary)
@@ -136,8 +138,8 @@ func maskedOutcome(m *secrets.Masker, o Outcome) Outcome {
 	return o
 }
 
-// maskedListing lists servers for the catalogue, without secrets: a server may have its
-// own in its descriptions, and the catalogue is kept.
+// maskedListing lists servers for the catalog, without secrets. A server may have its own in its descriptions, and
+// the catalog is stored on disk.
 type maskedListing struct {
 	lister
 	secrets *secrets.Masker
@@ -163,8 +165,8 @@ func (l maskedListing) masked(tools []json.RawMessage, instructions string, err 
 	return tools, l.secrets.MaskString(instructions), masked(l.secrets, err)
 }
 
-// maskedStatus is what is known of a server, without secrets. Lines are looked at together:
-// one may end where the other begins.
+// maskedStatus returns the status of a server without secrets. Lines are masked together, since a secret may span two
+// of them.
 func maskedStatus(m *secrets.Masker, s client.Status) client.Status {
 	lines := func(all []string) []string {
 		text := strings.Join(all, "\n")
@@ -178,7 +180,7 @@ func maskedStatus(m *secrets.Masker, s client.Status) client.Status {
 	return s
 }
 
-// maskedChannel asks without secrets, where what is asked leaves the machine.
+// maskedChannel wraps an approval channel that leads off this machine: it removes secrets from the questions.
 func maskedChannel(m *secrets.Masker, ask core.ApprovalChannel) core.ApprovalChannel {
 	return func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		text, err := json.Marshal(a)
@@ -197,7 +199,7 @@ func maskedChannel(m *secrets.Masker, ask core.ApprovalChannel) core.ApprovalCha
 	}
 }
 
-// maskedLog is a handler of a log, without secrets in messages and attributes.
+// maskedLog is a log handler that removes secrets from messages and attributes.
 type maskedLog struct {
 	slog.Handler
 	secrets *secrets.Masker
@@ -247,7 +249,7 @@ func (h maskedLog) attr(a slog.Attr) slog.Attr {
 	return slog.Attr{Key: h.secrets.MaskString(a.Key), Value: v}
 }
 
-// hushed is the log of the engine.
+// hushed returns the engine's logger, which removes secrets.
 func hushed(log *slog.Logger, m *secrets.Masker) *slog.Logger {
 	return slog.New(maskedLog{cmp.Or(log, slog.New(slog.DiscardHandler)).Handler(), m})
 }

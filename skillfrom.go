@@ -10,14 +10,14 @@ import (
 	"retort/internal/skills/extract"
 )
 
-// Ran is a program of the record, and how it ended.
+// Ran is a program from the audit log, and how it ended.
 type Ran struct {
 	Code     string // with tokens for what is personal
 	Language core.Language
 	Status   Status
 }
 
-// ProgramOf is the program of an execution, as the record has it.
+// ProgramOf returns the program of an execution from the audit log.
 func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
 	page, err := RecordedExecution(ctx, c, execution)
 	if err != nil {
@@ -43,9 +43,9 @@ func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
 	return r, nil
 }
 
-// SaveSkillFrom saves the program of an execution that succeeded, with parameters in the place of its literals. What
-// would not pass the gate as a parameter stays a literal. The Outcome is that of SaveSkill; lifted are the names of
-// the parameters.
+// SaveSkillFrom saves the program of a successful execution as a skill, and turns its literals into parameters. A
+// literal stays if the check would refuse it as a parameter. The Outcome is that of SaveSkill. lifted has the names
+// of the parameters.
 func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillDraft) (o Outcome, lifted []string, err error) {
 	if ran.Status != core.StatusOK {
 		return o, nil, core.Errorf(
@@ -74,7 +74,7 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 	}
 }
 
-// wrongly are the parameters that are to blame for a line that does not pass: those that it names, else all.
+// wrongly returns the parameters that occur in a line that the check refused; if none do, all parameters.
 func wrongly(made extract.ExtractedFunction, line int) (names []string) {
 	lines := strings.Split(made.Code, "\n")
 	for _, p := range made.Params {

@@ -17,15 +17,16 @@ import (
 
 // The nouns of skills.
 type (
+	// Types of skills.
 	SkillDraft  = core.SkillDraft  // asks for a skill to be saved
 	SavedSkill  = core.SavedSkill  // what is told of it then
 	SkillInfo   = core.SkillInfo   // one skill in a list
 	LoadedSkill = core.LoadedSkill // a skill with its code
 )
 
-// SaveSkill saves a program's functions for other programs, once they have passed the
-// gate. The body of a function, which returns outside of functions, is saved as a function with the skill's name. The
-// Outcome's result is a SavedSkill; it may be pending as that of Execute.
+// SaveSkill saves a program's functions as a skill for other programs, once they have passed the check. Code with a
+// return outside of functions becomes the body of one function with the skill's name. The Outcome's result is a
+// SavedSkill. Like that of Execute, the Outcome may be pending.
 func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
 	o := e.pipeline.SaveSkill(ctx, r, d)
 	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})
@@ -36,23 +37,23 @@ func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome
 	return e.logged("saved a skill", o)
 }
 
-// LoadSkill tells all of a skill: as it is, or as it was in a version, which may be
-// told by its beginning.
+// LoadSkill returns a skill with its code, in its newest version or in a given one. A prefix of the version is
+// enough.
 func (e *Engine) LoadSkill(name, version string) (LoadedSkill, error) {
 	return failing(e.pipeline.LoadSkill(name, version, sessionOf("")))
 }
 
-// ShowSkill is LoadSkill for a person: with values where a model sees tokens.
+// ShowSkill is like LoadSkill, for a person: personal values replace the tokens that models see.
 func (e *Engine) ShowSkill(name, version string) (LoadedSkill, error) {
 	return failing(e.pipeline.ShowSkill(name, version))
 }
 
-// ListSkills lists the skills that fit a question and have all these tags, the best first.
+// ListSkills returns the skills that match a query and have all tags, best match first.
 func (e *Engine) ListSkills(query string, tags []string) ([]SkillInfo, error) {
 	return failing(e.pipeline.ListSkills(query, tags, sessionOf("")))
 }
 
-// failing keeps a nil *Error from becoming an error that is not nil.
+// failing converts a nil *Error to a nil error, which a plain conversion would not.
 func failing[T any](v T, err *Error) (T, error) {
 	if err != nil {
 		return v, err
@@ -60,7 +61,7 @@ func failing[T any](v T, err *Error) (T, error) {
 	return v, nil
 }
 
-// RemoveSkill takes a skill away with all its versions, and tells what it was.
+// RemoveSkill removes a skill with all its versions, and returns its description.
 func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
 	if refused := e.pipeline.RecordSkillChange(name, "remove"); refused != nil {
 		return SkillInfo{}, refused
@@ -75,9 +76,8 @@ func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
 	}, nil
 }
 
-// ExportSkill writes a skill into dir as a folder of its name that readers of Agent
-// Skills know, and returns that folder. The name using-retort is a skill for them that
-// says how to work with Retort.
+// ExportSkill writes a skill into dir as an Agent Skills folder of its name, and returns that folder. The name
+// using-retort exports a skill that explains how to use Retort.
 func (e *Engine) ExportSkill(name, dir string) (string, error) {
 	if name == skills.GuideName {
 		return failing(skills.ExportGuide(dir))
@@ -89,7 +89,7 @@ func (e *Engine) ExportSkill(name, dir string) (string, error) {
 	return failing(skills.Export(s, dir))
 }
 
-// ImportSkill saves what a folder of Agent Skills has in it, as SaveSkill does.
+// ImportSkill saves the contents of an Agent Skills folder as a skill, as SaveSkill does.
 func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser bool) Outcome {
 	s, err := skills.ReadFolder(dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser
 	)
 }
 
-// instructionsOf is the text of a skill without code; "" if it has code.
+// instructionsOf returns the text of a skill without code; "" if it has code.
 func instructionsOf(s skills.Skill) string {
 	if s.Language != "" {
 		return ""
@@ -112,9 +112,8 @@ func instructionsOf(s skills.Skill) string {
 	return s.Usage
 }
 
-// CallOfSkill is a request for a program that calls one function of a skill: the only
-// one, or that of the skill's name, unless function names another. Values are JSON by
-// the names of parameters.
+// CallOfSkill returns a request for a program that calls one function of a skill. An empty function means the only
+// one, or the one with the skill's name. values has JSON by parameter name.
 func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (Request, error) {
 	s, err := e.pipeline.Skills.Get(strings.ReplaceAll(name, "_", "-"), "")
 	if err != nil {
@@ -165,7 +164,8 @@ func orUndefined(value json.RawMessage) string {
 	return string(value)
 }
 
-// functionOf is the function of a skill that is meant.
+// functionOf returns the function of a skill called name; if name is empty, the only function or the one with the
+// skill's name.
 func functionOf(s skills.Skill, name string) (skills.SkillFunction, *Error) {
 	var names []string
 	for _, f := range s.Functions {
@@ -190,7 +190,8 @@ type argument struct {
 	value json.RawMessage // nil if it is not given
 }
 
-// argumentsOf are the arguments of a call, in the order of the parameters.
+// argumentsOf returns the arguments of a call, in the order of the parameters. It omits trailing parameters without a
+// value.
 func argumentsOf(f skills.SkillFunction, values map[string]json.RawMessage) ([]argument, *Error) {
 	params := skills.ParamNames(f)
 	for name := range values {
