@@ -11,19 +11,19 @@ import (
 	"retort/internal/core"
 )
 
-// Span says what usage is about.
+// Span selects the executions that usage is counted for.
 type Span = audit.UsageSpan
 
-// Usage is what the record of a configuration adds up to.
+// Usage holds the totals from the audit log of a configuration.
 type Usage struct {
 	audit.Usage
 	Bytes int64 `json:"record_bytes"`
 	Cost  *Cost `json:"cost,omitempty"` // nil if the settings name no price
-	// Warnings say which files of the audit log could not be read and are not counted.
+	// Warnings names the files of the audit log that could not be read and are not counted.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Cost is what tokens cost at the price that the settings name.
+// Cost is the cost of tokens at the price in the settings.
 type Cost struct {
 	PerMillion float64 `json:"per_million_tokens"`
 	Currency   string  `json:"currency"`
@@ -31,8 +31,8 @@ type Cost struct {
 	Avoided    float64 `json:"avoided"`
 }
 
-// Used adds up what all engines of a configuration have recorded, also while they run. The
-// error is of kind invalid_arguments if nothing is recorded.
+// Used adds up the audit log of all engines of a configuration, including running ones. If the audit log is disabled,
+// the error is of kind invalid_arguments.
 func Used(ctx context.Context, c Config, s Span) (Usage, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -70,8 +70,7 @@ func costOf(p config.Price, u audit.Usage) *Cost {
 	return &Cost{p.Input, p.Currency, float64(u.Returned) / 1e6 * p.Input, float64(u.Avoided) / 1e6 * p.Input}
 }
 
-// Recorded is what the record says of executions, those of other engines and of earlier
-// days too.
+// Recorded counts the executions in the audit log, including those of other engines and earlier days.
 type Recorded struct {
 	Executions int64            `json:"executions"`
 	ByStatus   map[string]int64 `json:"by_status,omitempty"`
@@ -80,8 +79,7 @@ type Recorded struct {
 	Since      string           `json:"since,omitempty"` // a day
 }
 
-// recalled keeps what was added up, and adds it up anew in the background. The zero value
-// is ready.
+// recalled caches totals of the audit log and refreshes them in the background. The zero value is ready to use.
 type recalled struct {
 	mu     sync.Mutex
 	known  map[string]*recall
@@ -103,8 +101,8 @@ const (
 	maxRecalls = 100                    // sessions whose totals are kept
 )
 
-// of gives totals that are known, or known soon; nil if they are not. A new sum is made in
-// the background once they are old.
+// of returns the totals for key. It starts a refresh if they are older than a minute, and waits at most 100 ms for
+// it. It returns nil if no totals are known by then.
 func (r *recalled) of(key string, add func(context.Context) (*Recorded, error)) *Recorded {
 	r.mu.Lock()
 	if r.known == nil {
@@ -148,7 +146,7 @@ func (r *recalled) renew(one *recall, add func(context.Context) (*Recorded, erro
 	one.ready = nil
 }
 
-// Close ends what is added up.
+// Close cancels the refreshes and waits for them.
 func (r *recalled) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -160,7 +158,7 @@ func (r *recalled) Close() error {
 	return nil
 }
 
-// history are the totals of the record, of one session or of all.
+// history returns the totals of the audit log, for one session or, if session is empty, for all.
 func (e *Engine) history(session string) *Recorded {
 	if e.audit == nil {
 		return nil

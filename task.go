@@ -20,17 +20,18 @@ import (
 
 // The nouns of tasks.
 type (
+	// Types of agent tasks.
 	Task     = core.AgentTask  // something to be done, said in words
 	Budget   = core.TaskBudget // what bounds it
 	TaskStep = core.TaskStep   // how far it is
 )
 
-// Wrapped is a file of the wrappers as the project's templates have it.
+// Wrapped returns a wrapper file rendered with the project's template.
 func (e *Engine) Wrapped(lang core.Language, path, code string) string {
 	return e.pipeline.RenderWrapper(lang, path, code)
 }
 
-// orchestrator does the tasks of whoever the engine is for.
+// orchestrator returns the orchestrator that performs tasks for the engine's principal.
 func (e *Engine) orchestrator() *agent.Orchestrator {
 	s := e.config.Settings
 	return &agent.Orchestrator{
@@ -43,14 +44,14 @@ func (e *Engine) orchestrator() *agent.Orchestrator {
 	}
 }
 
-// finder finds what a task may need. What it looks for is recorded.
+// finder searches tools and skills for a task. Its searches are recorded in the audit log.
 type finder struct{ engine *Engine }
 
 func (f finder) Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error) {
 	return f.engine.Search(ctx, q)
 }
 
-// firstAnswers is how long a task waits for servers that have just been started.
+// firstAnswers is how long a task waits for the first answers of servers that have just been started.
 const firstAnswers = 30 * time.Second
 
 func (f finder) Settled(ctx context.Context, tell func(string)) {
@@ -74,7 +75,7 @@ func (f finder) Offer(ctx context.Context, names []string, lang core.Language, f
 	return f.engine.pipeline.Offer(ctx, names, lang, full)
 }
 
-// screened is what a model may see.
+// screened removes secrets and personal values from what is sent to a model.
 type screened struct {
 	pipeline *pipeline.Pipeline
 	secrets  *secrets.Masker
@@ -91,7 +92,7 @@ func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *c
 
 func (s screened) Cleaned(text string) string { return s.pipeline.CleanText(text) }
 
-// modelOf is the model for a request: that of the settings, or that of its client; nil if there is none.
+// modelOf returns the model for a request: the one in the settings or else the client's; nil if there is none.
 func (e *Engine) modelOf(ctx context.Context) model.Model {
 	switch p := e.config.Settings.Model.Provider; {
 	case e.model != nil:
@@ -102,7 +103,7 @@ func (e *Engine) modelOf(ctx context.Context) model.Model {
 	return nil
 }
 
-// words opens the templates, and the model for which they are.
+// words opens the project's templates and the model of the settings.
 func (p *parts) words() error {
 	dir := ""
 	if p.config.Home != "" {
@@ -137,7 +138,7 @@ func (p *parts) words() error {
 	return nil
 }
 
-// wrapper is how the project wants the files of wrappers; nil: as they are made.
+// wrapper returns the function that renders wrapper files with the project's templates; nil if the project has none.
 func (p *parts) wrapper() func(core.Language, string, string) string {
 	if p.templates.OverriddenFile(templates.WrapperTS) == "" && p.templates.OverriddenFile(templates.WrapperPy) == "" {
 		return nil
@@ -155,7 +156,8 @@ func (p *parts) wrapper() func(core.Language, string, string) string {
 	}
 }
 
-// stub is how the project wants models to be told of a tool; nil: as it is made.
+// stub returns the function that renders a tool's definition for models with the project's templates; nil if the
+// project has none.
 func (p *parts) stub() func(core.Language, *core.Tool, string, string, bool) string {
 	if p.templates.OverriddenFile(templates.StubTS) == "" && p.templates.OverriddenFile(templates.StubPy) == "" {
 		return nil
@@ -175,7 +177,7 @@ func (p *parts) stub() func(core.Language, *core.Tool, string, string, bool) str
 	}
 }
 
-// provesStub refuses a stub of the project that leaves out what the tool is.
+// provesStub returns an error if the project's template leaves out the tool's definition.
 func (p *parts) provesStub(name templates.TemplateName) error {
 	file := p.templates.OverriddenFile(name)
 	if file == "" {
@@ -191,7 +193,7 @@ func (p *parts) provesStub(name templates.TemplateName) error {
 	return nil
 }
 
-// provesTemplates refuses templates of the project whose output would not pass the gate.
+// provesTemplates returns an error if the output of a project's template fails the check of programs.
 func (p *parts) provesTemplates(ctx context.Context) error {
 	for name, lang := range map[templates.TemplateName]core.Language{
 		templates.SkeletonTS: core.TypeScript, templates.WrapperTS: core.TypeScript, templates.SkeletonPy: core.Python,
@@ -221,7 +223,7 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 	return nil
 }
 
-// proves checks what was made with a template, against a tool of its example.
+// proves checks the example output of a template as a program that can call one sample tool.
 func (p *parts) proves(ctx context.Context, file string, lang core.Language, text string) *core.Error {
 	names, tools := bindings.AssignServer([]string{"sample"})["sample"], bindings.AssignTools([]string{"listThings"})["listThings"]
 	tool := &core.Tool{

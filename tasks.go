@@ -20,18 +20,19 @@ import (
 
 // The nouns of the queue.
 type (
+	// Types of the job queue.
 	Job        = core.Job        // what somebody wants done when its turn comes
 	JobState   = core.JobState   // a Job with what became of it
 	TaskStatus = core.TaskStatus // where it stands
 	TaskCounts = core.TaskCounts // how many there are
 )
 
-// ProgramJob is a Job that executes a request.
+// ProgramJob returns a Job that executes a request.
 func ProgramJob(r Request) (Job, error) { return core.ProgramJob(r) }
 
 var _ server.Tasker = (*Engine)(nil)
 
-// line is the queue of an engine, opened when it is first needed.
+// line is an engine's job queue, opened on first use.
 type line struct {
 	open func() (*jobs.Queue, error)
 	jobs map[string]func(*Engine) jobs.Run // by the kind of the job
@@ -43,7 +44,7 @@ type line struct {
 	direct   map[*directTask]bool // tasks that are done without the queue
 }
 
-// lines makes the queue of an engine, which nobody has asked for yet.
+// lines prepares the job queue of an engine without opening it.
 func (p *parts) lines() {
 	p.line = &line{open: func() (*jobs.Queue, error) { return p.queue(p.home, p.recorder()) }}
 	p.line.jobs = map[string]func(*Engine) jobs.Run{
@@ -76,7 +77,7 @@ func (l *line) queue() (*jobs.Queue, error) {
 	return l.opened, err
 }
 
-// recorder is the record of the engine, for the queue.
+// recorder returns the function with which the queue records events in the audit log; nil if the log is disabled.
 func (p *parts) recorder() func(core.AuditEvent, bool) *core.Error {
 	if p.audit == nil {
 		return nil
@@ -84,7 +85,8 @@ func (p *parts) recorder() func(core.AuditEvent, bool) *core.Error {
 	return p.audit.Record
 }
 
-// queue opens the queue of a data directory.
+// queue opens the job queue of a data directory. Without a configured data directory, the queue lasts only as long as
+// the engine.
 func (p *parts) queue(data home.Dir, record func(core.AuditEvent, bool) *core.Error) (*jobs.Queue, error) {
 	s := p.config.Settings
 	o := jobs.Options{
@@ -105,7 +107,7 @@ func (p *parts) queue(data home.Dir, record func(core.AuditEvent, bool) *core.Er
 	return jobs.Open(o)
 }
 
-// lostTask is what is known of a task whose engine died while it ran.
+// lostTask returns the Outcome of a job whose engine died while it ran, with the calls that are known.
 func (p *parts) lostTask(t core.JobState) core.Outcome {
 	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
 	if p.pipeline != nil {
@@ -121,7 +123,8 @@ func (p *parts) lostTask(t core.JobState) core.Outcome {
 	return o
 }
 
-// lostPrograms is what is known of the program of a task whose engine died, or of those that a model has written for it.
+// lostPrograms returns the Outcome of the program of a job whose engine died; for an agent task, that of all programs
+// the model wrote.
 func (p *parts) lostPrograms(t core.JobState) core.Outcome {
 	if t.Kind != core.JobTask {
 		return p.pipeline.LostOutcome(t.ID)
@@ -139,11 +142,11 @@ func (p *parts) lostPrograms(t core.JobState) core.Outcome {
 	return all
 }
 
-// Work has this engine work on the queue of its home, as soon as no other engine does.
-// Submit, Serve and Listen do that, too.
+// Work makes this engine run the jobs in the queue of its data directory, as soon as no other engine does. Submit,
+// Serve and Listen call it.
 func (e *Engine) Work() error { return e.WorkOn("") }
 
-// WorkOn is Work for one task only, if it is not "".
+// WorkOn is like Work, restricted to one job unless id is empty.
 func (e *Engine) WorkOn(id string) error {
 	q, err := e.line.queue()
 	if err != nil {
@@ -170,8 +173,8 @@ func (e *Engine) WorkOn(id string) error {
 	return nil
 }
 
-// permitted returns the context of a job under the Permit with which it was submitted. Where the
-// process that submitted it is another one, or has ended, what was kept of the Permit decides.
+// permitted returns the context of a job with the Permit under which the job was submitted. If another process
+// submitted the job, or an earlier one, the Permit is rebuilt from the stored credential.
 func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Context {
 	if core.PermitOf(ctx).Check != nil || c == (core.Credential{}) {
 		return ctx
@@ -186,7 +189,7 @@ func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Conte
 	}})
 }
 
-// works is Work where a queue that cannot be read, or a keyring that asks, hinders nothing else.
+// works calls Work in the background, so that an unreadable queue or a keyring that prompts delays nothing else.
 func (e *Engine) works() {
 	go func() {
 		if err := e.Work(); err != nil && core.AsError(err).Kind != core.KindCancelled {
@@ -195,7 +198,7 @@ func (e *Engine) works() {
 	}()
 }
 
-// whole are the parts for nobody in particular.
+// whole returns the parts without a principal.
 func (p *parts) whole() *parts {
 	all, lane := *p, *p.pipeline
 	lane.Policy = p.policy.For("")
@@ -207,7 +210,7 @@ func failedTask(t core.JobState, err *core.Error) core.Outcome {
 	return core.Outcome{ExecutionID: t.ID, Status: core.StatusRejected, Error: err}
 }
 
-// runs executes a program whose turn has come.
+// runs returns the function that executes a program from the queue.
 func (e *Engine) runs() jobs.Run {
 	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
 		var r core.ExecutionRequest
@@ -222,7 +225,7 @@ func (e *Engine) runs() jobs.Run {
 	}
 }
 
-// passesOn makes a call of a client whose turn has come.
+// passesOn returns the function that passes a client's call from the queue on to its server.
 func (e *Engine) passesOn() jobs.Run {
 	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
 		var p struct {
@@ -237,7 +240,8 @@ func (e *Engine) passesOn() jobs.Run {
 	}
 }
 
-// attended waits for an execution that waits for a person.
+// attended waits until an execution is no longer pending: a person must answer first. Meanwhile the job gives up its
+// slot.
 func (e *Engine) attended(ctx context.Context, t *jobs.Turn, o core.Outcome) core.Outcome {
 	const patience = 31 * 24 * 3600e9 // longer than a task may take
 	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
@@ -247,7 +251,7 @@ func (e *Engine) attended(ctx context.Context, t *jobs.Turn, o core.Outcome) cor
 	return e.unattended(o)
 }
 
-// unattended ends an execution that waits for a person, and not any more for its task.
+// unattended cancels an execution that is still pending although its job no longer waits for it.
 func (e *Engine) unattended(o core.Outcome) core.Outcome {
 	if o.Status != core.StatusPendingApproval {
 		return o
@@ -258,8 +262,8 @@ func (e *Engine) unattended(o core.Outcome) core.Outcome {
 	return o
 }
 
-// Submit puts a job into the queue. It is on disk when Submit returns, and runs when its
-// turn comes, in this engine or in another one of the same home.
+// Submit puts a job into the queue. The job is on disk when Submit returns. It runs when its turn comes, in this
+// engine or in another one with the same data directory.
 func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	if _, ok := e.line.jobs[j.Kind]; !ok {
 		return JobState{}, core.Errorf(core.KindInvalidArguments, "retort.submit", "there are no tasks of the kind %q", j.Kind)
@@ -278,7 +282,7 @@ func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	return t, e.Work()
 }
 
-// Task is a task of the principal that the engine is for; those of others do not exist.
+// Task returns a job of the engine's principal. Jobs of other principals are not found.
 func (e *Engine) Task(id string) (JobState, error) {
 	q, err := e.line.queue()
 	if err != nil {
@@ -288,7 +292,7 @@ func (e *Engine) Task(id string) (JobState, error) {
 	return e.seen(t), err
 }
 
-// seen is a task as it stands: who was answered does not wait any more.
+// seen returns the state of a job. A pending job whose question has been answered is shown as running.
 func (e *Engine) seen(t JobState) JobState {
 	if t.Status == core.TaskPending && len(e.Waiting(t.ID)) == 0 {
 		t.Status = core.TaskRunning
@@ -296,8 +300,7 @@ func (e *Engine) seen(t JobState) JobState {
 	return t
 }
 
-// Tasks are those of the principal that the engine is for, in the order in which they were
-// submitted.
+// Tasks returns the jobs of the engine's principal in the order of submission.
 func (e *Engine) Tasks() ([]JobState, error) {
 	q, err := e.line.queue()
 	if err != nil {
@@ -310,8 +313,8 @@ func (e *Engine) Tasks() ([]JobState, error) {
 	return all, err
 }
 
-// CancelTask ends a task, whatever its state, and waits a while for its end. The error says
-// that there is none, or that it has ended already.
+// CancelTask cancels a job in any state and waits briefly for its end. It returns an error if there is no such job or
+// it has already ended.
 func (e *Engine) CancelTask(ctx context.Context, id string) (JobState, error) {
 	q, err := e.line.queue()
 	if err != nil {
@@ -320,7 +323,7 @@ func (e *Engine) CancelTask(ctx context.Context, id string) (JobState, error) {
 	return q.Cancel(ctx, e.pipeline.Policy.Principal(), id)
 }
 
-// WaitTask waits for the end of a task, or of ctx.
+// WaitTask waits until a job has ended or ctx is done.
 func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
 	q, err := e.line.queue()
 	if err != nil {
@@ -330,7 +333,7 @@ func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
 	return e.seen(t), err
 }
 
-// WatchTask waits until a task is not as it was when it was last seen, or for the end of ctx.
+// WatchTask waits until the state of a job differs from seen, or ctx is done.
 func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobState, error) {
 	q, err := e.line.queue()
 	if err != nil {
@@ -340,7 +343,8 @@ func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobSt
 	return e.seen(t), err
 }
 
-// counts are those of the queue, if it was opened: of one principal, or of all if it is "".
+// counts returns the number of jobs by state, for one principal or, if principal is empty, for all. It returns nil if
+// the queue has not been opened.
 func (l *line) counts(principal string) *TaskCounts {
 	l.mu.Lock()
 	q := l.opened
@@ -352,8 +356,7 @@ func (l *line) counts(principal string) *TaskCounts {
 	return &c
 }
 
-// active counts the tasks that are being done, of one principal or of all if it is "": in the queue, if it was
-// opened, and without it.
+// active counts the running tasks, in the queue and without it, of one principal or, if principal is empty, of all.
 func (l *line) active(principal string) (n int) {
 	if c := l.counts(principal); c != nil {
 		n = c.Running
@@ -368,14 +371,14 @@ func (l *line) active(principal string) (n int) {
 	return n
 }
 
-// TaskList are the tasks of a configuration, and what is wrong with any.
+// TaskList holds the jobs of a configuration, and warnings about unreadable ones.
 type TaskList struct {
 	Tasks    []JobState `json:"tasks"`
 	Attended bool       `json:"attended"` // an engine works on the queue
 	Warnings []string   `json:"warnings,omitempty"`
 }
 
-// tasks is the queue of a configuration without an engine: nothing runs in it.
+// tasks opens the job queue of a configuration without an engine. It runs no jobs.
 func (c Config) tasks() (*jobs.Queue, error) {
 	p, err := c.parts()
 	if err != nil {
@@ -390,7 +393,7 @@ func (c Config) tasks() (*jobs.Queue, error) {
 	return p.queue(p.dataDir(), func(e core.AuditEvent, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
 }
 
-// ListTasks lists the tasks of all principals, for whoever sits at the machine.
+// ListTasks returns the jobs of all principals, for the user of this machine.
 func ListTasks(c Config) (l TaskList, err error) {
 	q, err := c.tasks()
 	if err != nil {
@@ -402,7 +405,7 @@ func ListTasks(c Config) (l TaskList, err error) {
 	return l, err
 }
 
-// FindTask is one of them.
+// FindTask returns the job with an id, of any principal.
 func FindTask(c Config, id string) (JobState, error) {
 	q, err := c.tasks()
 	if err != nil {
@@ -412,8 +415,8 @@ func FindTask(c Config, id string) (JobState, error) {
 	return q.Get("", id)
 }
 
-// SubmitTask puts a job into the queue without an engine: one that runs, or that begins
-// later, works on it. attended says whether one runs.
+// SubmitTask puts a job into the queue without an engine. A running engine, or the next one to start, runs it.
+// attended reports whether an engine is running.
 func SubmitTask(c Config, j Job) (t JobState, attended bool, err error) {
 	q, err := c.tasks()
 	if err != nil {
@@ -424,7 +427,7 @@ func SubmitTask(c Config, j Job) (t JobState, attended bool, err error) {
 	return t, err == nil && q.Attended(), err
 }
 
-// CancelTask ends a task of a configuration, whoever works on it.
+// CancelTask cancels a job of a configuration, in whichever engine it runs.
 func CancelTask(ctx context.Context, c Config, id string) (JobState, error) {
 	q, err := c.tasks()
 	if err != nil {
@@ -438,7 +441,7 @@ func CancelTask(ctx context.Context, c Config, id string) (JobState, error) {
 	return t, err
 }
 
-// eraseTasks forgets the Outcomes of tasks of a session, or of those that mention somebody.
+// eraseTasks erases the Outcomes of the jobs of a session, or of those that mention a person.
 func (p *parts) eraseTasks(what Erasure, mentions func([]byte) bool) error {
 	if p.config.Home == "" {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"retort/internal/telemetry"
 )
 
-// observe tells collectors what executions do, if the settings name any.
+// observe sends traces and metrics of executions to the collectors in the settings, if there are any.
 func (p *parts) observe() (err error) {
 	s := p.config.Settings.Telemetry
 	if s.Traces == "" && s.Metrics == "" && s.Prometheus == "" {
@@ -30,7 +30,7 @@ func (p *parts) observe() (err error) {
 	return nil
 }
 
-// known reports whether there is a tool, whoever may call it.
+// known reports whether a tool exists, including hidden ones and whoever may call it.
 func (p *parts) known(server, tool string) bool {
 	_, ok := p.catalog.Toolset().WithHidden().FindExact(server, tool)
 	return ok

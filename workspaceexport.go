@@ -11,18 +11,18 @@ import (
 	"retort/internal/workspace"
 )
 
-// maxExported is how large a file is at most whose tokens are replaced, in bytes.
+// maxExported is the largest file, in bytes, that can be exported.
 const maxExported = 256 << 20
 
-// WorkspaceExport is what was written for a person.
+// WorkspaceExport is the result of an export.
 type WorkspaceExport struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// ExportWorkspace writes the files of a session that fit a glob into a new folder, for a person: text has the personal
-// values for which it has tokens in the workspace. The files can be read by their owner only. The export is recorded
-// before any file is written. What was written before an error stays.
+// ExportWorkspace writes the files of a session that match a glob into a new folder, for a person. In text files,
+// personal values replace the workspace's tokens. Only the owner can read the files. The export is recorded in the
+// audit log before the first file is written. After an error, the files written so far remain.
 func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, err error) {
 	p, err := c.parts()
 	if err != nil {
@@ -64,7 +64,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// showing returns a function that puts values in the place of the tokens of a session.
+// showing returns a function that replaces the tokens of a session in a text by their values.
 func (p *parts) showing(session string) (func(string) string, error) {
 	hides := p.privacy()
 	if hides == nil {
@@ -77,7 +77,7 @@ func (p *parts) showing(session string) (func(string) string, error) {
 	return open.Show, nil
 }
 
-// exportInto writes files into a folder that does not exist yet.
+// exportInto writes files into a folder, which must not exist yet.
 func exportInto(w *workspace.Workspace, list []core.FileEntry, show func(string) string, dir string) (out WorkspaceExport, err error) {
 	failed := func(err error) (WorkspaceExport, error) {
 		return out, core.Errorf(core.KindInvalidArguments, "workspace.export", "the files could not be exported: %w", err)

@@ -14,11 +14,12 @@ import (
 
 // The nouns of kept files.
 type (
+	// Types of workspaces.
 	WorkspaceUse   = workspace.SessionUse  // what a session holds
 	WorkspaceSwept = workspace.SweepResult // what was removed
 )
 
-// kept returns the files and states of all sessions in a data directory.
+// kept returns the stores of all sessions' files and states in a data directory.
 func kept(data home.Dir, quota int64) (*workspace.Store, *workspace.StateStore) {
 	return workspace.NewStore(data.Workspace(), quota).WithCopies(data.RealValues()), workspace.NewStates(data.State())
 }
@@ -27,7 +28,7 @@ func retention(s config.Settings) workspace.RetentionPolicy {
 	return workspace.RetentionPolicy{Results: s.Workspace.Results, Sessions: s.Workspace.Sessions, Bytes: s.Workspace.Size}
 }
 
-// sweeps removes old files in the background.
+// sweeps starts the background removal of old files.
 func (p *parts) sweeps() {
 	if p.config.Home == "" {
 		return
@@ -45,7 +46,7 @@ func (p *parts) sweeps() {
 	p.onClose(func() error { stop(); return nil })
 }
 
-// Workspaces are the sessions that have files, the last used first.
+// Workspaces returns the sessions that have files, most recently used first.
 func Workspaces(c Config) ([]WorkspaceUse, error) {
 	data, err := c.dataDir()
 	if err != nil {
@@ -55,7 +56,7 @@ func Workspaces(c Config) ([]WorkspaceUse, error) {
 	return files.SessionUses(), nil
 }
 
-// WorkspaceFiles are the files of a session, for a person: names are shown as they are.
+// WorkspaceFiles returns the files of a session, for a person: file names are not redacted.
 func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
 	data, err := c.dataDir()
 	if err != nil {
@@ -73,8 +74,8 @@ func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
 
 const maxListed = 100_000
 
-// SweepWorkspaces removes files that are older than the settings say, and nobody uses;
-// dry only tells what would go.
+// SweepWorkspaces removes files that are past the retention of the settings and not in use. If dry is true, it only
+// reports what it would remove.
 func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -84,7 +85,7 @@ func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
 	return files.Sweep(states, retention(loaded.Settings), time.Now(), dry)
 }
 
-// cache is what answers are kept in; nil if the settings keep none.
+// cache returns the cache of tool results; nil if the settings disable it.
 func (p *parts) cache() *relay.AnswerCache {
 	s := p.config.Settings.Cache
 	if s.TTL == 0 || p.config.Home == "" {
