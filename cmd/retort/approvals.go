@@ -58,7 +58,7 @@ func (a *app) listApprovals() *cobra.Command {
 	return c
 }
 
-// times returns how many equal questions are listed as one.
+// times describes how many equal questions are listed as one; "" for a single one.
 func times(count int) string {
 	if count < 2 {
 		return ""
@@ -168,11 +168,11 @@ func (a *app) find(id string) (approval.FoundApproval, error) {
 		WithHint("retort approvals list shows what waits; it may have been answered, or run out")
 }
 
-// terminal returns the controlling terminal of this process, wherever its standard input and output go. What a
-// program or an agent starts in the background has none.
+// terminal opens the controlling terminal of this process, even if its standard input and output are redirected. A
+// process that a program or an agent started in the background has none.
 func terminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// asked lets executions of ctx ask at the terminal, if there is one.
+// asked returns a context whose executions ask at the terminal, if there is one.
 func (a *app) asked(ctx context.Context) context.Context {
 	tty, err := terminal()
 	if err != nil {
@@ -197,7 +197,7 @@ func (a *app) asked(ctx context.Context) context.Context {
 	})
 }
 
-// askPage asks at the terminal whether the person opens a page for a server.
+// askPage returns a function that asks the user at the terminal to open a page for a server.
 func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()
@@ -225,7 +225,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 	}
 }
 
-// askAt asks until the person has chosen.
+// askAt shows a question and asks until the user has chosen an answer.
 func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
 	choices := "y = yes, once · n = no"
 	if q.Login != "" {
@@ -238,7 +238,7 @@ func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAns
 	return choose(ctx, tty, choices, q)
 }
 
-// choose asks for one of the choices until it is given.
+// choose asks until the user types one of the choices.
 func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.ApprovalAnswer, bool) {
 	for {
 		fmt.Fprintf(tty, "%s\n? ", choices)
@@ -259,7 +259,7 @@ func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) 
 	}
 }
 
-// readLine reads a line of a terminal, without its end and blanks around it.
+// readLine reads a line from a terminal and trims it.
 func readLine(ctx context.Context, tty *os.File) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Now()) })
 	defer stop()
@@ -279,13 +279,13 @@ func readLine(ctx context.Context, tty *os.File) (string, error) {
 	}
 }
 
-// onebyone takes no more of a terminal than is asked for: the rest is for whoever
-// reads next.
+// onebyone reads one byte at a time, so that input after the line remains for the next reader.
 type onebyone struct{ r io.Reader }
 
 func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// unresumed returns an Outcome of a command. What it leaves pending ends with it.
+// unresumed returns the Outcome of a command. If it is pending, it gets a hint that the execution ends with the
+// command.
 func unresumed(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint(

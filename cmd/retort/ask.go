@@ -67,7 +67,7 @@ func (a *app) askTask() *cobra.Command {
 	return c
 }
 
-// enqueueTask puts a task into the queue instead of doing it.
+// enqueueTask puts a task into the queue instead of performing it.
 func (a *app) enqueueTask(t retort.Task, f askFlags) error {
 	j, err := retort.TaskJob(t)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
 	return t, err
 }
 
-// printTask prints an Outcome with the program that a model has written.
+// printTask prints an Outcome with the program that the model wrote.
 func (a *app) printTask(o core.Outcome, asJSON bool) error {
 	if asJSON {
 		return packed(o, a.printOutcome(o, true))
@@ -131,7 +131,7 @@ func (a *app) printTask(o core.Outcome, asJSON bool) error {
 	return packed(o, err)
 }
 
-// packed is how the command ends: that there is no model is a matter of the settings.
+// packed returns the error of the command. Without a model the exit code is that of a configuration error.
 func packed(o core.Outcome, err error) error {
 	if o.TaskContext != nil {
 		return exitError(exitUsage)

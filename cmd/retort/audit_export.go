@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// exporting holds the flags of an export.
+// exporting holds the flags of an audit log export.
 type exporting struct {
 	asking
 	retort.Export
@@ -91,7 +91,8 @@ func (a *app) exports(cmd *cobra.Command, x *exporting) error {
 	return nil
 }
 
-// resume takes up the place that a file keeps, which nobody else moves until unlock.
+// resume reads the position of the previous export from the cursor file. The file is locked against other exports
+// until unlock is called.
 func (x *exporting) resume() (unlock func(), err error) {
 	if x.cursor == "" {
 		return func() {}, nil
@@ -112,8 +113,8 @@ func (x *exporting) resume() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// written has a file written whole or not at all; without a path, to standard output. A
-// file that is new replaces none.
+// written writes a file completely or not at all; an empty path means standard output. If isNew is true, an existing
+// file is an error.
 func written(stdout *os.File, path string, isNew bool, write func(io.Writer) error) error {
 	if path == "" {
 		return write(stdout)

@@ -48,7 +48,7 @@ of the period. The report ends with 0 also if the record does not hold: it says 
 	return c
 }
 
-// periodOf returns the period of two flags: a date ends with its day.
+// periodOf parses two flags into a period. An end given as a date includes that day.
 func periodOf(from, to string, now time.Time) (p retort.Period, err error) {
 	if p.From, err = momentOf("from", from, now); err != nil {
 		return p, err

@@ -59,7 +59,7 @@ func (a *app) login() *cobra.Command {
 
 func (a *app) config() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
 
-// loggingIn shows the person where to go, and waits.
+// loggingIn shows the user the login page and waits for the login.
 func (a *app) loggingIn(ctx context.Context, l *retort.Login, paste bool) error {
 	switch {
 	case l.Code != "":
@@ -84,7 +84,7 @@ func (a *app) loggingIn(ctx context.Context, l *retort.Login, paste bool) error 
 	return l.Wait(ctx)
 }
 
-// pasted ends a login with a line of standard input.
+// pasted finishes a login with the address on a line of standard input.
 func (a *app) pasted(ctx context.Context, l *retort.Login) error {
 	line := make(chan string, 1)
 	go func() {
@@ -101,7 +101,7 @@ func (a *app) pasted(ctx context.Context, l *retort.Login) error {
 	}
 }
 
-// openBrowser opens an address as the system does, or with what BROWSER says.
+// openBrowser opens an address with the command in BROWSER or the system's default browser.
 func openBrowser(ctx context.Context, address string) error {
 	command := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if command == nil {
@@ -156,7 +156,7 @@ func (a *app) loginStatus() *cobra.Command {
 	return c
 }
 
-// whoseLogin returns a server, and whose login there.
+// whoseLogin formats a login as its server and principal.
 func whoseLogin(server, principal string) string {
 	if principal == "" {
 		return server
@@ -171,7 +171,7 @@ func problemOf(e *core.Error) string {
 	return e.Message
 }
 
-// loginText returns how a login stands, in words.
+// loginText describes the state of a login.
 func loginText(s retort.LoginStatus) string {
 	switch {
 	case s.State != oauth.StateLogged:

@@ -14,7 +14,7 @@ import (
 	"retort/internal/devel/bench"
 )
 
-// targetFlags describes of which catalogues tokens are counted.
+// targetFlags holds the flags that select the catalogs to count tokens of.
 type targetFlags struct {
 	catalogs  string
 	connected bool

@@ -84,7 +84,7 @@ func (a *app) printWorkloads(works []bench.Workload) error {
 	return nil
 }
 
-// writePage writes a page whole or not at all.
+// writePage writes a page completely or not at all.
 func (a *app) writePage(name string, p htmlpage.Page) error {
 	file, err := besidePage(name)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *app) writePage(name string, p htmlpage.Page) error {
 	return nil
 }
 
-// mayWritePage says before something is measured whether its page could be written.
+// mayWritePage returns an error if the page cannot be written. It is called before a measurement, which takes long.
 func mayWritePage(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return errPage(name, errors.New("it is a directory"))

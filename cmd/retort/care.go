@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// careFlags holds the flags by which retort run asks for more care than the settings do.
+// careFlags holds the flags with which retort run restricts a program more than the settings do.
 type careFlags struct {
 	approval               bool
 	memory, network, files string
@@ -24,7 +24,7 @@ func (c *careFlags) add(flags *pflag.FlagSet) {
 	)
 }
 
-// ask puts what is asked for into a request.
+// ask adds the restrictions of the flags to a request.
 func (c careFlags) ask(r *core.ExecutionRequest) error {
 	r.ForceApproval, r.FilesystemScope = c.approval, c.files
 	if c.memory != "" {

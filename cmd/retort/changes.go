@@ -12,11 +12,10 @@ import (
 	"retort/internal/core"
 )
 
-// listOnce sets how long servers are waited for that are looked at for changes.
+// listOnce is how long to wait for servers whose tools are compared with the trusted ones.
 const listOnce = 15 * time.Second
 
-// changed prints how tools differ from what was trusted: those of one server or tool,
-// or all.
+// changed prints how tools differ from what was trusted, for the named servers and tools, or for all.
 func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string, asJSON bool) error {
 	list, err := a.look(cmd.Context(), e, args)
 	if err != nil {
@@ -34,7 +33,7 @@ func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string, asJSO
 	return nil
 }
 
-// changeJSON represents a change with what was found in the definition as it is now.
+// changeJSON is a change with the suspicious content in the current definition.
 type changeJSON struct {
 	*retort.Change
 	Flags []retort.Flag `json:"flags,omitempty"`
@@ -48,7 +47,7 @@ func described(e *retort.Engine, list []*retort.Change) []changeJSON {
 	return all
 }
 
-// changeText is everything that a person needs to decide.
+// changeText formats a change with all that a person needs to decide about it.
 func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
 	var b strings.Builder
 	name := core.EscapeIllegible(c.Server + "." + c.Tool)
@@ -85,7 +84,7 @@ func moment(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// trust shows what has changed and trusts exactly that, once a person agrees.
+// trust shows the changes and, once the user agrees, trusts exactly these.
 func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes, asJSON bool) error {
 	looked, err := a.look(cmd.Context(), e, names)
 	if err != nil {
@@ -119,8 +118,8 @@ func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes, a
 	return nil
 }
 
-// look lists the servers that are named, and finds what has changed of what is named;
-// no name means everything.
+// look waits for the named servers to be listed, and returns the changes of the named servers and tools. No names
+// mean all.
 func (a *app) look(ctx context.Context, e *retort.Engine, names []string) ([]*retort.Change, error) {
 	if len(names) == 0 {
 		a.settle(ctx, e, listOnce)
@@ -145,7 +144,7 @@ func (a *app) look(ctx context.Context, e *retort.Engine, names []string) ([]*re
 	return list, nil
 }
 
-// agreed shows what has changed and asks at the terminal, unless the yes was given.
+// agreed shows the changes and asks at the terminal whether to trust them, unless yes is already given.
 func (a *app) agreed(ctx context.Context, text string, n int, yes, asJSON bool) error {
 	if yes {
 		if !asJSON {

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// place describes where import and install find and keep things.
+// place holds the directories that import and install read from and write to.
 type place struct {
 	env       clientfiles.Environment
 	out, home string
@@ -53,7 +53,8 @@ func (a *app) place(out string, project bool) (place, error) {
 	return p, err
 }
 
-// own returns a folder of the person's by the XDG convention.
+// own returns a folder of the user by the XDG convention: the one in variable, or else fallback below the user's
+// home.
 func own(variable, user string, fallback ...string) string {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
@@ -137,7 +138,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// line returns a text of somebody else's in one line, in which everything is seen as it is.
+// line returns text from outside in one line, with invisible characters made visible.
 func line(s string) string { return core.LegibleLine(s) }
 
 func (a *app) printTaken(servers []clientfiles.Server) error {
@@ -167,7 +168,7 @@ func (a *app) printTaken(servers []clientfiles.Server) error {
 	return w.Flush()
 }
 
-// notes prints what a person should know of servers.
+// notes prints notes on servers, and warnings.
 func (a *app) notes(servers []clientfiles.Server, warnings []string) {
 	for _, s := range servers {
 		for _, n := range s.Notes {
@@ -179,7 +180,7 @@ func (a *app) notes(servers []clientfiles.Server, warnings []string) {
 	}
 }
 
-// installFlags holds those of install and uninstall.
+// installFlags holds the flags of install and uninstall.
 type installFlags struct {
 	clientfiles.InstallOptions
 	asJSON bool
@@ -224,8 +225,8 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 	return c
 }
 
-// serveArgs returns the arguments with which a client starts Retort. What a project shares has no path of this
-// machine.
+// serveArgs returns the arguments with which a client starts Retort. For a file that a project shares, they use no
+// path of this machine where possible.
 func (a *app) serveArgs(p place, project bool, client string) []string {
 	file := p.out
 	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {
@@ -241,8 +242,8 @@ func (a *app) serveArgs(p place, project bool, client string) []string {
 	return args
 }
 
-// ourCommand returns this program, as it was found: an update that moves what a link leads to leaves the link.
-// Programs with windows do not have the PATH of a shell.
+// ourCommand returns the path of this program as it was called, without resolving links: an update changes a link's
+// target and keeps the link. The path is absolute, because graphical programs do not have the PATH of a shell.
 func ourCommand(project bool) string {
 	if project {
 		return "retort"

@@ -57,8 +57,9 @@ func (a *app) demo() *cobra.Command {
 	return c
 }
 
-// yes approves everything, each tool for the rest of its program: the bundled servers have nothing that could be lost.
-// Approving each of the thousand calls on its own would take 20 seconds: every question waits a moment for others that are equal.
+// yes approves every question, each tool for the rest of its program: the bundled servers have no data to lose.
+// Approving each of the thousand calls separately would take 20 seconds, because every question waits briefly for
+// equal ones.
 func yes(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 }
@@ -76,8 +77,8 @@ func demoServers() ([]retort.Server, error) {
 	return servers, nil
 }
 
-// tell runs the programs one after the other and shows what each returned and
-// what it kept out of the model's context.
+// tell runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
+// the model's context.
 func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 	a.settle(ctx, e, time.Minute)
 	servers := e.Servers()

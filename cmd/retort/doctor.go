@@ -62,7 +62,7 @@ sockets of engines that have died. It touches no client's file.`,
 	return c
 }
 
-// examined asks the servers, and says which ones it waits for.
+// examined waits for the servers and diagnoses them. It shows the names of those that it is waiting for.
 func (a *app) examined(
 	cmd *cobra.Command, e *retort.Engine, machine []doctor.Check, patience time.Duration, servers []string,
 ) (retort.Diagnosis, error) {
@@ -111,7 +111,7 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 	}
 }
 
-// absent says why something is not here that nobody needs to have.
+// absent prints why an optional component is missing, and how to get it.
 func (a *app) absent(what string, why *core.Error) {
 	fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  "+what+": "+printable(why.Message)))
 	if why.Hint != "" {
@@ -119,8 +119,8 @@ func (a *app) absent(what string, why *core.Error) {
 	}
 }
 
-// clientChecks say of the files of clients whether they start Retort. None is broken: what a
-// person lets a client start is theirs to say.
+// clientChecks checks whether the client files start Retort. Problems are only warnings: the user decides what a
+// client starts.
 func clientChecks(all []clientfiles.Surveyed, read []string) []doctor.Check {
 	var checks []doctor.Check
 	for _, s := range all {
@@ -194,7 +194,7 @@ func (a *app) printDiagnosis(s retort.ServerDiagnosis) {
 	}
 }
 
-// mend prints what a person does next.
+// mend prints the next step for the user, if there is one.
 func (a *app) mend(how string) {
 	if how != "" {
 		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, bold, "→ "+printable(how)))

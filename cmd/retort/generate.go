@@ -60,8 +60,9 @@ func (a *app) writeTree(out string, lang core.Language, e *retort.Engine) error 
 	return nil
 }
 
-// stamped returns the text of an index file with a first line that says when it was generated. The line of a file that
-// says the same otherwise is kept, so that generating again changes nothing. Other files are returned as they are.
+// stamped returns the text of an index file with a first line that gives the time of generation. If the existing file
+// differs only in that line, it returns the existing text, so that generating again changes nothing. It returns the
+// text of other files unchanged.
 func stamped(root *os.Root, name, text string, now time.Time) string {
 	comment := map[string]string{"index.ts": "//", "__init__.py": "#"}[filepath.Base(name)]
 	if comment == "" {

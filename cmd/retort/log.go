@@ -11,8 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// logger writes what the engine does to standard error, from the level that the
-// flag names.
+// logger returns a logger to standard error, with the level and format of the flags.
 func (a *app) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
@@ -33,7 +32,7 @@ func (a *app) logger() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// lossy represents a writer that never waits. Where nobody reads, lines are lost, and counted.
+// lossy is a writer that never blocks. If its reader is too slow, it drops lines and counts them.
 type lossy struct {
 	lines    chan []byte
 	lost     atomic.Int64
@@ -57,7 +56,7 @@ func (l *lossy) start(w io.Writer) {
 	}()
 }
 
-// Write takes one line over.
+// Write queues one line, or drops it if the queue is full.
 func (l *lossy) Write(line []byte) (int, error) {
 	select {
 	case l.lines <- append([]byte(nil), line...):
@@ -67,7 +66,7 @@ func (l *lossy) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flush gives the lines a moment to be written before the process ends.
+// flush waits briefly until the queued lines are written, before the process ends.
 func (l *lossy) flush() {
 	const moment = 200 * time.Millisecond
 	if l.lines == nil {

@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// The exit codes, a promise to scripts.
+// Exit codes. They are stable: scripts depend on them.
 const (
 	exitOK     = 0
 	exitFailed = 1 // the program failed
@@ -31,7 +31,7 @@ func main() {
 	os.Exit(mainCode())
 }
 
-// mainCode is main without the exit, for tests that run the command in process.
+// mainCode runs the command and returns its exit code. Tests call it in process.
 func mainCode() int {
 	ctx, stop := interruptible()
 	defer stop()
@@ -50,9 +50,8 @@ func mainCode() int {
 	return codeOf(err)
 }
 
-// interruptible returns a context that ends with the first signal to end the process: an interrupt, a
-// request to terminate, or the end of the terminal. What is under way is given its time then. The
-// second signal ends the process at once.
+// interruptible returns a context that is cancelled by the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP.
+// Running work then has time to finish. The second signal ends the process at once.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 2)
@@ -81,7 +80,7 @@ func interruptible() (ctx context.Context, stop func()) {
 	}
 }
 
-// exitError ends the command with a code when everything was said already.
+// exitError is the exit code of a command that has already printed its error.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -102,7 +101,7 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
-// app describes what all commands share.
+// app holds the streams and flags that all commands share.
 type app struct {
 	stdin          *os.File
 	stdout, stderr *os.File
@@ -140,7 +139,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// open makes the engine of a command.
+// open opens the engine of a command.
 func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.Engine, error) {
 	log, err := a.logger()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// man writes manual pages, one for each command, which a release brings along.
+// man returns the command that writes a manual page for each command. A release contains these pages.
 func (a *app) man() *cobra.Command {
 	var out string
 	c := &cobra.Command{
@@ -30,7 +30,7 @@ func (a *app) man() *cobra.Command {
 	return c
 }
 
-// writeManual writes the page of a command and those of the commands below it.
+// writeManual writes the manual pages of a command and of its subcommands.
 func writeManual(out string, c *cobra.Command) error {
 	c.InitDefaultHelpFlag()
 	if err := os.WriteFile(filepath.Join(out, manName(c)+".1"), []byte(manPage(c)), 0o644); err != nil {
@@ -47,7 +47,8 @@ func writeManual(out string, c *cobra.Command) error {
 	return nil
 }
 
-// manPage returns a command in the language of man(7). It has no date, so that the same sources make the same page.
+// manPage returns the page of a command in the language of man(7). The page has no date, so that equal sources
+// produce equal pages.
 func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	section := func(title, body string) {
@@ -87,7 +88,7 @@ denied, or waiting for approval
 4
 a fault of Retort`
 
-// manName returns the name of the page of a command, as in retort\-audit\-query.
+// manName returns the name of the page of a command, such as retort\-audit\-query.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 func manRelated(c *cobra.Command) (pages []string) {
@@ -121,7 +122,7 @@ func manFlags(flags *pflag.FlagSet) string {
 	return b.String()
 }
 
-// manText is text in which nothing is a request to the formatter.
+// manText escapes a text so that the formatter finds no requests in it.
 func manText(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(strings.TrimSpace(s))
 	lines := strings.Split(s, "\n")

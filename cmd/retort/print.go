@@ -24,7 +24,7 @@ const (
 	amber = "33"
 )
 
-// style colours text for f, if that is a terminal that wants it.
+// style colors text, if f is a terminal and colors are enabled.
 func (a *app) style(f *os.File, code, text string) string {
 	if a.noColor || os.Getenv("NO_COLOR") != "" || !term.IsTerminal(int(f.Fd())) {
 		return text
@@ -57,8 +57,8 @@ func (a *app) printError(err error) {
 	}
 }
 
-// printable keeps what comes from servers and programs from steering the
-// terminal: control characters, marks that turn the direction of text, tag characters.
+// printable replaces characters with which text from servers and programs could control the terminal: control
+// characters, marks that change the direction of text, and tag characters.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		turns := 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || 0xe0000 <= r && r <= 0xe007f
@@ -69,7 +69,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// printJSON prints one JSON object and nothing else.
+// printJSON prints a value as one line of JSON to standard output.
 func (a *app) printJSON(v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -118,7 +118,7 @@ func (a *app) printOutcome(o core.Outcome, asJSON bool) error {
 	return outcomeCode(o)
 }
 
-// safe is text made harmless for a terminal; a file or pipe gets it as it is.
+// safe makes text harmless if f is a terminal, and returns it unchanged for a file or pipe.
 func (a *app) safe(f *os.File, text string) string {
 	if term.IsTerminal(int(f.Fd())) {
 		return printable(text)
@@ -126,7 +126,7 @@ func (a *app) safe(f *os.File, text string) string {
 	return text
 }
 
-// pretty returns a result as people read it: text as text, the rest as indented JSON.
+// pretty formats a result for people: a string as plain text, anything else as indented JSON.
 func pretty(result json.RawMessage) string {
 	var text string
 	if json.Unmarshal(result, &text) == nil {
@@ -182,9 +182,8 @@ func outcomeCode(o core.Outcome) error {
 	return exitError(exitFailed)
 }
 
-// progress says on standard error that something goes on, once it has taken
-// more than a second. say may be called from any goroutine; the function that
-// progress returns ends it and clears the line.
+// progress shows on standard error that something is running, once it has taken more than a second. say sets the
+// detail shown and may be called from any goroutine. done stops the display and clears the line.
 func (a *app) progress(what string) (say func(string), done func()) {
 	p := &progressLine{app: a, what: what, start: time.Now(), end: make(chan struct{})}
 	p.wait.Go(p.run)
@@ -208,7 +207,7 @@ func (p *progressLine) say(detail string) {
 	p.detail = detail
 }
 
-// run draws the line anew on a terminal; elsewhere it prints one now and then.
+// run redraws the line every 200 ms on a terminal; elsewhere it prints a line every 10 s.
 func (p *progressLine) run() {
 	terminal := term.IsTerminal(int(p.app.stderr.Fd()))
 	pause := time.Second

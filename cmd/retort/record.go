@@ -108,7 +108,7 @@ written, engines of this user believe it after this, for an hour. It is recorded
 	}
 }
 
-// asking holds the flags of a query.
+// asking holds the flags of an audit log query.
 type asking struct {
 	retort.RecordQuery
 	since, until string
@@ -151,7 +151,7 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 	return c
 }
 
-// filters are the flags that say which entries.
+// filters adds the flags that select entries.
 func (q *asking) filters(c *cobra.Command) {
 	flags := c.Flags()
 	q.Limit = 1
@@ -168,7 +168,7 @@ func (q *asking) filters(c *cobra.Command) {
 	flags.StringVar(&q.Text, "text", "", "with this text, in whatever case, in code and arguments too")
 }
 
-// complete makes a query of flags.
+// complete completes the query from the flags, and checks them.
 func (q *asking) complete(now time.Time) (err error) {
 	if q.From, err = momentOf("since", q.since, now); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (q *asking) complete(now time.Time) (err error) {
 	return nil
 }
 
-// momentOf reads a time: a length before now, or a date.
+// momentOf parses a point in time, given as a duration before now or as a date.
 func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -261,7 +261,7 @@ func millisOf(e retort.RecordEntry) string {
 	return fmt.Sprintf("%.1f", e.Millis)
 }
 
-// printStory prints an execution from its beginning to its end.
+// printStory prints all entries of an execution.
 func (a *app) printStory(page retort.RecordPage, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(page)

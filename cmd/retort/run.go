@@ -42,7 +42,7 @@ func (a *app) serve() *cobra.Command {
 	return c
 }
 
-// listen answers clients over HTTP until a signal comes, and then what is under way.
+// listen serves clients over HTTP until a signal arrives, and then finishes running requests.
 func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean bool) error {
 	if address == "on" {
 		address = ""
@@ -121,8 +121,8 @@ func (a *app) run() *cobra.Command {
 	return c
 }
 
-// afterDryRun shows a dry run, and where there is a terminal asks whether the program
-// shall run with the effects that it listed.
+// afterDryRun shows the result of a dry run. If there is a terminal, it asks whether to run the program with the
+// effects listed.
 func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome) error {
 	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
 	asking := a.asked(ctx)
@@ -139,7 +139,7 @@ func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome)
 	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience), false)
 }
 
-// approvalPatience is longer than any setting of approval.timeout.
+// approvalPatience is longer than any value that the setting approval.timeout can have.
 const approvalPatience = 31 * 24 * time.Hour
 
 func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionRequest) core.Outcome {
@@ -149,7 +149,8 @@ func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionR
 	return unresumed(e.Execute(a.asked(ctx), req))
 }
 
-// maxProgram bounds what is read as a program; the gate refuses less than that.
+// maxProgram is the largest program that is read. The check of programs refuses those that are larger than its own,
+// lower limit.
 const maxProgram = 16 << 20
 
 func (a *app) request(f runFlags, args []string) (core.ExecutionRequest, error) {
@@ -202,7 +203,7 @@ func (a *app) read(name string) (string, error) {
 	return string(text), nil
 }
 
-// language returns the language of a flag, else of a file's name; empty if neither says it.
+// language returns the language given by a flag or by a file's extension; "" if neither tells it.
 func language(flag, file string) (core.Language, error) {
 	switch flag {
 	case "ts", "typescript":

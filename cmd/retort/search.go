@@ -44,7 +44,7 @@ func (a *app) search() *cobra.Command {
 	return c
 }
 
-// settle waits for the servers, saying which ones, at most for patience.
+// settle waits for the servers, at most for patience, and shows the names of those it is waiting for.
 func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -55,7 +55,7 @@ func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Durati
 	e.Settle(ctx, servers...)
 }
 
-// ask is with, for what may take a while without saying anything itself.
+// ask is like with, and shows progress while f runs.
 func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
 	return a.with(cmd, func(e *retort.Engine) error {
 		_, done := a.progress("asking the servers")
@@ -64,7 +64,7 @@ func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
 	})
 }
 
-// with runs f with an engine that is closed afterwards.
+// with runs f with an engine, which it closes afterwards.
 func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
 	e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
 	if err != nil {
@@ -282,7 +282,7 @@ func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, a
 	return nil
 }
 
-// printFlags warns of what does not belong into definitions.
+// printFlags prints a warning for each suspicious content in definitions.
 func (a *app) printFlags(flags map[string][]retort.Flag) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		for _, f := range flags[name] {

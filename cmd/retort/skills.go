@@ -142,7 +142,7 @@ func (a *app) skillsSave() *cobra.Command {
 	return c
 }
 
-// saveFrom saves the program of an execution.
+// saveFrom saves the program of an execution as a skill.
 func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft, asJSON bool) error {
 	ran, err := retort.ProgramOf(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, execution)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft
 	})
 }
 
-// printSaved prints what became of a save.
+// printSaved prints the result of saving a skill.
 func (a *app) printSaved(o core.Outcome, asJSON bool) error {
 	if o.Status != core.StatusOK || asJSON && o.Result == nil {
 		return a.printOutcome(o, asJSON)
@@ -216,8 +216,8 @@ func (a *app) skillsRun() *cobra.Command {
 	return c
 }
 
-// argumentsGiven reads --arg flags. What is no JSON is text; text that is, as the
-// number of a house may be, is written in quotes.
+// argumentsGiven parses --arg flags. A value that is not JSON is taken as text. Text that is also JSON, such as a
+// house number, must be quoted.
 func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, g := range given {

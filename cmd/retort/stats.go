@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// groupings are what --by takes.
+// groupings lists the values of --by.
 var groupings = []string{"day", "server", "tool", "status", "principal"}
 
 func (a *app) stats() *cobra.Command {
@@ -121,7 +121,7 @@ func (a *app) printTotals(u retort.Usage) {
 	line("record      %s entries, %.1f MB", count(u.Entries), float64(u.Bytes)/1e6)
 }
 
-// saved returns what tokens that were avoided would have cost.
+// saved formats what the avoided tokens would have cost.
 func saved(c *retort.Cost) string {
 	if c == nil {
 		return ""

@@ -9,10 +9,10 @@ import (
 	"retort/internal/base/htmlpage"
 )
 
-// longest sets how many bars a chart has.
+// longest is the largest number of bars in a chart.
 const longest = 60
 
-// usagePage shows what was executed in the form of the page of retort bench tokens.
+// usagePage returns a page about executions, in the format of the page of retort bench tokens.
 func usagePage(u retort.Usage, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
 		Title: "What programs did, and what they kept out of the context",

@@ -58,7 +58,7 @@ another.`,
 	return c
 }
 
-// lifeOf returns how long a token counts; 0 is for ever.
+// lifeOf parses how long a token is valid; 0 means forever.
 func lifeOf(text string) (time.Duration, error) {
 	const least, most = time.Minute, 10 * 365 * 24 * time.Hour
 	if text == "never" {
@@ -157,7 +157,7 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 	return c
 }
 
-// loginsLeft says which logins stay of principals who have no token any more.
+// loginsLeft prints which logins remain of principals that have no token any more.
 func (a *app) loginsLeft(c retort.Config, gone []retort.Token) {
 	left, err := retort.LoginsLeft(c, gone)
 	if err != nil {
