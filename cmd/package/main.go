@@ -1,7 +1,7 @@
-// Command package makes what a release of Retort has besides binaries.
+// Command package builds the files of a release of Retort other than its binaries.
 //
-//	package -binary FILE -os OS -arch ARCH [-out DIR]   a bundle for desktop clients
-//	package -owner ACCOUNT [-out DIR]                   the registry's entry, with the bundles in DIR
+//	package -binary FILE -os OS -arch ARCH [-out DIR]   builds a bundle for desktop clients
+//	package -owner ACCOUNT [-out DIR]                   builds the entry for the MCP registry from the bundles in DIR
 package main
 
 import (

@@ -138,7 +138,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// line returns text from outside in one line, with invisible characters made visible.
+// line returns text from outside in one line, with line breaks and invisible characters escaped.
 func line(s string) string { return core.LegibleLine(s) }
 
 func (a *app) printTaken(servers []clientfiles.Server) error {

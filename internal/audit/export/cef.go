@@ -10,16 +10,16 @@ import (
 	"retort/internal/core"
 )
 
-// cefWriter writes the Common Event Format, revision 0.1 of its form: CEF:0. Keys are those of its dictionary:
+// cefWriter formats entries in the Common Event Format, version CEF:0. It uses these keys of the CEF dictionary:
 //
-//	rt                        when, in milliseconds since 1970
+//	rt                        time, in milliseconds since 1970
 //	externalId                CHAIN:SEQ
 //	cat, act                  the kind of the entry, its effect
 //	outcome, reason           success or failure, the status
 //	suser                     the principal
 //	requestClientApplication  the client
 //	destinationServiceName    the server
-//	in                        bytes of an answer
+//	in                        size of a response in bytes
 //	cs1 to cs6                tool, session, execution, hash, facts, body
 //	cn1 to cn3                risk, duration in ms, tokens avoided
 type cefWriter struct {
@@ -27,7 +27,7 @@ type cefWriter struct {
 	buf     []byte
 }
 
-// longest sets how many bytes the dictionary gives a custom text.
+// longest is the largest size of a custom text field in bytes, as the CEF dictionary defines it.
 const longest = 4000
 
 func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
@@ -70,7 +70,7 @@ func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
 	return c.buf
 }
 
-// addCustom adds a field with the label that says what it is.
+// addCustom adds a custom field and its label, unless value is empty.
 func (c *cefWriter) addCustom(key, label, value string) {
 	if value != "" {
 		c.addField(key+"Label", label)
@@ -78,7 +78,7 @@ func (c *cefWriter) addCustom(key, label, value string) {
 	}
 }
 
-// addField adds a field of the extension, unless it is empty.
+// addField adds a field to the extension, unless it is empty.
 func (c *cefWriter) addField(key, value string) {
 	if value == "" {
 		return
@@ -100,7 +100,7 @@ func (c *cefWriter) addField(key, value string) {
 	}
 }
 
-// appendHeader adds a field of the header: one line, without a bar.
+// appendHeader appends a header field in one line, with its bars escaped.
 func appendHeader(buf []byte, value string) []byte {
 	for _, r := range value {
 		switch {
@@ -115,7 +115,7 @@ func appendHeader(buf []byte, value string) []byte {
 	return buf
 }
 
-// visibleRune returns a character that a terminal or a log shows, or what stands for one.
+// visibleRune returns r, or U+FFFD for a control character or one that changes the direction of text.
 func visibleRune(r rune) rune {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:

@@ -11,8 +11,8 @@ import (
 	"retort/internal/audit"
 )
 
-// csvTable writes CSV by RFC 4180: every text in quotes, numbers bare, CR LF at the end of a
-// line, one entry in one line.
+// csvTable formats entries as CSV by RFC 4180: text in quotes, numbers without, CR LF at the end of each line, and
+// one entry in each line.
 type csvTable struct {
 	bodies bool
 	buf    []byte
@@ -64,9 +64,9 @@ func (t *csvTable) appendText(s string) {
 	t.buf = append(t.buf, `",`...)
 }
 
-// neutralizeFormula returns a text that no spreadsheet takes for a formula, wherever it believes that a cell begins: at its
-// beginning, or behind what it may take for a separator. An apostrophe before the formula says that it is text. What
-// is not printed is spelled out, so that the text is one line.
+// neutralizeFormula returns a text in which no spreadsheet finds a formula. It puts an apostrophe before each
+// formula, wherever a spreadsheet may see the beginning of a cell: at the beginning of the text, or after a possible
+// separator. It escapes characters that are not printed, so that the text stays in one line.
 func neutralizeFormula(s string) string {
 	if isPlain(s) {
 		return s
@@ -86,19 +86,19 @@ func neutralizeFormula(s string) string {
 	return string(b)
 }
 
-// starters begin a formula; with full-width, small and mathematical forms.
+// starters are the characters that can begin a formula, including full-width, small and mathematical forms.
 const starters = "=+-@＝＋－＠﹢﹣﹦﹫−"
 
-// isSeparator reports whether a reader may take a character for the end of a cell.
+// isSeparator reports whether a spreadsheet may take a character for the end of a cell.
 func isSeparator(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }
 
-// isSkipped reports whether a reader may pass over a character before a formula.
+// isSkipped reports whether a spreadsheet may ignore a character before a formula.
 func isSkipped(r rune) bool {
 	return r == '"' || r == '\'' || r == '`' || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) ||
 		unicode.Is(unicode.Zs, r)
 }
 
-// isPlain reports whether a text is what most are: nothing in it needs another look.
+// isPlain reports whether a text has only characters that need no escaping. Most texts do.
 func isPlain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -109,8 +109,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// appendVisible adds a character, or how it is spelled where it would not stay in its line or would
-// not be seen.
+// appendVisible appends a character, escaped if it is invisible or would end the line.
 func appendVisible(b []byte, r rune) []byte {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:

@@ -1,6 +1,5 @@
-// Package export writes entries of the record in forms that other systems read. A writer
-// keeps nothing but the entry that it is at, and whatever a field holds stays in its place:
-// no value ends a cell, a field, a line or a document.
+// Package export writes entries of the audit log in formats for other systems. It holds only one entry in memory.
+// Values are escaped, so that none can end its cell, field, line or document.
 package export
 
 import (
@@ -16,10 +15,10 @@ import (
 	"retort/internal/core"
 )
 
-// Format represents a form to write in.
+// Format is an export format.
 type Format string
 
-// The forms.
+// Export formats.
 const (
 	JSONL Format = "jsonl" // the entries themselves, one object in a line
 	OCSF  Format = "ocsf"  // events of the Open Cybersecurity Schema Framework, one object in a line
@@ -27,24 +26,24 @@ const (
 	CSV   Format = "csv"   // a header, and one entry in a line; for people with a spreadsheet
 )
 
-// Formats lists the forms.
+// Formats returns all export formats.
 func Formats() []Format { return []Format{JSONL, OCSF, CEF, CSV} }
 
-// Options describes what is written.
+// Options configures a Writer.
 type Options struct {
 	Version string // of the product, as other systems are told
 	Bodies  bool   // code, arguments and messages, too
 }
 
-// Writer writes entries in the order in which it is given them.
+// Writer writes entries in the order of the calls to Write.
 type Writer struct {
 	out    *bufio.Writer
 	encode func(*audit.Entry) error
 	bodies bool
 }
 
-// New makes a writer; the error of a format that is none is invalid_arguments. A header is
-// written at once.
+// New returns a Writer, and writes the header if the format has one. For an unknown format the error is of kind
+// invalid_arguments.
 func New(w io.Writer, f Format, o Options) (*Writer, error) {
 	out := &Writer{out: bufio.NewWriterSize(w, 256<<10), bodies: o.Bodies}
 	lines := json.NewEncoder(out.out)
@@ -83,7 +82,7 @@ func (w *Writer) Write(e audit.Entry) error {
 	return w.encode(&e)
 }
 
-// Close writes what is left, and leaves the io.Writer open.
+// Close flushes buffered output. It does not close the io.Writer.
 func (w *Writer) Close() error { return w.out.Flush() }
 
 func (w *Writer) writeLine(b []byte) error {
@@ -91,7 +90,8 @@ func (w *Writer) writeLine(b []byte) error {
 	return err
 }
 
-// validDocument returns JSON as it is; what is none, since somebody has changed it, becomes a text.
+// validDocument returns valid JSON unchanged. Invalid JSON, which only a changed audit log contains, is returned as a
+// JSON string.
 func validDocument(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || json.Valid(raw) && utf8.Valid(raw) {
 		return raw
@@ -100,7 +100,7 @@ func validDocument(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// entryFacts holds those facts that have a field of their own somewhere.
+// entryFacts holds the facts that have a separate field in some format.
 type entryFacts struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`
@@ -119,8 +119,7 @@ func factsOf(e *audit.Entry) (f entryFacts) {
 	return f
 }
 
-// hasSucceeded reports whether what an entry is about went as it was meant to; known is false
-// where there is nothing that could fail.
+// hasSucceeded reports whether the action of an entry succeeded. known is false for entries without a result.
 func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	switch e.Kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventEnd, core.EventErasure, core.EventKept, core.EventLogin:
@@ -143,12 +142,12 @@ func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	return false, false
 }
 
-// hasEnded reports whether an entry of a task says how that ended; others say how far it is.
+// hasEnded reports whether an entry about a job records its end. Others record its progress.
 func hasEnded(e *audit.Entry) bool {
 	return e.Status != "begun" && core.TaskStatus(e.Status).HasEnded() && !slices.Contains(core.TaskPhases(), core.TaskPhase(e.Status))
 }
 
-// severityOf is from 0, which nobody need look at, to 10.
+// severityOf returns the severity of an entry, from 0 (needs no attention) to 10.
 func severityOf(e *audit.Entry, f *entryFacts) int {
 	risk := 0
 	if e.Risk != nil {
@@ -183,7 +182,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// what an entry is about, in words without values of programs.
+// summaryOf describes an entry by kind, tool and status, without values of programs.
 func summaryOf(e *audit.Entry) string {
 	parts := []string{string(e.Kind)}
 	if tool := toolOf(e); tool != "" {
@@ -202,5 +201,5 @@ func toolOf(e *audit.Entry) string {
 	return e.Server + "." + e.Tool
 }
 
-// placeOf returns the place of an entry in the record, and nowhere else.
+// placeOf returns the position of an entry in the audit log, as CHAIN:SEQ.
 func placeOf(e *audit.Entry) string { return audit.ReadPositions{e.Chain: e.Seq}.String() }

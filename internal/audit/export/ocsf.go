@@ -8,11 +8,11 @@ import (
 	"retort/internal/core"
 )
 
-// ocsfVersion is the version of the schema that events say they follow. They use nothing that
-// later ones up to 1.8 have taken away or made narrower.
+// ocsfVersion is the OCSF schema version that events declare. They use nothing that versions up to 1.8 removed or
+// restricted.
 const ocsfVersion = "1.2.0"
 
-// eventClass represents an event class of the schema, with the activity of an entry in it.
+// eventClass is an event class of the OCSF schema, with the activity of an entry.
 type eventClass struct {
 	uid      int
 	name     string
@@ -28,7 +28,7 @@ const (
 	detectionFinding = 2004
 )
 
-// The activities of API Activity and Entity Management.
+// Activities of the classes API Activity and Entity Management.
 const (
 	unknown = 0
 	creates = 1
@@ -38,7 +38,7 @@ const (
 	other   = 99
 )
 
-// classOf returns the class that entries of a kind have:
+// classOf returns the OCSF event class of an entry, by its kind:
 //
 //	start, stop                 Application Lifecycle: Start, Stop
 //	request, question, decision
@@ -123,7 +123,7 @@ func tokenClass(status string) eventClass {
 	return entity(updates, "Update")
 }
 
-// isFinding reports whether something was refused, or is not as it should be.
+// isFinding reports whether an entry records a refusal, an anomaly or a gap in the audit log.
 func isFinding(e *audit.Entry) bool {
 	switch e.Kind {
 	case core.EventRefusal, core.EventAnomaly, core.EventGap:
@@ -136,7 +136,7 @@ func isFinding(e *audit.Entry) bool {
 	return false
 }
 
-// ocsfEvent represents an event of the schema, as far as entries fill it.
+// ocsfEvent is an OCSF event, with the attributes that entries can fill.
 type ocsfEvent struct {
 	ActivityID   int          `json:"activity_id"`
 	ActivityName string       `json:"activity_name"`
@@ -238,7 +238,7 @@ type (
 	}
 )
 
-// ocsfMapper makes events of entries.
+// ocsfMapper converts entries to OCSF events.
 type ocsfMapper struct{ version string }
 
 func (m ocsfMapper) toEvent(e *audit.Entry) *ocsfEvent {
@@ -284,7 +284,8 @@ func (m ocsfMapper) newProduct() ocsfProduct {
 	return ocsfProduct{Name: "Retort", Vendor: "Retort", Version: m.version}
 }
 
-// fillFinding fills a finding. The profile security_control says what became of it.
+// fillFinding sets the attributes of a finding. The profile security_control tells whether the action was allowed or
+// blocked.
 func (m ocsfMapper) fillFinding(out *ocsfEvent, e *audit.Entry, f *entryFacts, by *ocsfActor) {
 	const allowed, denied, blocked, delayed, detected = 1, 2, 2, 14, 15
 	action := denied
@@ -323,7 +324,7 @@ func apiOf(e *audit.Entry, f *entryFacts) *ocsfAPI {
 	return a
 }
 
-// entityOf returns what was changed.
+// entityOf returns the entity that was changed.
 func entityOf(e *audit.Entry, f *entryFacts) *ocsfEntity {
 	switch e.Kind {
 	case core.EventSkill:
@@ -341,7 +342,7 @@ func entityOf(e *audit.Entry, f *entryFacts) *ocsfEntity {
 	return &ocsfEntity{string(e.Kind), "configuration", ""}
 }
 
-// severityID returns the schema's: 1 informational to 5 critical.
+// severityID converts a severity from 0 to 10 to the OCSF scale: 1 (informational) to 5 (critical).
 func severityID(severity int) int {
 	switch {
 	case severity <= 1:

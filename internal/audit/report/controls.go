@@ -1,20 +1,20 @@
 package report
 
-// standardControl represents one of a standard, with what is said for it.
+// standardControl is one control of a compliance standard, with the functions that provide its evidence.
 type standardControl struct {
 	id, name       string
 	does, operator string
 	evidence       []evidenceFunc
 }
 
-// standardControls represents controls, and what Retort has nothing to do with.
+// standardControls holds the controls of a standard, and in not what the standard requires outside of Retort.
 type standardControls struct {
 	title    string
 	controls []standardControl
 	not      []string
 }
 
-// notCovered is so whatever the standard.
+// notCovered lists what no report covers, whatever the standard.
 var notCovered = []string{
 	"What happens beside Retort: servers that a client calls directly, people who work with the same systems themselves.",
 	"What the model, its provider and the client do with what they are sent. Retort ends where its answer leaves it.",

@@ -2,7 +2,7 @@ package report
 
 import "fmt"
 
-// evidenceFunc describes what is said for a control.
+// evidenceFunc returns one piece of evidence for a control from a report.
 type evidenceFunc func(r *Report) Evidence
 
 func (r *Report) evaluateControl(c standardControl) Control {
@@ -13,7 +13,7 @@ func (r *Report) evaluateControl(c standardControl) Control {
 	return out
 }
 
-// recordingEvidence returns that what happens is recorded.
+// recordingEvidence returns evidence that executions and calls are recorded.
 func recordingEvidence(r *Report) Evidence {
 	a := r.Activity
 	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s while this is written.",
@@ -28,7 +28,7 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// integrityEvidence returns that nobody has changed the record.
+// integrityEvidence returns evidence on whether the audit log is unchanged.
 func integrityEvidence(r *Report) Evidence {
 	v := r.Integrity
 	says := fmt.Sprintf("The record holds: %d entries of %d chains, against %d signed checkpoints.", v.Entries, len(v.Chains), v.Checkpoints)
@@ -43,7 +43,7 @@ func integrityEvidence(r *Report) Evidence {
 	return Evidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
-// mayCall is who may do what.
+// mayCall returns evidence on which principals may do what.
 func mayCall(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
@@ -65,7 +65,7 @@ func orNone(s string) string {
 	return s
 }
 
-// refusalEvidence returns what rules kept from happening.
+// refusalEvidence returns evidence on the calls and programs that rules refused.
 func refusalEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf(
@@ -75,7 +75,7 @@ func refusalEvidence(r *Report) Evidence {
 		r.queryCommand("--kind refusal")}
 }
 
-// approvalEvidence returns what people were asked.
+// approvalEvidence returns evidence on the approvals that people were asked for.
 func approvalEvidence(r *Report) Evidence {
 	a := r.Activity.Approvals
 	says := fmt.Sprintf(
@@ -88,7 +88,7 @@ func approvalEvidence(r *Report) Evidence {
 	return Evidence{says, r.queryCommand("--kind question,decision")}
 }
 
-// changeEvidence returns what of the configuration has changed.
+// changeEvidence returns evidence on changes of settings, tool definitions and skills.
 func changeEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
@@ -97,12 +97,12 @@ func changeEvidence(r *Report) Evidence {
 	)}
 }
 
-// totalOf returns how long a list was before it was cut.
+// totalOf returns the length that a list had before it was cut.
 func (r *Report) totalOf(name string, list []Change) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
 
-// anomalyEvidence returns what stood out.
+// anomalyEvidence returns evidence on anomalies and executions of high risk.
 func anomalyEvidence(r *Report) Evidence {
 	return Evidence{
 		fmt.Sprintf(
@@ -113,7 +113,7 @@ func anomalyEvidence(r *Report) Evidence {
 	}
 }
 
-// failureEvidence returns what went wrong.
+// failureEvidence returns evidence on failed executions and calls.
 func failureEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{
@@ -125,7 +125,7 @@ func failureEvidence(r *Report) Evidence {
 	}
 }
 
-// privacyEvidence returns what became of personal data.
+// privacyEvidence returns evidence on how personal data was treated.
 func privacyEvidence(r *Report) Evidence {
 	a := r.Activity
 	return Evidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
@@ -141,12 +141,12 @@ func seenOrNot(all []Count) string {
 	return joinCounts(all)
 }
 
-// erasureEvidence returns what was forgotten.
+// erasureEvidence returns evidence on erasures in the period.
 func erasureEvidence(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("Erasures in the period: %d.", r.totalOf("erasures", r.Activity.Erasures)), r.queryCommand("--kind erasure")}
 }
 
-// retentionEvidence returns how long the record stays.
+// retentionEvidence returns evidence on how long entries are kept.
 func retentionEvidence(r *Report) Evidence {
 	t := r.Retention
 	says := fmt.Sprintf("Entries stay %s, then in archives %s. Archives there: %d, deleted by rule: %d. Entries moved in the period: %d.",
@@ -157,7 +157,7 @@ func retentionEvidence(r *Report) Evidence {
 	return Evidence{says, r.queryCommand("--kind retention")}
 }
 
-// sixYears reports whether the record stays as long as HIPAA asks of documentation.
+// sixYears returns evidence on whether entries are kept for the six years that HIPAA requires of documentation.
 func sixYears(r *Report) Evidence {
 	const years = 6 * 365
 	t := r.Retention
@@ -169,7 +169,7 @@ func sixYears(r *Report) Evidence {
 	}
 }
 
-// sandboxEvidence returns those around programs.
+// sandboxEvidence returns evidence on the sandbox settings.
 func sandboxEvidence(r *Report) Evidence {
 	return Evidence{
 		fmt.Sprintf(
@@ -180,14 +180,14 @@ func sandboxEvidence(r *Report) Evidence {
 	}
 }
 
-// sealedKey returns where the key of what is encrypted lies.
+// sealedKey returns evidence on the encryption, and on where its key is stored.
 func sealedKey(r *Report) Evidence {
 	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
 		r.settingValue("pii.key") +
 		"."}
 }
 
-// loginEvidence returns those at servers, and what became of tokens that let others in.
+// loginEvidence returns evidence on logins at servers and on access tokens.
 func loginEvidence(r *Report) Evidence {
 	return Evidence{
 		fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))),

@@ -5,8 +5,8 @@ import (
 	"html"
 )
 
-// The beginning of a page, before its title and after it. There is no html/template here: whatever
-// uses it makes the linker keep every method of every type, 20 MB in this program.
+// The beginning of a page, before its title and after it. This package avoids html/template: a program that uses it
+// links every method of every type, which would add 20 MB.
 var (
 	//go:embed head.html
 	head string
@@ -14,7 +14,7 @@ var (
 	style string
 )
 
-// escapeHTML returns a text that HTML takes for nothing else.
+// escapeHTML escapes a text for HTML, in one line.
 func escapeHTML(s string) string { return html.EscapeString(oneLine(s)) }
 
 func (p *pageWriter) writeHTML(format string, says ...string) {

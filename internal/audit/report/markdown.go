@@ -30,7 +30,7 @@ func (p *pageWriter) renderMarkdown() {
 	}
 }
 
-// writeCommand writes a command as code, if there is one.
+// writeCommand writes a command as inline code, unless it is empty.
 func (p *pageWriter) writeCommand(format, command string) {
 	if command != "" {
 		p.writeFormat(oneLine, format, command)
@@ -59,5 +59,5 @@ func (p *pageWriter) markdownSection(s reportSection) {
 	p.writeCommand("\n`%s`\n", s.Query)
 }
 
-// plainText returns a text that is written as it is.
+// plainText returns s unchanged: an escape function for trusted text.
 func plainText(s string) string { return s }

@@ -1,7 +1,6 @@
-// Package report tells what a record says of a period, for people who have to account for
-// it: counts with the query that lists what is behind them, the proof of the record, the
-// settings in force, and the controls of a standard with the evidence for each. What it does
-// not know it says; no number is made up.
+// Package report builds compliance reports from the audit log for a period. A report has counts with the queries that
+// list the entries behind them, the verification of the log, the settings in force, and the controls of a standard
+// with evidence for each. It states what is not known and never estimates a number.
 package report
 
 import (
@@ -13,10 +12,10 @@ import (
 	"retort/internal/core"
 )
 
-// Standard represents by which controls a report is ordered.
+// Standard selects the controls of a report.
 type Standard string
 
-// The standards.
+// Standards of a report.
 const (
 	Summary Standard = "summary" // none: what happened
 	GDPR    Standard = "gdpr"
@@ -24,36 +23,36 @@ const (
 	HIPAA   Standard = "hipaa"
 )
 
-// Format describes how a report is written.
+// Format is the output format of a report.
 type Format string
 
-// The formats.
+// Formats of a report.
 const (
 	Markdown Format = "markdown"
 	HTML     Format = "html"
 	JSON     Format = "json"
 )
 
-// Source represents a record.
+// Source is an audit log that can be read and verified.
 type Source interface {
 	After(ctx context.Context, f audit.Filter, text string, places audit.ReadPositions, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.VerifyResult, error)
 	CountArchives() (there, deleted int, err error)
 }
 
-// Setting represents one that is in force while the report is made.
+// Setting is one setting in force while the report is built.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Principal represents one that the settings name.
+// Principal is one of the principals in the settings, with its permissions.
 type Principal struct {
 	Name string `json:"name"` // empty: everybody whom the settings don't name
 	May  string `json:"may"`  // in words
 }
 
-// Situation describes what is true while the report is made; the record does not say it.
+// Situation holds facts about the time of the report that the audit log does not contain.
 type Situation struct {
 	Version    string // of Retort
 	Now        time.Time
@@ -64,15 +63,15 @@ type Situation struct {
 	Archives   time.Duration // before archives are deleted, from the newest entry of one on
 }
 
-// Options describes what is reported.
+// Options selects the period and the standard of a report.
 type Options struct {
 	From, To time.Time // From is in, To is not
 	Standard Standard
-	// Progress is told what is done, and how many entries were looked at; may be nil.
+	// Progress is called with the current step and the number of entries read; may be nil.
 	Progress func(what string, entries int64)
 }
 
-// Report describes what a record says of a period. Its JSON is of version 1; fields may come to it.
+// Report is a compliance report for a period. Its JSON has version 1; later releases may add fields to it.
 type Report struct {
 	Version    int                `json:"version"`
 	Standard   Standard           `json:"standard"`
@@ -91,7 +90,7 @@ type Report struct {
 	NotCovered []string           `json:"not_covered"`
 }
 
-// Retention describes how long entries stay, and what there is of them.
+// Retention tells how long entries are kept, and how many there are.
 type Retention struct {
 	KeepDays     float64    `json:"keep_days"`    // 0: for ever
 	ArchiveDays  float64    `json:"archive_days"` // likewise
@@ -102,7 +101,7 @@ type Retention struct {
 	EntriesGone  int64      `json:"entries_deleted"`  // likewise
 }
 
-// Control represents one of a standard.
+// Control is one control of a standard, with its evidence.
 type Control struct {
 	ID       string     `json:"id"`
 	Name     string     `json:"name"`
@@ -111,13 +110,13 @@ type Control struct {
 	Operator string     `json:"operator"` // what is left to whoever runs it
 }
 
-// Evidence represents something that the record, or the settings, say.
+// Evidence is one statement based on the audit log or the settings.
 type Evidence struct {
 	Says  string `json:"says"`
 	Query string `json:"query,omitempty"` // the command that lists what is behind it
 }
 
-// Build makes a report. Nothing that is in a body is read.
+// Build builds a report. It reads no encrypted bodies.
 func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, error) {
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {
@@ -183,7 +182,7 @@ func (r *Report) addRetention(from Source, s Situation) (err error) {
 	return err
 }
 
-// addRemarks says what must be known before the numbers are read.
+// addRemarks adds the remarks that a reader needs before the numbers, such as gaps in the audit log.
 func (r *Report) addRemarks(warnings []string) {
 	say := func(when bool, text string) {
 		if when {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// reportSection represents a part of a report as people read it. Everything in it is plain text, which may come from
-// anywhere: who writes it out escapes it.
+// reportSection is one section of a report for people. Its text is plain and may come from an untrusted source. The
+// code that writes it escapes it.
 type reportSection struct {
 	Title string
 	Text  []string
@@ -18,7 +18,7 @@ type reportSection struct {
 	Query string // the command that lists what is behind it
 }
 
-// allSections returns the parts of a report, in order.
+// allSections returns the sections of a report, in order.
 func (r *Report) allSections() []reportSection {
 	all := []reportSection{
 		r.totalsSection(), r.callsSection(), r.risksSection(), r.violationsSection(), r.approvalsSection(), r.highRisk(),
@@ -40,7 +40,7 @@ func formatOptionalTime(t *time.Time) string {
 
 func formatNumber(n int64) string { return fmt.Sprint(n) }
 
-// countRows returns counts as rows; the frequent first, and how many are left out.
+// countRows returns counts as table rows, and in a last row how many were left out.
 func countRows(all []Count) (rows [][]string) {
 	for i, c := range all {
 		if i == listed {

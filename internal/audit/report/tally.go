@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Activity describes what happened in the period.
+// Activity counts what happened in the period.
 type Activity struct {
 	Entries    int64            `json:"entries"`
 	First      *time.Time       `json:"first,omitempty"`
@@ -54,7 +54,7 @@ type Activity struct {
 	millis            float64 // of all executions that ended
 }
 
-// Action represents a call that cannot be taken back.
+// Action is a call with an irreversible effect.
 type Action struct {
 	At        time.Time `json:"at"`
 	Execution string    `json:"execution"`
@@ -63,19 +63,19 @@ type Action struct {
 	Approval  string    `json:"approval"` // "automatic", "person", or "not known" of entries of earlier versions
 }
 
-// Actions holds the newest of some.
+// Actions counts irreversible calls and lists the newest.
 type Actions struct {
 	Total int64    `json:"total"`
 	List  []Action `json:"list"`
 }
 
-// Count describes how often something was.
+// Count is how often something with a name occurred.
 type Count struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 }
 
-// Execution represents one that is listed.
+// Execution is an execution in a list.
 type Execution struct {
 	ID        string    `json:"execution"`
 	At        time.Time `json:"at"`
@@ -85,20 +85,20 @@ type Execution struct {
 	Error     string    `json:"error,omitempty"`
 }
 
-// Executions holds the newest of some.
+// Executions counts executions and lists the newest.
 type Executions struct {
 	Total int64       `json:"total"`
 	List  []Execution `json:"list"`
 }
 
-// Change represents something that is listed with when it was.
+// Change is a rare event that is listed with its time.
 type Change struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
 	How  string    `json:"how,omitempty"`
 }
 
-// Approvals holds questions to people, and what became of them.
+// Approvals counts approval questions and their answers.
 type Approvals struct {
 	Asked     int64    `json:"asked"`
 	Automatic int64    `json:"automatic"` // programs that the settings have approved
@@ -112,7 +112,7 @@ type Approvals struct {
 }
 
 const (
-	// HighRisk is the risk from which on executions are listed: that of the level high.
+	// HighRisk is the lowest risk score of executions that are listed: where the level high begins.
 	HighRisk = 50
 
 	listed  = 50      // lines of a list
@@ -121,7 +121,7 @@ const (
 	others  = "(others)"
 )
 
-// entryTally counts entries that come oldest first.
+// entryTally counts entries, which it receives oldest first.
 type entryTally struct {
 	Activity
 	counts map[*[]Count]map[string]int64
@@ -140,7 +140,7 @@ func newTally() *entryTally {
 	return t
 }
 
-// entryFacts holds those that a report counts.
+// entryFacts holds the facts of an entry that a report uses.
 type entryFacts struct {
 	Effect   string                 `json:"effect"`
 	DryRun   bool                   `json:"dry_run"`
@@ -166,7 +166,7 @@ type entryFacts struct {
 	Approval string                 `json:"approval"`
 }
 
-// addCount counts a name in a list of the activity.
+// addCount adds n to the count of a name in a list of the activity. Above 1000 names, further ones count as others.
 func (t *entryTally) addCount(list *[]Count, name string, n int64) {
 	m := t.counts[list]
 	if m == nil {
@@ -267,8 +267,8 @@ func (x *Executions) addExecution(e Execution) {
 	x.List = append(makeRoom(x.List), e)
 }
 
-// addCall counts a call once: one that reads has one entry, one with effects has a call and, when it
-// came back, an answer.
+// addCall counts a call once. A call that only reads has one entry. A call with effects has a call entry and, after
+// its response, an answer entry.
 func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventCall {
 		t.addCount(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
@@ -321,7 +321,7 @@ func (t *entryTally) addPersonal(list *[]Count, f *entryFacts, to string) {
 	}
 }
 
-// addChange lists what is rare, and worth to be read one by one.
+// addChange lists an event that is rare enough to be read individually.
 func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventErasure && e.Status == audit.StatusKeys {
 		return // it announces the erasure that follows
@@ -348,7 +348,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	*list = append(makeRoom(*list), c)
 }
 
-// makeRoom returns a list with room for one more.
+// makeRoom removes the oldest element of a full list, so that one more can be appended.
 func makeRoom[T any](list []T) []T {
 	if len(list) < listed {
 		return list
@@ -356,7 +356,7 @@ func makeRoom[T any](list []T) []T {
 	return slices.Delete(list, 0, 1)
 }
 
-// toActivity returns what was counted.
+// toActivity returns the counts, with the newest first in each list.
 func (t *entryTally) toActivity() Activity {
 	a := t.Activity
 	at := func(list *[]Count) []Count { return sortedCounts(t.counts[list]) }
@@ -383,7 +383,7 @@ func (t *entryTally) toActivity() Activity {
 	return a
 }
 
-// sortedCounts returns counts, the most frequent first.
+// sortedCounts returns counts, most frequent first.
 func sortedCounts(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -9,7 +9,7 @@ import (
 	"retort/internal/audit"
 )
 
-// levelOf returns the word for a risk.
+// levelOf returns the name of the level that a risk score belongs to.
 func levelOf(risk *int) string {
 	switch {
 	case risk == nil:
@@ -82,17 +82,17 @@ func toolNamed(e *audit.Entry) string {
 	return toolOf(e)
 }
 
-// periodFlags returns the flags of a query for the period of a report.
+// periodFlags returns the flags that restrict a query to the period of the report.
 func (r *Report) periodFlags() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }
 
-// queryCommand returns the command that lists entries of kinds in the period.
+// queryCommand returns the command that lists the entries selected by flags in the period.
 func (r *Report) queryCommand(flags string) string {
 	return strings.Join(strings.Fields("retort audit query "+flags+r.periodFlags()), " ")
 }
 
-// joinCounts returns counts in one line, at most some.
+// joinCounts formats the first 8 counts in one line.
 func joinCounts(all []Count) string {
 	const most = 8
 	var parts []string
@@ -133,7 +133,7 @@ func (r *Report) settingValue(name string) string {
 	return "not known"
 }
 
-// formatSeconds returns a length of time as people say it.
+// formatSeconds formats a duration in seconds.
 func formatSeconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {

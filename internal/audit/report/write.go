@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// pageWriter describes what is written for people.
+// pageWriter writes a report for people, as Markdown or HTML.
 type pageWriter struct {
 	*Report
 	title    string
@@ -20,7 +20,7 @@ type pageWriter struct {
 	out      *bufio.Writer
 }
 
-// Write writes a report. The error of a format that is none is invalid_arguments.
+// Write writes a report. For an unknown format the error is of kind invalid_arguments.
 func (r *Report) Write(w io.Writer, f Format) error {
 	p := pageWriter{Report: r, title: "Retort: " + standards[r.Standard].title, sections: r.allSections(), out: bufio.NewWriter(w)}
 	switch f {
@@ -40,8 +40,8 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	).WithHint("formats are markdown, html and json")
 }
 
-// writeFormat writes a format, of which every %s is something that a report says, as the language
-// of the page has it. Flush tells of an error.
+// writeFormat writes a format string, with each %s replaced by one of says, escaped by the function as. Flush reports
+// write errors.
 func (p *pageWriter) writeFormat(as func(string) string, format string, says ...string) {
 	args := make([]any, len(says))
 	for i, s := range says {
@@ -50,7 +50,7 @@ func (p *pageWriter) writeFormat(as func(string) string, format string, says ...
 	fmt.Fprintf(p.out, format, args...)
 }
 
-// oneLine returns a text without what is not seen, or would turn or end its line.
+// oneLine replaces control characters, line breaks, and invisible characters, some of which reverse text.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
@@ -60,8 +60,7 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// escapeMarkdown returns a text that Markdown takes for nothing else: no link, no HTML, no cell of a table, no emphasis, no
-// list.
+// escapeMarkdown escapes a text for Markdown: it creates no link, HTML, table cell, emphasis or list.
 func escapeMarkdown(s string) string {
 	if s == "-" { // nothing, in a cell
 		return s
@@ -99,7 +98,7 @@ func allDigits(rs []rune) bool {
 	return true
 }
 
-// tableRow returns one row of a table in Markdown.
+// tableRow formats one row of a Markdown table.
 func tableRow(row []string) string {
 	var b strings.Builder
 	for _, c := range row {
@@ -110,7 +109,7 @@ func tableRow(row []string) string {
 
 func dividerRow(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
 
-// Period returns that of the report, in words.
+// Period describes the period of the report.
 func (r *Report) Period() string {
 	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + ", the latter not included"
 }
