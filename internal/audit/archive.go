@@ -24,8 +24,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Seal is the last line of an archive, which proves its content. A deleted archive leaves its seal behind, so that
-// later entries can still be verified.
+// Seal is the last line of an archive. It is signed and proves the archive's content. When an archive is deleted its
+// seal remains, so that later entries can still be verified.
 type Seal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
@@ -59,7 +59,7 @@ func (s Seal) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, s.Key, s.Sig, s.signedText())
 }
 
-// archiveFile represents a file of rows that left the store, or the seal of one that was deleted.
+// archiveFile is a file of rows that were moved out of the store, or the remaining seal of a deleted archive.
 type archiveFile struct {
 	path        string
 	chain       string
@@ -77,7 +77,8 @@ func archiveName(chain string, first, last int64) string {
 	return fmt.Sprintf("%s-%d-%d", chain, first, last)
 }
 
-// listArchives returns those of a folder, by chain and first entry. If one is deleted at this moment, it is still there.
+// listArchives returns the archives in a folder, sorted by chain and first entry. An archive whose deletion is in
+// progress is listed as present.
 func listArchives(dir string) ([]archiveFile, error) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +119,7 @@ func archiveOf(dir, name string) (a archiveFile, ok bool) {
 	return a, err == nil && err2 == nil && 1 <= first && first <= last && archiveName(a.chain, first, last) == stem
 }
 
-// rawText represents text that need not be UTF-8.
+// rawText is text that may be invalid UTF-8. Its JSON is a string, or the bytes in an array.
 type rawText []byte
 
 func (l rawText) MarshalJSON() ([]byte, error) {
@@ -146,7 +147,7 @@ func (l *rawText) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// archiveLine represents a line of an archive: a row, or the seal.
+// archiveLine is one line of an archive: a row or the seal.
 type archiveLine struct {
 	Seq       int64   `json:"seq,omitempty"`
 	At        int64   `json:"at,omitempty"`
@@ -187,9 +188,9 @@ func (a *archiveLine) toRow(chain string) Row {
 	}
 }
 
-// readRows gives the rows of an archive in their order, each where its name says it is. The
-// last that is given is an error unless the archive is whole, and has the seal that its
-// rows need; whose seal it is, is for the caller to see.
+// readRows yields the rows of an archive in order, and checks that each has the sequence number that the file name
+// implies. If the archive is incomplete or its seal does not match the rows, the last value is an error. It stores
+// the seal in sealed; the caller must check the signature.
 func (a archiveFile) readRows(sealed *Seal) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		f, err := seal.Open(a.path)
@@ -240,7 +241,7 @@ func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (Row, error) {
 	return l.toRow(a.chain), nil
 }
 
-// countRow counts a row.
+// countRow extends the seal's hashes and time range by a row.
 func (s *Seal) countRow(r *Row) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {
@@ -255,7 +256,7 @@ func (s *Seal) countRow(r *Row) {
 	s.Hash = encodeHex(r.Hash)
 }
 
-// checkFinalSeal compares the totals of the rows with the seal that follows them.
+// checkFinalSeal compares the values computed from the rows with the seal at the end of the archive.
 func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
 	text, err := readLine(lines)
 	if err != nil {
@@ -279,7 +280,7 @@ func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
 	return nil
 }
 
-// readLine returns the next line, which has an end.
+// readLine returns the next line. A line without a line end is an error.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
@@ -318,7 +319,7 @@ func (a archiveFile) timeSpan() (from, to int64) {
 	return from, to
 }
 
-// readSeal returns what an archive ends in, or has left.
+// readSeal returns the seal of an archive, or the remaining seal of a deleted one.
 func (a archiveFile) readSeal() (s Seal, err error) {
 	if a.gone {
 		return a.readLeftoverSeal()
@@ -328,7 +329,7 @@ func (a archiveFile) readSeal() (s Seal, err error) {
 	return s, err
 }
 
-// readLeftoverSeal reads what an archive that was deleted has left.
+// readLeftoverSeal reads the remaining seal of a deleted archive.
 func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
 	text, err := readSome(a.path, maxLine)
 	if err == nil {
@@ -340,7 +341,7 @@ func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
 	return s, err
 }
 
-// writeArchive makes the archive of rows that a store has. It is there whole, or not at all.
+// writeArchive writes rows of the store into an archive, completely or not at all.
 func (s Seal) writeArchive(dir string, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) (archiveFile, error) {
 	a := archiveFile{path: filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+archiveEnd), chain: s.Chain, first: s.First, last: s.Last}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -394,7 +395,7 @@ func (s Seal) packRows(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Pri
 	return errors.Join(err, out.Flush(), packed.Close())
 }
 
-// writeLeftover writes the seal of an archive into a file of its own, before the archive is deleted.
+// writeLeftover writes the seal of an archive into a separate file, before the archive is deleted.
 func (s Seal) writeLeftover(dir string, now time.Time, sign ed25519.PrivateKey) error {
 	now = now.UTC()
 	s.Deleted = &now
@@ -412,7 +413,7 @@ func decodeHex(s string) ([]byte, error) {
 	return hex.DecodeString(s)
 }
 
-// pullRows gives the rows of a walk one by one; nil is after the last.
+// pullRows returns a function that returns the rows of a walk one by one, and then nil.
 func pullRows(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
 	pulled, stop := iter.Pull2(rows)
 	return func() (*Row, error) {
@@ -424,7 +425,7 @@ func pullRows(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func(
 	}, stop
 }
 
-// syncFolder makes names durable, where the system has that.
+// syncFolder makes the file names in a folder durable, on systems that support it.
 func syncFolder(dir string) error {
 	return seal.SyncDir(dir)
 }

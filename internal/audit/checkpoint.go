@@ -60,8 +60,8 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpointWriter writes the end of a chain: into CHAIN.head after every commit, and at intervals a line into a file that
-// only grows.
+// checkpointWriter writes checkpoints of the end of a chain: into CHAIN.head after every commit, and at intervals as
+// a line into an append-only file.
 type checkpointWriter struct {
 	dir   string
 	chain string
@@ -92,8 +92,8 @@ func (c *checkpointWriter) openFiles() (err error) {
 
 func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
-// recordDurable notes that a chain is durable up to a place. What it writes is not synced: a
-// head may be behind its chain, and never before it.
+// recordDurable records that a chain is durable up to seq. The head file is not synced: it may be behind its chain,
+// and is never ahead of it. end forces a line in the append-only file.
 func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
 		if err := c.openFiles(); err != nil {
@@ -122,7 +122,7 @@ func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, 
 	return nil
 }
 
-// appendLine adds one to the file that only grows.
+// appendLine appends a checkpoint to the append-only file and syncs it.
 func (c *checkpointWriter) appendLine(line []byte) error {
 	f, err := seal.OpenFile(filepath.Join(c.dir, linesFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -155,7 +155,8 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
-// steadyHead returns a head that an engine may be writing at this moment: then it is read again.
+// steadyHead reads the head of a chain that an engine may be writing. It tries up to three times to read one with a
+// valid signature.
 func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	for range 3 {
 		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.isSignedBy(nil)) {
@@ -166,7 +167,7 @@ func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	return c, err
 }
 
-// readSome returns a file, or the beginning of one that is larger.
+// readSome returns at most the first most bytes of a file.
 func readSome(path string, most int64) ([]byte, error) {
 	f, err := seal.Open(path)
 	if err != nil {
@@ -202,11 +203,10 @@ func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	}
 }
 
-// maxLine sets how long a checkpoint may be.
+// maxLine is the largest size of a checkpoint in bytes.
 const maxLine = 64 << 10
 
-// ReadCheckpoints reads a file with a checkpoint in each line. A last line that is cut off
-// does not count.
+// ReadCheckpoints reads a file with one checkpoint in each line. It ignores an incomplete last line.
 func ReadCheckpoints(path string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		f, err := seal.Open(path)

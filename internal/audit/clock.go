@@ -15,13 +15,13 @@ const (
 	acceptedFor  = time.Hour
 )
 
-// AcceptClock notes in the folder of checkpoints that a person says the clock is right, which
-// it shows as now. Engines that find it behind their records believe it for an hour.
+// AcceptClock stores in the folder of checkpoints that a person confirmed the clock, which shows now. For an hour,
+// engines accept a clock that is behind their audit log.
 func AcceptClock(checkpoints string, now time.Time) error {
 	return seal.Replace(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
 }
 
-// isClockAccepted reports whether a person says that the clock, which shows now, is right.
+// isClockAccepted reports whether a person confirmed the clock within the last hour.
 func isClockAccepted(checkpoints string, now time.Time) bool {
 	if checkpoints == "" {
 		return false
@@ -52,7 +52,7 @@ func (l *Log) refuseClockBehind() *core.Error {
 		WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
 }
 
-// recordRewind notes that the clock is right, though it is behind.
+// recordRewind records that the clock is right although it is behind the newest entry.
 func (l *Log) recordRewind(now time.Time) *core.Error {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {
@@ -63,8 +63,8 @@ func (l *Log) recordRewind(now time.Time) *core.Error {
 	return nil
 }
 
-// newestTime returns the time that a clock must not be behind: that of the newest entry since a person last said that the
-// clock is right.
+// newestTime returns the earliest time that the clock may show: that of the newest entry since a person last
+// confirmed the clock.
 func newestTime(ctx context.Context, s Store, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {

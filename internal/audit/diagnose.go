@@ -9,14 +9,14 @@ import (
 // lookahead is the number of rows that are searched for a row at a wrong position.
 const lookahead = 100_000
 
-// diagnoseRow returns what happened to a row that does not follow the one before it.
+// diagnoseRow returns a finding for a row that does not follow the one before it.
 func (k *chainCheck) diagnoseRow(ctx context.Context, r *Row) (VerifyFinding, error) {
 	d, err := k.lookAround(ctx, r)
 	what, says := d.describeFault()
 	return VerifyFinding{r.Chain, r.Seq, what, fmt.Sprintf("entry %d of chain %s %s", r.Seq, r.Chain, says)}, err
 }
 
-// lookAround looks for the rows that belong around one that is wrong.
+// lookAround searches the rows after a faulty row for the ones that belong around it.
 func (k *chainCheck) lookAround(ctx context.Context, r *Row) (*rowDiagnosis, error) {
 	d := &rowDiagnosis{chainCheck: k, bad: r}
 	for row, err := range k.record.walkChain(ctx, k.c, r.Seq+1, nil) {
@@ -27,7 +27,7 @@ func (k *chainCheck) lookAround(ctx context.Context, r *Row) (*rowDiagnosis, err
 	return d, ctx.Err()
 }
 
-// rowDiagnosis looks at what follows a row that is wrong.
+// rowDiagnosis finds the cause of a faulty row from the rows that follow it.
 type rowDiagnosis struct {
 	*chainCheck
 	bad     *Row
@@ -35,7 +35,7 @@ type rowDiagnosis struct {
 	belongs *Row // a later row, or the next one, that belongs where the bad one stands
 }
 
-// addLaterRow looks at a later row, and reports whether it has seen enough.
+// addLaterRow examines a later row, and reports whether the cause is clear.
 func (d *rowDiagnosis) addLaterRow(r *Row) bool {
 	if d.next == nil {
 		next := *r
@@ -98,8 +98,8 @@ func (d *rowDiagnosis) describeFault() (what, says string) {
 	return Swapped, fmt.Sprintf("stands at place %d: entries were moved", d.belongs.Seq)
 }
 
-// isExchanged reports whether the bad row belongs right after the one that belongs in its
-// place; further apart that cannot be told from the rows alone.
+// isExchanged reports whether the faulty row and the one that belongs in its place were exchanged. If they are not
+// neighbors, the rows alone cannot tell and it returns true.
 func (d *rowDiagnosis) isExchanged() bool {
 	if d.belongs.Seq != d.bad.Seq+1 {
 		return true

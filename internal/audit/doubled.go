@@ -9,15 +9,15 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp represents a chain that was continued by another chain.
+// givenUp is a chain that another chain continues because its file became unreliable.
 type givenUp struct {
 	continuationFacts
 	next string // the chain that goes on
 }
 
-// doubledRows returns the rows of a period that report what a later chain reports, too. They are in chains that were
-// given up: ends of executions that went on in the later chain and were closed by an engine that opened the old chain
-// afterwards, and the batch that was being written when the disk failed.
+// doubledRows returns the rows of a period whose events a later chain records again. They are in chains that were
+// given up. Some are ends of executions that continued in the later chain: an engine that opened the old chain
+// afterwards closed them there, too. The others are from the batch that was being written when the disk failed.
 func doubledRows(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
@@ -60,7 +60,7 @@ func givenUpIn(ctx context.Context, stores []Store) ([]givenUp, error) {
 	return all, nil
 }
 
-// successorChains lists the chains that go on in the place of a chain, each in the place of the one before.
+// successorChains returns the chain that continues g, the one that continues that chain, and so on.
 func successorChains(lost []givenUp, g givenUp) []string {
 	later := []string{g.next}
 	for i := 0; i < len(later); i++ {
@@ -73,8 +73,7 @@ func successorChains(lost []givenUp, g givenUp) []string {
 	return later
 }
 
-// endedLater returns the ends in a chain that was given up, of executions that went on and ended
-// in a later chain.
+// endedLater returns the end rows in a given-up chain whose executions continued and ended in a later chain.
 func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) ([]Row, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
@@ -125,7 +124,7 @@ func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error)
 	return slices.DeleteFunc(old, func(r Row) bool { return !known[happeningOf(&r)] }), nil
 }
 
-// batchOf returns as many rows of a chain as a batch has, and the gap before it, from a place on.
+// batchOf returns the rows of a chain beginning at from: at most one batch and the gap entry before it.
 func batchOf(ctx context.Context, stores []Store, chain string, from int64) ([]Row, error) {
 	var rows []Row
 	for _, store := range stores {
@@ -142,14 +141,14 @@ func batchOf(ctx context.Context, stores []Store, chain string, from int64) ([]R
 	return rows, nil
 }
 
-// inSpan reports whether a row is one that the filter of a Span finds.
+// inSpan reports whether a row matches the fields of a filter that a UsageSpan sets.
 func inSpan(f Filter, r *Row) bool {
 	at := time.Unix(0, r.At)
 	return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To)) &&
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// negatedGroup returns a row as the Group that takes it away from a sum.
+// negatedGroup returns a Group that subtracts a row from a sum.
 func negatedGroup(r *Row) Group {
 	return Group{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,

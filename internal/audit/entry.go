@@ -1,7 +1,7 @@
-// Package audit keeps the audit log: a chain of entries, each bound to the one before it and written before the
-// action that it is about. Every engine that writes has its own chain. The plain fields of an entry hold no values of
-// programs, tools or people. Its body may hold values; it is encrypted with a key of its execution. Destroying that
-// key erases the body, and the chain stays valid.
+// Package audit implements the audit log: a chain of entries, each bound by its hash to the one before and written
+// before the action it describes. Every writing engine has its own chain. The plain fields of an entry contain no
+// values of programs, tools or people. The body may contain such values. It is encrypted with a key of its execution.
+// Destroying that key erases the body, and the chain remains valid.
 package audit
 
 import (
@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// Entry represents one entry as it is read.
+// Entry is an entry of the audit log, as readers receive it.
 type Entry struct {
 	Chain     string         `json:"chain"`
 	Seq       int64          `json:"seq"`
@@ -42,7 +42,7 @@ type Entry struct {
 	Hash     string          `json:"hash"`
 }
 
-// plainEntry returns an entry without its body.
+// plainEntry converts a row to an entry without its body.
 func plainEntry(r Row) Entry {
 	e := Entry{
 		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
@@ -68,8 +68,8 @@ func userOf(r Row) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Entries that a
-// program makes many of do not.
+// namesUser reports whether entries of a kind contain the operating system's user if there is no principal. Kinds of
+// which a program creates many entries do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,
@@ -79,7 +79,7 @@ func namesUser(kind core.EventKind) bool {
 	return true
 }
 
-// rowOf returns an event as a row, before it has a place.
+// rowOf converts an event to a row without chain, sequence number and hash.
 func rowOf(e core.AuditEvent) (Row, error) {
 	r := Row{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
@@ -114,8 +114,8 @@ func withFact(facts map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// computeHash returns that of a row and the hash before it; nil is before the first. The row has its place, and its own Hash
-// and Code do not count.
+// computeHash returns the hash of a row, chained to the hash of the row before; nil for the first row. It covers
+// Chain and Seq, and ignores Hash and Code.
 func (r *Row) computeHash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)
@@ -139,7 +139,7 @@ func appendText[T string | []byte](buf []byte, s T) []byte {
 	return append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
 }
 
-// codeSize sets how many bytes a code has.
+// codeSize is the size of a MAC in bytes.
 const codeSize = 16
 
 // hashMAC returns the MAC of a hash. It cannot be made without the key.

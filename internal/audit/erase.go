@@ -9,18 +9,18 @@ import (
 	"retort/internal/core"
 )
 
-// EraseResult describes what was erased of a record.
+// EraseResult counts what was erased from an audit log.
 type EraseResult struct {
 	Keys    int   // of executions and sessions: their bodies cannot be read any more
 	Scanned int64 // entries that were looked through
 }
 
-// settled sets how long to wait for what an engine had taken in before something was erased, and writes after: longer
-// than it waits itself before it writes.
+// settled is how long to wait before erasing a second time. An engine may still write entries that it had queued
+// before the first erasure. It is longer than an engine waits before it writes.
 const settled = 250 * time.Millisecond
 
-// EraseSession destroys the keys of all bodies of a session of a principal. Executions
-// that go on have theirs in memory, and what they seal from now on cannot be read either.
+// EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
+// memory, and the bodies that they encrypt from then on cannot be read either.
 func (r *Record) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
 		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
@@ -68,8 +68,9 @@ func uncertainErasure(err error) error {
 	).WithHint("do it again: what is erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies for which mentions returns true for a text: a name or a string of the
-// JSON, or the whole body. mentions also gets the owner of the body. EraseMentions searches everything, archives too.
+// EraseMentions destroys the keys of all bodies that mention a subject. It calls mentions with the owner of the body
+// and each text in it: every name and string of the JSON, and the whole body. It searches all entries, including
+// archives.
 func (r *Record) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {
@@ -105,7 +106,7 @@ func (r *Record) EraseMentions(
 	return e.out, nil
 }
 
-// subjectEraser searches for bodies that mention a subject.
+// subjectEraser finds and erases the bodies that mention a subject.
 type subjectEraser struct {
 	record   *Record
 	opener   *bodyOpener
@@ -161,7 +162,7 @@ func (e *subjectEraser) scanRows(rows []Row) error {
 	return nil
 }
 
-// isMentioned looks at each name and text of a body, numbers too, and into JSON that is text.
+// isMentioned reports whether a body mentions the subject, in the whole text or in any name or string of its JSON.
 func (e *subjectEraser) isMentioned(r *Row, body json.RawMessage) bool {
 	return anyText(body, func(text string) bool { return e.mentions(r.Principal, r.Session, text) })
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// placeOf returns the place of a row.
+// placeOf returns the position of a row.
 func placeOf(r *Row) Place { return Place{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
-// compareTo returns a negative number if p comes before q in time.
+// compareTo returns a negative number if p is before q, 0 if they are equal, and a positive number otherwise.
 func (p Place) compareTo(q Place) int {
 	return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Chain, q.Chain), cmp.Compare(p.Seq, q.Seq))
 }
 
-// matchesRow reports whether a store would give a row.
+// matchesRow reports whether a row matches the filter, as a store would decide.
 func (f *Filter) matchesRow(r *Row) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }

@@ -14,10 +14,10 @@ import (
 	"retort/internal/core"
 )
 
-// ReadPositions records how far a reader has read: the last entry of each chain.
+// ReadPositions holds the sequence number of the last entry read, by chain.
 type ReadPositions map[string]int64
 
-// String returns what PlacesFrom reads: CHAIN:SEQ, with commas between them.
+// String formats the positions for PlacesFrom, as CHAIN:SEQ separated by commas.
 func (p ReadPositions) String() string {
 	var all []string
 	for _, chain := range slices.Sorted(maps.Keys(p)) {
@@ -26,8 +26,8 @@ func (p ReadPositions) String() string {
 	return strings.Join(all, ",")
 }
 
-// PlacesFrom reads what String has written; an empty text is the beginning of everything.
-// The error is invalid_arguments.
+// PlacesFrom parses the result of String; an empty text is the beginning of all chains. The error is of kind
+// invalid_arguments.
 func PlacesFrom(text string) (ReadPositions, error) {
 	p := ReadPositions{}
 	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
@@ -46,9 +46,9 @@ func PlacesFrom(text string) (ReadPositions, error) {
 	return p, nil
 }
 
-// After streams the entries that match f and text and come after places, oldest first: each chain in its own order,
-// and the chains by time. It ends where the chains ended when it began, and updates places. Parts that could not be
-// read are added to warnings.
+// After streams the entries after places that match f and text, oldest first. Entries of a chain keep their order;
+// chains are merged by time. It stops where the chains ended when it began, and updates places. Parts that could not
+// be read are added to warnings.
 func (r *Record) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		chains, err := r.listChains(ctx)
@@ -77,7 +77,7 @@ func (r *Record) After(ctx context.Context, f Filter, text string, places ReadPo
 	}
 }
 
-// chainFollower merges chains, each in its own order.
+// chainFollower merges chains by time, keeping the order in each.
 type chainFollower struct {
 	ctx      context.Context
 	record   *Record
@@ -86,7 +86,7 @@ type chainFollower struct {
 	all      []*followedChain
 }
 
-// followedChain represents one chain.
+// followedChain is the reading position in one chain.
 type followedChain struct {
 	chain string
 	last  int64 // entry that was read
@@ -115,7 +115,7 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 	m.all = append(m.all, s)
 }
 
-// firstUnskipped returns where to begin so that archives which are too old are not read.
+// firstUnskipped returns the first entry to read: it skips archives that are older than the filter allows.
 func (r *Record) firstUnskipped(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
 		a, there, err := r.archiveWith(chain, from)
@@ -136,7 +136,7 @@ func (m *chainFollower) stopAll() {
 	}
 }
 
-// mergedRows gives the rows that fit.
+// mergedRows yields the matching rows of all chains, oldest first.
 func (m *chainFollower) mergedRows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, s := range m.all {

@@ -15,16 +15,16 @@ import (
 // StatusKeys is the Status of an EventErasure that names keys that are about to be destroyed.
 const StatusKeys = "keys"
 
-// erasedKeys has the facts of an EventErasure with StatusKeys.
+// erasedKeys holds the facts of an EventErasure with StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
 
-// namedAtOnce sets how many keys one entry names.
+// namedAtOnce is the largest number of keys in one entry.
 const namedAtOnce = 500
 
-// recordErasure records the keys that are about to be destroyed. Without that entry their loss would look like keys that
-// somebody else destroyed. If the entry cannot be written, nothing is destroyed.
+// recordErasure records the keys that are about to be destroyed. Without this entry, verification would report their
+// loss as tampering. If it cannot be written, nothing is destroyed.
 func (r *Record) recordErasure(ids []string) error {
 	if r.Erasing == nil {
 		return nil
@@ -38,24 +38,24 @@ func (r *Record) recordErasure(ids []string) error {
 	return nil
 }
 
-// keylessBodies collects bodies that cannot be opened, and the erasures that account for them.
+// keylessBodies collects bodies that cannot be decrypted, and the erasures that explain them.
 type keylessBodies struct {
 	lost   map[string]lostKey // by chain and id
 	erased map[string]int64   // when, by id
 }
 
-// lostKey represents the first entry that a key was needed for.
+// lostKey is a missing key, with the first entry that needs it; for a session's key, the last.
 type lostKey struct {
 	chain, id string
 	seq, at   int64
 	shared    bool // the key is that of a session, so that a new one follows an erasure
 }
 
-// grace sets how long after an erasure an engine may seal with the key that was destroyed, or have its clock behind
-// that of the command that erased.
+// grace is how long after an erasure an engine may still encrypt with the destroyed key. It includes a difference
+// between the engine's clock and that of the erasing command.
 const grace = 2*reread + time.Minute
 
-// collectKeyless notes which bodies of rows cannot be opened, and the keys that erasures name.
+// collectKeyless collects the bodies in rows that cannot be decrypted, and the keys that erasures name.
 func (k *chainCheck) collectKeyless(rows []Row) error {
 	for i := range rows {
 		k.collectErasure(&rows[i])
@@ -83,7 +83,8 @@ func (k *chainCheck) collectKeyless(rows []Row) error {
 	return nil
 }
 
-// keyOf compares the owner of a key, by which an erasure finds it, with the entry that it was made for.
+// keyOf reports a fault if the owner in the table of keys differs from the owner of the entry for which the key was
+// made. Erasures find keys by that owner.
 func (k *chainCheck) keyOf(r *Row) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
@@ -108,8 +109,8 @@ func (k *chainCheck) collectErasure(r *Row) {
 	}
 }
 
-// canOpen reports whether a body can be opened, as far as the keys that are at hand tell: without the key that
-// wraps them, whether its own key is there.
+// canOpen reports whether a body can be decrypted. If the wrapping key is not available, it only reports whether the
+// body's own key exists.
 func (o *bodyOpener) canOpen(r *Row) bool {
 	id := keyIn(r.Chain, keyID(r))
 	if o.wrap == nil {
@@ -119,7 +120,7 @@ func (o *bodyOpener) canOpen(r *Row) bool {
 	return body != nil
 }
 
-// findUnaccountedKeys finds keys that are gone and that no erasure names.
+// findUnaccountedKeys reports missing keys that no recorded erasure explains.
 func (v *recordVerifier) findUnaccountedKeys() {
 	byChain := map[string][]lostKey{}
 	for _, l := range v.keyless.lost {
@@ -136,7 +137,7 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	}
 }
 
-// Checker is a Store that can check its tables apart from the entries.
+// Checker is a Store that can check its other tables against the entries.
 type Checker interface {
 	// Check returns a sentence for each fault: damage of the file, incomplete indexes, unknown tables, and a table of
 	// chains that contradicts the entries.
@@ -163,7 +164,7 @@ func (v *recordVerifier) checkTables(ctx context.Context) error {
 	return nil
 }
 
-// checkChainTables compares the owner of a chain and its open executions, as the tables have them, with the entries.
+// checkChainTables compares a chain's owner, end and open executions in the tables with the entries.
 func (k *chainCheck) checkChainTables(ctx context.Context) error {
 	c, ok := k.c.store.(Checker)
 	if !ok || k.foreign || k.unread || k.found {
@@ -201,7 +202,7 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 	return nil
 }
 
-// firstNames lists the first of many names.
+// firstNames formats the first five names, and the number of the rest.
 func firstNames(names []string) string {
 	const most = 5
 	if len(names) == 0 {

@@ -16,7 +16,7 @@ const keySize = 32
 
 func encodeHex(b []byte) string { return hex.EncodeToString(b) }
 
-// deriveKey returns a key for one use, from one for many.
+// deriveKey derives the key for one use from a master key.
 func deriveKey(key []byte, use string) ([]byte, error) {
 	if len(key) != keySize {
 		return nil, fmt.Errorf("a key has %d bytes and needs %d", len(key), keySize)
@@ -24,7 +24,7 @@ func deriveKey(key []byte, use string) ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, "retort audit "+use, keySize)
 }
 
-// newAEAD returns AES-256-GCM.
+// newAEAD returns an AES-256-GCM cipher.
 func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -33,7 +33,8 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealText encrypts a text: a nonce, then AES-256-GCM.
+// sealText encrypts a text with AES-256-GCM. The result begins with the nonce. place is authenticated as additional
+// data.
 func sealText(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails
@@ -54,7 +55,7 @@ type Keys struct {
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
 }
 
-// wrapCipher returns the cipher that keys of bodies are wrapped with.
+// wrapCipher returns the cipher that encrypts the keys of bodies.
 func (k Keys) wrapCipher() (cipher.AEAD, error) {
 	master, err := k.Bodies()
 	if err != nil {
@@ -94,7 +95,7 @@ func (k Keys) signingKeys() (signingKeys, error) {
 // publicKey returns the public key that verifies signatures.
 func (c signingKeys) publicKey() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
-// Owner names whose record it is, without telling a key.
+// Owner returns an identifier of the audit log's owner, which reveals no key.
 func (k Keys) Owner() (string, error) {
 	c, err := k.signingKeys()
 	if err != nil {

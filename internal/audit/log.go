@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Options describes how a record is kept. Keys is needed.
+// Options configures a Log. Keys is required.
 type Options struct {
 	Keys Keys
 	// Checkpoints is the folder of signed checkpoints. Upstream servers cannot write there.
@@ -23,15 +23,16 @@ type Options struct {
 	Home        string            // named in checkpoints
 	Every       time.Duration     // between two lines of checkpoints at most; a minute if 0
 	Tell        func(line []byte) // is given each line, too; may be nil. It must not wait
-	// Renew opens another store with an empty chain, for when the first one fails with ErrUnsynced or
-	// ErrGone; nil: then nothing is written any more.
+	// Renew opens another store with an empty chain. It is called when the current store fails with ErrUnsynced or
+	// ErrGone. If it is nil, nothing more is written after such a failure.
 	Renew func(ctx context.Context) (Store, error)
-	// All stops everything that cannot be recorded. Without it, programs that only read go on while unwritten entries
-	// fit into memory.
+	// All refuses every action that cannot be recorded. Without it, programs that only read continue while their
+	// unwritten entries fit into memory.
 	All bool
 	// User is the operating system's user, for entries without a principal. "" leaves it out.
 	User string
-	// Mask takes what must not be recorded out of a text of JSON; nil takes out nothing.
+	// Mask removes values that must not be recorded, such as secrets, from JSON text. If it is nil, nothing is
+	// removed.
 	Mask func(json []byte) []byte
 	// Seen is called for each accepted event. It may be nil, and must not block.
 	Seen func(core.AuditEvent)
@@ -45,7 +46,7 @@ const (
 	maxBatch = 2048                  // rows
 	maxQueue = 32 << 20              // bytes of rows that are not written yet
 	overhead = 256                   // of a row, in memory
-	// endPatience sets how long the answer of an execution waits for its end to be written.
+	// endPatience is how long the result of an execution waits for its end entry to be written.
 	endPatience = 3 * time.Second
 	tolerance   = 2 * time.Minute // that a clock may be behind the record
 )
@@ -60,7 +61,7 @@ type Log struct {
 	owner  string // of the chain
 	leaves atomic.Bool
 
-	// Only the writer uses these.
+	// The fields of this group are used only by the writing goroutine.
 	points checkpointWriter
 	unsure *unconfirmedBatch
 	lost   error   // why the store cannot be relied on any more
@@ -83,13 +84,13 @@ type Log struct {
 	last    time.Time // of the newest entry
 }
 
-// queuedRow represents a row on its way.
+// queuedRow is a row in the write queue.
 type queuedRow struct {
 	row     Row
 	key     *bodyKey // of its body, or of the execution that it opens
 	carries bool     // the key is to be written with it
 	opens   bool
-	// continues lists executions that began in an earlier chain and are open in this one from now on.
+	// continues lists executions that began in an earlier chain and are open in this one.
 	continues []string
 	closes    bool
 	size      int
@@ -100,8 +101,8 @@ type queuedRow struct {
 	err       *core.Error
 }
 
-// Open continues the chain of a store. It closes executions that a dead engine left open, as outcome_unknown. It
-// returns ErrCut, wrapped, if the chain contradicts its checkpoint; nothing was written then.
+// Open continues the chain of a store. It records the status outcome_unknown for executions that a crashed engine
+// left open. If the chain contradicts its checkpoint, it writes nothing and returns an error that wraps ErrCut.
 func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*bodyKey{}, ended: make(chan struct{})}
 	l.ready.L, l.close = &l.mu, sync.OnceValue(l.closeChain)
@@ -129,7 +130,7 @@ func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 	return l, nil
 }
 
-// ErrCut means that a chain was changed since its last checkpoint.
+// ErrCut means that a chain has changed since its last checkpoint.
 var ErrCut = errors.New("the record is not what it was when it was last written")
 
 // resumeChain finds the head of the chain and compares it with the checkpoint.
@@ -213,7 +214,7 @@ func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
 
-// sealEvent returns an event as a row, sealed.
+// sealEvent converts an event to a row with an encrypted body.
 func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	if l.o.User != "" && e.Principal == "" && namesUser(e.Kind) {
 		e.Facts = withFact(e.Facts, "user", l.o.User)
@@ -244,7 +245,7 @@ func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	return it, nil
 }
 
-// maskNames masks what clients, servers and programs name and rows have in the clear.
+// maskNames masks the names from clients, servers and programs that a row stores unencrypted.
 func (l *Log) maskNames(row *Row) {
 	if l.o.Mask == nil {
 		return
@@ -256,7 +257,8 @@ func (l *Log) maskNames(row *Row) {
 	}
 }
 
-// enqueueRow queues an item. Ends of executions are accepted as long as the log is open.
+// enqueueRow queues an item, or returns the reason for a refusal. Ends of executions are accepted until the log is
+// closed.
 func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -276,7 +278,7 @@ func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	return nil
 }
 
-// appendQueue appends an item to the queue. The lock is held.
+// appendQueue appends an item to the queue. The caller holds l.mu.
 func (l *Log) appendQueue(it *queuedRow) {
 	l.queue = append(l.queue, it)
 	l.size += it.size
@@ -304,8 +306,8 @@ func (l *Log) unwrittenError(cause *core.Error) *core.Error {
 		WithHint("make room or mend what is said; then it goes on by itself. retort doctor says where the record is")
 }
 
-// waitWritten waits until an item is settled. It does not wait long for an end, which stays queued: the execution is over,
-// and its answer must not wait for a store that does not answer.
+// waitWritten waits until an item is written or has failed. For the end of an execution it waits at most 3 s, and the
+// item stays queued: the execution is over, and a store that does not respond must not delay its result.
 func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	late := false
 	if it.closes {
@@ -362,7 +364,8 @@ func (l *Log) closeChain() error {
 	return errors.Join(failed, l.store.Close())
 }
 
-// Digest names a text without telling it: the same text of the same record has the same one.
+// Digest returns a keyed digest of a text, which does not reveal the text. Equal texts in the same audit log have
+// equal digests.
 func (l *Log) Digest(text []byte) string {
 	h := hmac.New(sha256.New, l.codes.digest)
 	h.Write(text)

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// checkpointMark describes what a checkpoint saw.
+// checkpointMark is the sequence number and hash in a checkpoint.
 type checkpointMark struct {
 	seq  int64
 	hash [32]byte
@@ -44,7 +44,7 @@ func sortedMarks(all map[string]*checkpointIndex) []*checkpointIndex {
 	return slices.SortedFunc(maps.Values(all), func(a, b *checkpointIndex) int { return cmp.Compare(a.chain, b.chain) })
 }
 
-// readMarks reads the checkpoints of this machine, and those that were kept elsewhere.
+// readMarks reads the checkpoints of this machine and those in the files of VerifyOptions.
 func (v *recordVerifier) readMarks() error {
 	v.marks = map[string]*checkpointIndex{}
 	if v.record.Checkpoints != "" {

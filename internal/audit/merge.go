@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// rowSource gives rows, newest first. It is not opened before it is its turn.
+// rowSource yields the rows of a store or an archive, newest first. It is opened only when its first row is needed.
 type rowSource struct {
 	newest Place // none of its rows is newer
 	open   func() iter.Seq2[Row, error]
@@ -30,7 +30,7 @@ func (s *rowSource) nextRow() bool {
 	return ok
 }
 
-// mergedRows gives the rows of all stores and archives, newest first, each once.
+// mergedRows yields the rows of all stores and archives, newest first and without duplicates.
 func (r *Record) mergedRows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		sources, err := r.openSources(ctx, f)
@@ -102,7 +102,7 @@ func (r *Record) openSources(ctx context.Context, f Filter) ([]*rowSource, error
 	return all, err
 }
 
-// findRows gives the rows of an archive that fit, newest first.
+// findRows yields the matching rows of an archive, newest first.
 func (a archiveFile) findRows(f Filter) iter.Seq2[Row, error] {
 	return newestFirst(func(yield func(Row, error) bool) {
 		for r, err := range a.readRows(nil) {

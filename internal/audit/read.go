@@ -21,7 +21,7 @@ type Query struct {
 	Cursor string // of the page before; empty: the newest
 }
 
-// Page holds entries, newest first.
+// Page is one page of entries, newest first.
 type Page struct {
 	Entries  []Entry  `json:"entries"`
 	Cursor   string   `json:"cursor,omitempty"` // for what comes after, if there is more
@@ -129,7 +129,7 @@ func (o *bodyOpener) streamEntries(rows iter.Seq2[Row, error], text string, size
 	return give(batch)
 }
 
-// bodyOpener opens bodies.
+// bodyOpener decrypts bodies of entries.
 type bodyOpener struct {
 	ctx    context.Context
 	record *Record
@@ -156,7 +156,7 @@ func (r *Record) newOpener(ctx context.Context, warnings *[]string) *bodyOpener 
 	return o
 }
 
-// openEntries returns rows with their bodies.
+// openEntries converts rows to entries with decrypted bodies.
 func (o *bodyOpener) openEntries(rows []Row) ([]Entry, error) {
 	if o.wrap != nil {
 		if err := o.loadKeys(rows); err != nil {
@@ -171,8 +171,8 @@ func (o *bodyOpener) openEntries(rows []Row) ([]Entry, error) {
 	return all, nil
 }
 
-// openBody returns the decrypted body of a row. If a key does not fit, the original key was destroyed and this one came
-// later.
+// openBody returns the decrypted body of a row. A body is reported as erased if its key is missing or does not fit:
+// then the original key was destroyed and replaced.
 func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false
@@ -192,7 +192,7 @@ func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
 	return text, false
 }
 
-// loadKeys reads the keys that rows need and that are not known yet.
+// loadKeys loads the keys for rows that are not cached yet.
 func (o *bodyOpener) loadKeys(rows []Row) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
@@ -218,10 +218,11 @@ func (o *bodyOpener) loadKeys(rows []Row) error {
 	return nil
 }
 
-// keyIn names a key of a chain. An execution that goes on in another chain has another key there.
+// keyIn returns the map key for a body key in a chain. An execution that continues in another chain has another key
+// there.
 func keyIn(chain, id string) string { return chain + "\x00" + id }
 
-// readKeys reads keys of a chain.
+// readKeys reads keys from the store of a chain.
 func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	s := storeOf(o.chains, chain)
 	if s == nil {
@@ -248,7 +249,7 @@ func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	return err
 }
 
-// containsText reports whether an entry has a text, which is in lower case.
+// containsText reports whether an entry contains text, ignoring case. text is in lower case.
 func (e *Entry) containsText(text string) bool {
 	for _, s := range [...]string{string(e.Kind), e.Execution, e.Session, e.Principal, e.Server, e.Tool, e.Status, e.Chain} {
 		if strings.Contains(strings.ToLower(s), text) {
@@ -259,7 +260,7 @@ func (e *Entry) containsText(text string) bool {
 	return anyText(e.Facts, has) || anyText(e.Body, has)
 }
 
-// anyText reports whether a document, or a name or a text in it, is so.
+// anyText reports whether is returns true for a whole document, or for any name or string in its JSON.
 func anyText(document json.RawMessage, is func(string) bool) bool {
 	if len(document) == 0 {
 		return false

@@ -30,7 +30,7 @@ type Record struct {
 	trusted []Store // as sound has found them
 }
 
-// recordChain represents one chain of a record.
+// recordChain is one chain of an audit log, with the store that holds it.
 type recordChain struct {
 	Head
 	store  Store // nil: it has archives only
@@ -38,7 +38,7 @@ type recordChain struct {
 	shared bool  // its store has others, which may be other persons'
 }
 
-// listChains returns all chains in stores or archives, by name.
+// listChains returns all chains in stores or archives, sorted by name.
 func (r *Record) listChains(ctx context.Context) ([]*recordChain, error) {
 	found := map[string]*recordChain{}
 	for _, s := range r.Stores {
@@ -75,7 +75,7 @@ func (r *Record) listChains(ctx context.Context) ([]*recordChain, error) {
 	return all, nil
 }
 
-// damagedArchiveError represents an archive that cannot be read.
+// damagedArchiveError means that an archive cannot be read.
 type damagedArchiveError struct {
 	archiveFile
 	err error
@@ -84,8 +84,8 @@ type damagedArchiveError struct {
 func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
-// walkChain yields the rows of a chain in order, beginning at next: those of archives, then those of the store. After a
-// *damaged error it continues behind that archive. seals is called for each seal read; it may be nil.
+// walkChain yields the rows of a chain in order, beginning at next: first from archives, then from the store. After a
+// *damagedArchiveError it continues behind that archive. seals is called for each seal read; it may be nil.
 func (r *Record) walkChain(ctx context.Context, c *recordChain, next int64, seals func(Seal)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for moved := true; moved; {
@@ -113,7 +113,7 @@ func (r *Record) isArchived(chain string, seq int64) bool {
 	return ok
 }
 
-// archiveWith returns the archive with an entry.
+// archiveWith returns the archive that contains an entry.
 func (r *Record) archiveWith(chain string, seq int64) (archiveFile, bool, error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {
@@ -124,8 +124,8 @@ func (r *Record) archiveWith(chain string, seq int64) (archiveFile, bool, error)
 	return archiveFile{}, false, err
 }
 
-// walkArchives yields the rows of archives from next on, and returns the following sequence number. ok is false if no
-// more are wanted.
+// walkArchives yields archived rows from next on, and returns the sequence number after them. ok is false if yield
+// has returned false.
 func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield func(Row, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.archiveWith(chain, next)
@@ -153,7 +153,7 @@ func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield 
 	}
 }
 
-// yieldArchive gives the rows of an archive from next on.
+// yieldArchive yields the rows of an archive from next on.
 func yieldArchive(a archiveFile, next int64, s *Seal, yield func(Row, error) bool) (ok bool, failed error) {
 	for row, err := range a.readRows(s) {
 		if err != nil {
@@ -167,7 +167,7 @@ func yieldArchive(a archiveFile, next int64, s *Seal, yield func(Row, error) boo
 	return true, nil
 }
 
-// storeOf returns the store that has a chain, or had it.
+// storeOf returns the store of a chain; nil if only archives have it.
 func storeOf(all []*recordChain, name string) Store {
 	for _, c := range all {
 		if c.Chain == name {
@@ -177,7 +177,8 @@ func storeOf(all []*recordChain, name string) Store {
 	return nil
 }
 
-// signerKey returns the public key that checkpoints and archives are signed with; nil if it is not known.
+// signerKey returns the signing keys, and the public key that verifies checkpoints and archives: given or, if that is
+// nil, the owner's. The public key is nil if neither is known.
 func (r *Record) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return signingKeys{}, given, errors.New("there is no key")
@@ -189,7 +190,7 @@ func (r *Record) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.Public
 	return c, given, err
 }
 
-// CountArchives counts the archives, and those that were deleted as the settings say.
+// CountArchives counts the archives that exist, and those that retention has deleted.
 func (r *Record) CountArchives() (there, deleted int, err error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {

@@ -35,15 +35,15 @@ type continuationFacts struct {
 // isLost reports whether a store can no longer be relied on.
 func isLost(err error) bool { return errors.Is(err, ErrUnsynced) || errors.Is(err, ErrGone) }
 
-// currentStore returns the store and the chain that are written now.
+// currentStore returns the store and the chain that entries are written to.
 func (l *Log) currentStore() (Store, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store, l.head.Chain
 }
 
-// startNewChain continues in a new chain of another store, and moves the queue there. On error nothing has changed, and
-// nothing is written until a later attempt succeeds.
+// startNewChain continues the log in a new chain of another store, and moves the queue there. After an error
+// everything is unchanged, and nothing is written until a later attempt succeeds.
 func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)
@@ -70,7 +70,7 @@ func (l *Log) startNewChain() *core.Error {
 	return nil
 }
 
-// openEmptyStore opens a store that has an empty chain.
+// openEmptyStore opens a new store, and returns an error unless its chain is empty.
 func (l *Log) openEmptyStore(ctx context.Context) (Store, Head, error) {
 	store, err := l.o.Renew(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *Log) openEmptyStore(ctx context.Context) (Store, Head, error) {
 	return store, head, nil
 }
 
-// switchStore writes everything to a new chain from now on, and returns the store of the old one.
+// switchStore makes store the one that all entries are written to, and returns the old store.
 func (l *Log) switchStore(store Store, head Head, cause error) (old Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *Log) switchStore(store Store, head Head, cause error) (old Store) {
 	return old
 }
 
-// newGapEntry returns the entry that begins a chain in the place of another.
+// newGapEntry returns the first entry of a chain that continues another.
 func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
@@ -116,7 +116,7 @@ func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	return &queuedRow{row: row, continues: c.Executions, size: overhead + len(row.Facts)}
 }
 
-// underWay lists the executions whose beginning is written and whose end is not. The lock is held.
+// underWay returns the executions whose beginning is written and whose end is not. The caller holds l.mu.
 func (l *Log) underWay() []string {
 	open := []string{}
 	for id := range l.keys {

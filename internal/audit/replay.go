@@ -11,10 +11,10 @@ import (
 	"retort/internal/core"
 )
 
-// Replay gives the events of all chains of the same owner since a time, also those in other
-// stores, no more than the newest most of each, in order of time, without bodies. Of the own
-// chain it gives what was there before it was opened. Each is held against the one before it and its code: where that does not fit, the
-// error is ErrCut, wrapped, and the rest of its chain is left out.
+// Replay yields the events since a time of all chains of the same owner, in order of time and without bodies. It
+// reads this log's store and others, and at most the newest most events of each chain. From this log's own chain it
+// yields only the events before Open. It verifies each event by its hash and MAC. Where that fails, it yields an
+// error that wraps ErrCut and leaves out the rest of that chain.
 func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain
@@ -48,7 +48,7 @@ func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ..
 	}
 }
 
-// replayedChain represents a chain on its way.
+// replayedChain is the reading position in a chain during Replay.
 type replayedChain struct {
 	event core.AuditEvent
 	err   error
@@ -82,7 +82,7 @@ func (l *Log) replayChain(ctx context.Context, s Store, h Head, since time.Time,
 	return r
 }
 
-// chainEvents returns those of a chain up to its entry last.
+// chainEvents yields the verified events of a chain up to entry last.
 func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		from, err := firstSequence(ctx, s, h, last, since, most)
@@ -111,7 +111,7 @@ func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, sinc
 	}
 }
 
-// firstSequence returns the entry of a chain before the first that is given.
+// firstSequence returns the entry before the first one to replay. It is read for its hash.
 func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {
@@ -126,7 +126,7 @@ func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.
 	return from, nil
 }
 
-// eventOf returns what a row was made of, without its body.
+// eventOf converts a row to an event without its body.
 func eventOf(r *Row) core.AuditEvent {
 	e := core.AuditEvent{
 		Kind: core.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,

@@ -15,7 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// Policy describes how long entries stay where. Zero fields say for ever, but for Dir.
+// Policy says how long entries are kept in the store and in archives. Zero durations and sizes mean no limit. An
+// empty Dir disables archiving.
 type Policy struct {
 	Dir      string        // of archives
 	Keep     time.Duration // in the store; then in archives
@@ -60,7 +61,7 @@ func (l *Log) Retain(ctx context.Context, p Policy) (RetainResult, error) {
 	return k.out, nil
 }
 
-// retentionRun represents at work for a policy.
+// retentionRun is one run of Retain.
 type retentionRun struct {
 	*Log
 	store Store // and chain: those of the log when the work began
@@ -70,10 +71,10 @@ type retentionRun struct {
 	out   RetainResult
 }
 
-// stampPath returns the file that tells when this was done the last time.
+// stampPath returns the file that stores the time of the last run.
 func (k *retentionRun) stampPath() string { return filepath.Join(k.p.Dir, "."+k.chain) }
 
-// archiveOld moves rows in portions.
+// archiveOld moves old rows into archives, one portion at a time.
 func (k *retentionRun) archiveOld(ctx context.Context) error {
 	if k.p.Dir == "" {
 		return nil
@@ -107,7 +108,7 @@ func (k *retentionRun) archiveOld(ctx context.Context) error {
 	}
 }
 
-// removeLeftovers removes what a run that was killed did not finish.
+// removeLeftovers removes temporary files over an hour old, which killed runs left behind.
 func (k *retentionRun) removeLeftovers() {
 	left, _ := filepath.Glob(filepath.Join(k.p.Dir, temporary+"*"))
 	for _, path := range left {
@@ -128,7 +129,7 @@ func (k *retentionRun) ownHead(ctx context.Context) (Head, error) {
 	return Head{Chain: k.chain}, err
 }
 
-// nextArchive returns the archive that has the first row of the store.
+// nextArchive returns the archive that contains the first row of the store, if a killed run left one.
 func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
 	r := Record{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)
@@ -138,7 +139,7 @@ func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
 	return a, there, err
 }
 
-// selectPortion finds the oldest rows that are to go, and how many they are.
+// selectPortion selects the oldest rows to archive. It returns their seal and number.
 func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n int64, err error) {
 	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
@@ -170,7 +171,7 @@ func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n 
 	return found, n, nil
 }
 
-// hashBefore returns the hash that the first row of the store follows: that of the archive before it.
+// hashBefore returns the hash that precedes the first row of the store: the last one of the archive before it.
 func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
 	var before []byte
 	if head.Base > 0 {
@@ -192,7 +193,8 @@ func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
 	return encodeHex(before), nil
 }
 
-// surplusBytes returns how many bytes the store has too many.
+// surplusBytes returns how many bytes to move out of a store that exceeds the policy's size: enough to reach 90 % of
+// it.
 func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil
@@ -204,8 +206,7 @@ func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	return size - k.p.Size*9/10, nil
 }
 
-// verifyArchive reads an archive back and holds it against the rows of the store: not before that
-// they may go.
+// verifyArchive reads an archive back and compares it with the rows of the store, before these are deleted.
 func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 	var s Seal
 	next, stop := pullRows(k.store.Walk(ctx, a.chain, a.first))
@@ -231,7 +232,8 @@ func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 	return nil
 }
 
-// deleteOld deletes archives, the oldest first, with the keys that nothing else needs.
+// deleteOld deletes the archives that are past their retention, oldest first, with all keys that no other entry
+// needs.
 func (k *retentionRun) deleteOld(ctx context.Context) error {
 	if k.p.Archives <= 0 {
 		return nil

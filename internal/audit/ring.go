@@ -24,8 +24,8 @@ type bodyKey struct {
 // reread is how long the key of a session is used without checking that it still exists.
 const reread = time.Minute
 
-// keyID names the key that the body of a row is sealed with: that of its execution, or
-// else of its session, or else of its chain.
+// keyID returns the id of the key that encrypts the body of a row: that of its execution, else of its session, else
+// of its chain.
 func keyID(r *Row) string {
 	switch {
 	case r.Execution != "":
@@ -37,7 +37,7 @@ func keyID(r *Row) string {
 	return r.Chain + ":" + encodeHex(sum[:12])
 }
 
-// keyOf returns the key for the body of a row.
+// keyOf returns the key for the body of a row, and creates it if necessary.
 func (l *Log) keyOf(r *Row) (*bodyKey, error) {
 	id := keyID(r)
 	if k := l.cachedKey(id, r); k != nil {
@@ -66,7 +66,7 @@ func (l *Log) keyOf(r *Row) (*bodyKey, error) {
 	return made, nil
 }
 
-// cachedKey returns a key that is in memory.
+// cachedKey returns a key from memory; nil if it is not there or is stale.
 func (l *Log) cachedKey(id string, r *Row) *bodyKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,12 +77,12 @@ func (l *Log) cachedKey(id string, r *Row) *bodyKey {
 	return k
 }
 
-// isStale reports whether it is to be asked again whether the key of a session is there.
+// isStale reports whether the existence of a session's key must be checked again.
 func (l *Log) isStale(k *bodyKey) bool {
 	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > reread
 }
 
-// sweepKeys forgets keys of sessions that can be read again. The lock is held.
+// sweepKeys removes stale session keys from memory when there are many. The caller holds l.mu.
 func (l *Log) sweepKeys() {
 	if len(l.keys) < 4096 {
 		return
@@ -104,8 +104,8 @@ func (l *Log) newKey(r *Row, lost bool) (*bodyKey, error) {
 	return k, err
 }
 
-// foundKey returns one from the store; if it is not there, a new one. Of an execution that has entries, it was
-// destroyed: the new one is not kept.
+// foundKey reads a key from the store, or creates one if it is missing. If the execution already has entries, its key
+// was destroyed; the new key is then never stored.
 func (l *Log) foundKey(r *Row) (*bodyKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -132,7 +132,7 @@ func (l *Log) foundKey(r *Row) (*bodyKey, error) {
 	return l.newKey(r, lost)
 }
 
-// unwrapKey returns what opens bodies that were sealed with a key.
+// unwrapKey returns the cipher that decrypts bodies encrypted with a key.
 func unwrapKey(wrap cipher.AEAD, k Key) (cipher.AEAD, error) {
 	secret, err := openText(wrap, k.Wrapped, k.ID)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Indexed represents a Store that answers Find and Groups from indexes.
+// Indexed is a Store that answers Find and Groups from indexes.
 type Indexed interface {
-	// Indexes returns an error if the indexes are not those of the entries.
+	// Indexes returns an error if the indexes do not match the entries.
 	Indexes(ctx context.Context) error
 }
 
-// soundStores returns the stores, each as it is or, if its indexes cannot be relied on, with its entries read one by one.
+// soundStores returns the stores. A store with unreliable indexes is replaced by one that reads all entries.
 func (r *Record) soundStores(ctx context.Context) []Store {
 	r.checked.Do(func() {
 		for _, s := range r.Stores {
@@ -29,7 +29,7 @@ func (r *Record) soundStores(ctx context.Context) []Store {
 	return r.trusted
 }
 
-// scannedStore represents a store without its indexes: all entries are read for each question.
+// scannedStore wraps a store whose indexes are unreliable: it reads all entries for each query.
 type scannedStore struct{ Store }
 
 func (s scannedStore) scanRows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
@@ -85,7 +85,7 @@ func (s scannedStore) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	return all, nil
 }
 
-// newestFirst yields matching rows, which may come in any order, newest first.
+// newestFirst sorts matching rows, which may come in any order, and yields them newest first.
 func newestFirst(rows iter.Seq2[Row, error], f Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		order := func(a, b Row) int { return placeOf(&b).compareTo(placeOf(&a)) }

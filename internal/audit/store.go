@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Row represents one entry as a store keeps it. A store does not understand it, and gives back every field as it was,
-// but bytes that are empty as nil. Strings may hold any bytes.
+// Row is one entry as a store keeps it. A store does not interpret it. It returns every field unchanged, except that
+// empty byte slices become nil. Strings may contain any bytes.
 type Row struct {
 	Chain     string // hexadecimal; every engine that writes has one of its own
 	Seq       int64  // from 1 on, without gaps
@@ -30,7 +30,7 @@ type Row struct {
 	Code      []byte // with which the hash is sealed
 }
 
-// Key represents the key of what an execution has in bodies, wrapped. To delete it is to erase them.
+// Key is an encrypted key for the bodies of an execution, a session or a chain. Deleting it erases these bodies.
 type Key struct {
 	ID        string // of the execution; of the chain for what belongs to none
 	Session   string
@@ -38,7 +38,7 @@ type Key struct {
 	Wrapped   []byte
 }
 
-// Batch is written as a whole or not at all.
+// Batch is a set of rows and keys that is written completely or not at all.
 type Batch struct {
 	Rows   []Row // of one chain, in order, right after its head
 	Keys   []Key
@@ -55,7 +55,7 @@ type Head struct {
 	Owner string // who writes it, as the store was told
 }
 
-// Filter describes which rows. Zero fields say nothing.
+// Filter selects rows. Zero fields select all.
 type Filter struct {
 	Chain      string
 	From, To   time.Time // From is in, To is not
@@ -73,14 +73,14 @@ type Filter struct {
 	Bare   bool // without Facts and Body
 }
 
-// Place represents the place of a row among those of all chains: by At, then Chain, then Seq.
+// Place is the position of a row among those of all chains, which are ordered by At, then Chain, then Seq.
 type Place struct {
 	At    int64
 	Chain string
 	Seq   int64
 }
 
-// Group describes what a number of rows have in common, and what they add up to.
+// Group is the sum of all rows with the same day, kind, server, tool and status.
 type Group struct {
 	Day, Kind, Server, Tool, Status string // Day as 2006-01-02, UTC
 	Count, Micros, Bytes            int64
@@ -106,23 +106,23 @@ type Store interface {
 	// as with a lost connection. An error that wraps ErrUnsynced or ErrGone is different: what Append has written,
 	// and what Head returns from then on, must not be trusted, and every later write returns this error.
 	Append(ctx context.Context, b Batch) error
-	// Open lists the executions of the own chain that were opened and not closed.
+	// Open returns the executions of this store's own chain that were opened and not closed.
 	Open(ctx context.Context) ([]string, error)
 	// Chains returns the heads of all chains.
 	Chains(ctx context.Context) ([]Head, error)
-	// Find gives rows, newest first.
+	// Find yields matching rows, newest first.
 	Find(ctx context.Context, f Filter) iter.Seq2[Row, error]
-	// Walk gives the rows of a chain in their order, from a sequence number on.
+	// Walk yields the rows of a chain in order, beginning at a sequence number.
 	Walk(ctx context.Context, chain string, from int64) iter.Seq2[Row, error]
-	// Groups adds up the rows that fit, by day, kind, server, tool and status.
+	// Groups adds up the matching rows by day, kind, server, tool and status.
 	Groups(ctx context.Context, f Filter) ([]Group, error)
-	// Keys gives those with these ids that are there.
+	// Keys returns the existing keys among ids.
 	Keys(ctx context.Context, ids []string) (map[string]Key, error)
-	// KeysOf lists the ids of keys of a session of a principal.
+	// KeysOf returns the ids of the keys of a principal's session.
 	KeysOf(ctx context.Context, principal, session string) ([]string, error)
-	// Forget deletes keys so that nothing in the store's files tells what they were.
+	// Forget deletes keys, so that the store's files contain no trace of them. It returns the number of keys deleted.
 	Forget(ctx context.Context, ids []string) (int, error)
-	// Drop deletes the rows of a chain up to a sequence number; Head.Base is that one then.
+	// Drop deletes the rows of a chain up to a sequence number, and sets Head.Base to that number.
 	Drop(ctx context.Context, chain string, upTo int64) error
 	// Size returns the size of the store in bytes.
 	Size(ctx context.Context) (int64, error)

@@ -6,19 +6,19 @@ import (
 	"retort/internal/core"
 )
 
-// openExecutions holds the executions of a chain that have begun and not ended.
+// openExecutions tracks the executions of a chain that have begun and not ended.
 type openExecutions struct {
 	whole bool // the chain was read from its beginning
 	open  map[string]*executionState
 }
 
-// executionState describes what has been told of an execution.
+// executionState tracks the calls of an execution that have no answer yet.
 type executionState struct {
 	loose bool           // it began in another chain, so that answers may come without their calls
 	calls map[string]int // those that have no answer, by tool
 }
 
-// applyRow takes the next row and returns what is wrong with it, or "".
+// applyRow processes the next row. It returns a description of a contradiction, or "".
 func (s *openExecutions) applyRow(r *Row) string {
 	if r.Execution == "" {
 		return ""
@@ -42,7 +42,7 @@ func (s *openExecutions) applyRow(r *Row) string {
 	return ""
 }
 
-// goOn takes in executions that began in another chain.
+// goOn adds executions that began in another chain.
 func (s *openExecutions) goOn(executions []string) {
 	if s.open == nil {
 		s.open = map[string]*executionState{}

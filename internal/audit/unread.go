@@ -14,7 +14,7 @@ import (
 // was full when it was created.
 var ErrEmpty = errors.New("it has no entries and no tables")
 
-// unreadFiles collects what of an audit log could not be read. It is safe for concurrent use.
+// unreadFiles collects the errors of files that could not be read. It is safe for concurrent use.
 type unreadFiles struct {
 	mu  sync.Mutex
 	all []error
@@ -32,7 +32,7 @@ func (u *unreadFiles) addError(err error) {
 // reports what is missing.
 func (r *Record) LeaveOut(err error) { r.unread.addError(err) }
 
-// Unread returns why files of the audit log, or parts of them, could not be read so far.
+// Unread returns the errors of all files of the audit log, or parts of them, that could not be read so far.
 func (r *Record) Unread() []error {
 	r.unread.mu.Lock()
 	defer r.unread.mu.Unlock()
@@ -47,7 +47,8 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// skipsStore records an error of a store, and reports whether reading goes on without it.
+// skipsStore records the error of a store, and reports whether to continue reading without it. It returns false if
+// ctx is done.
 func (r *Record) skipsStore(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -56,7 +57,7 @@ func (r *Record) skipsStore(ctx context.Context, err error) bool {
 	return true
 }
 
-// addWarnings adds to warnings, unless they are nil, what could not be read.
+// addWarnings adds a warning for each part that could not be read. warnings may be nil.
 func (r *Record) addWarnings(warnings *[]string) {
 	if warnings == nil {
 		return
@@ -68,7 +69,7 @@ func (r *Record) addWarnings(warnings *[]string) {
 	}
 }
 
-// damageError returns an error if more than empty files could not be read.
+// damageError returns an error if any files could not be read, apart from empty ones.
 func (r *Record) damageError() error {
 	var all []error
 	for _, err := range r.Unread() {

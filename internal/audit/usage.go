@@ -13,13 +13,13 @@ import (
 	"retort/internal/core"
 )
 
-// UsageSpan describes what usage is about. Zero fields say nothing.
+// UsageSpan selects the entries that usage is counted for. Zero fields select all.
 type UsageSpan struct {
 	From, To           time.Time
 	Session, Principal string
 }
 
-// Usage describes what a record adds up to. Times are milliseconds, and days those of UTC.
+// Usage holds the totals of an audit log. Durations are in milliseconds. Days are in UTC.
 type Usage struct {
 	Executions int64            `json:"executions"`
 	ByStatus   map[string]int64 `json:"by_status"`
@@ -42,7 +42,7 @@ type Usage struct {
 	HitsOf  int `json:"cache_hits_of,omitempty"`
 }
 
-// Quantiles has the durations of executions, with the time spent waiting for people.
+// Quantiles holds the distribution of execution times, including the time spent waiting for people.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -50,7 +50,7 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// DayUsage represents one day.
+// DayUsage holds the totals of one day.
 type DayUsage struct {
 	Day        string `json:"day"`
 	Executions int64  `json:"executions"`
@@ -60,7 +60,7 @@ type DayUsage struct {
 	Avoided    int64  `json:"tokens_avoided"`
 }
 
-// ToolUsage represents one tool.
+// ToolUsage holds the totals of one tool, or of one server if Tool is empty.
 type ToolUsage struct {
 	Server string  `json:"server"`
 	Tool   string  `json:"tool,omitempty"`
@@ -72,7 +72,7 @@ type ToolUsage struct {
 	micros int64
 }
 
-// PersonUsage represents one principal.
+// PersonUsage holds the totals of one principal.
 type PersonUsage struct {
 	Principal  string `json:"principal"`
 	Executions int64  `json:"executions"`
@@ -86,8 +86,8 @@ const (
 	newestFacts = 10_000  // of which the facts are read
 )
 
-// Add adds up what stores have. Without ends none of the single executions is looked at, and
-// what only they tell is left out.
+// Add adds up the entries of stores. Only with ends it also reads the end entries of the newest executions, which
+// Duration, Principals and CacheHits need.
 func Add(ctx context.Context, stores []Store, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
 		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
@@ -119,10 +119,10 @@ func Add(ctx context.Context, stores []Store, s UsageSpan, ends bool) (Usage, er
 	return a.totalUsage(), nil
 }
 
-// rowPlace describes where a row is, as a Brief store tells it.
+// rowPlace identifies a row by the columns that Brief returns.
 type rowPlace struct{ at, seq int64 }
 
-// usageSum represents usage while it is added up.
+// usageSum accumulates Usage.
 type usageSum struct {
 	twice   map[rowPlace]bool // rows that are not counted: what they tell is counted elsewhere
 	usage   Usage
@@ -152,8 +152,8 @@ func (a *usageSum) addGroup(g Group) {
 	}
 }
 
-// addCall adds calls. One that may have effects has an entry of either kind, and its status is
-// that of the answer; one that reads has an EventCall with both.
+// addCall adds calls. A call with effects has an EventCall and an EventAnswer, and its status is in the latter. A
+// call that only reads has one EventCall with its status.
 func (a *usageSum) addCall(g Group, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
@@ -187,7 +187,7 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 	return m[key]
 }
 
-// addNewestEnds looks at the newest executions one by one.
+// addNewestEnds adds what only the end entries of executions contain. It reads those of the newest executions.
 func (a *usageSum) addNewestEnds(ctx context.Context, stores []Store, f Filter) error {
 	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
 	var all []Row
@@ -231,7 +231,7 @@ func briefRows(ctx context.Context, store Store, f Filter) ([]Row, error) {
 	return all, nil
 }
 
-// addCacheHits adds the answers that the newest executions were given again.
+// addCacheHits adds the cache hits of the newest executions.
 func (a *usageSum) addCacheHits(ctx context.Context, store Store, f Filter) error {
 	f.Limit = newestFacts
 	n := 0
@@ -287,7 +287,7 @@ func computeQuantiles(micros []int64) *Quantiles {
 	return &Quantiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: at(1)}
 }
 
-// totalUsage orders days by time, and tools by how often they were called.
+// totalUsage returns the sums, with days by time and tools by number of calls.
 func (a *usageSum) totalUsage() Usage {
 	u := a.usage
 	for _, counts := range []map[string]int64{u.ByStatus, u.Approvals} {

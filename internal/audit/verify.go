@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// What may have happened to a record.
+// Kinds of findings.
 const (
 	Edited    = "edited"    // an entry is not what it was
 	Deleted   = "deleted"   // entries are missing
@@ -28,7 +28,7 @@ const (
 	Told      = "story"     // an execution is not told once, from its beginning to its end
 )
 
-// VerifyFinding represents something wrong.
+// VerifyFinding is one fault of an audit log.
 type VerifyFinding struct {
 	Chain string `json:"chain,omitempty"`
 	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
@@ -48,7 +48,7 @@ type VerifyResult struct {
 	Notes       []string        `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
 }
 
-// ChainVerdict represents about one chain.
+// ChainVerdict is the result of verifying one chain.
 type ChainVerdict struct {
 	Chain   string    `json:"chain"`
 	Entries int64     `json:"entries"`
@@ -72,8 +72,8 @@ const (
 	jobRows     = 512
 )
 
-// Verify recomputes everything that can be proved about the audit log. The error means that it could not be read.
-// What is wrong with it is in the verdict.
+// Verify checks everything about the audit log that can be proved. Faults of the log are in the result. The error
+// means that the log could not be read.
 func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
 	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
@@ -115,7 +115,7 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, err
 	return v.out, nil
 }
 
-// recordVerifier represents at work on a record.
+// recordVerifier verifies an audit log.
 type recordVerifier struct {
 	record  *Record
 	o       VerifyOptions
@@ -142,7 +142,7 @@ func (v *recordVerifier) addFinding(f VerifyFinding) {
 	}
 }
 
-// findMissingChains finds chains that checkpoints of this home name and that are nowhere.
+// findMissingChains reports chains that checkpoints of this data directory name and that do not exist.
 func (v *recordVerifier) findMissingChains() {
 	for _, m := range sortedMarks(v.marks) {
 		if !m.here || m.lastMark().seq == 0 {
@@ -155,7 +155,7 @@ func (v *recordVerifier) findMissingChains() {
 	}
 }
 
-// chainCheck represents at work on a chain.
+// chainCheck verifies one chain.
 type chainCheck struct {
 	*recordVerifier
 	c       *recordChain
@@ -193,7 +193,7 @@ func (v *recordVerifier) verifyChain(ctx context.Context, c *recordChain) error 
 	return nil
 }
 
-// verifyRows has batches of rows hashed in parallel, and judges the results in order.
+// verifyRows hashes batches of rows in parallel, and checks the results in order.
 func (k *chainCheck) verifyRows(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -223,7 +223,7 @@ func (k *chainCheck) verifyRows(ctx context.Context) error {
 	return failed
 }
 
-// verifyJob is a batch of rows, each of which is compared with the one before.
+// verifyJob is a batch of rows to verify.
 type verifyJob struct {
 	rows   []Row
 	before []byte // the hash before the first
@@ -245,7 +245,7 @@ func (j *verifyJob) verifyHashes(mac []byte) {
 	}
 }
 
-// readJobs makes jobs of a chain.
+// readJobs reads a chain and sends its rows in batches to both channels.
 func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJob) {
 	defer close(ordered)
 	defer close(work)
@@ -305,7 +305,7 @@ func (k *chainCheck) reportReadError(ctx context.Context, err error) error {
 	return nil
 }
 
-// applyJob judges the rows of a batch in order.
+// applyJob checks the rows of a hashed batch in order.
 func (k *chainCheck) applyJob(ctx context.Context, j *verifyJob) error {
 	if j.seal != nil {
 		k.checkSeal(*j.seal)
@@ -372,7 +372,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) e
 	return nil
 }
 
-// goesOn reads the entry that begins a chain in the place of another.
+// goesOn processes the first entry of a chain that continues another.
 func (k *chainCheck) goesOn(r *Row) {
 	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {
@@ -396,7 +396,7 @@ func (k *chainCheck) isForeignChain(r *Row) bool {
 	return k.foreign
 }
 
-// addFault records a fault. Only the first of a chain counts, because later faults may follow from it.
+// addFault reports a fault. Only the first of each chain is reported, because later ones may be its consequences.
 func (k *chainCheck) addFault(seq int64, what, says string) {
 	if k.found {
 		return
@@ -411,7 +411,7 @@ func (k *chainCheck) reportGap(seq int64) {
 	k.addFault(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// reportForged handles an entry that follows the one before but whose MAC was not made with the key.
+// reportForged reports an entry that follows the one before but whose MAC was not made with the key.
 func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 	switch {
 	case k.found:
@@ -476,7 +476,7 @@ func (k *chainCheck) checkSeal(s Seal) {
 	k.out.Last = s.Last
 }
 
-// checkEnd looks at whether the chain ends where it should.
+// checkEnd reports a chain that ends before its last checkpoint or its stored head.
 func (k *chainCheck) checkEnd() {
 	if k.unread {
 		return // damages tells of it

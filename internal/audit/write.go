@@ -9,14 +9,14 @@ import (
 	"retort/internal/core"
 )
 
-// unconfirmedBatch is a batch that may or may not have been written.
+// unconfirmedBatch is a batch for which it is unknown whether it was written.
 type unconfirmedBatch struct {
 	items []*queuedRow
 	seq   int64 // of its last row
 	hash  []byte
 }
 
-// writeLoop is the writing goroutine: it writes everything in the queue at once, until the log is closed.
+// writeLoop is the writing goroutine: it writes the queue in batches until the log is closed.
 func (l *Log) writeLoop() {
 	defer close(l.ended)
 	for {
@@ -44,7 +44,8 @@ func (l *Log) writeLoop() {
 	}
 }
 
-// nextBatch waits for items, and a little longer for more if no caller waits for these.
+// nextBatch waits for items. If no caller waits for them, it waits 10 ms longer for more. It returns nil when the log
+// is closed and the queue empty.
 func (l *Log) nextBatch() []*queuedRow {
 	l.mu.Lock()
 	for len(l.queue) == 0 && !l.closed {
@@ -65,7 +66,7 @@ func (l *Log) nextBatch() []*queuedRow {
 	return batch
 }
 
-// waitForMore waits for d, or less if a caller waits.
+// waitForMore waits for d, or until a caller waits or the log is closed.
 func (l *Log) waitForMore(d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
@@ -81,8 +82,8 @@ func (l *Log) waitForMore(d time.Duration) {
 	}
 }
 
-// backOff waits after a failure, or less if a caller waits. It returns false if the log is closed; unwritten entries are
-// lost then.
+// backOff waits after a failure, or until a caller waits. If the log is closed, it returns false and unwritten
+// entries are lost.
 func (l *Log) backOff(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
@@ -100,7 +101,7 @@ func (l *Log) backOff(d time.Duration) bool {
 	return !closed
 }
 
-// commitBatch gives items their places and writes them.
+// commitBatch assigns sequence numbers and hashes to items, and writes them.
 func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 	b := Batch{Rows: make([]Row, 0, len(items))}
 	seq, hash := l.head.Seq, l.head.Hash
@@ -140,7 +141,7 @@ func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 	return nil
 }
 
-// isBatchWritten reports whether the batch is there whose writing has failed.
+// isBatchWritten reports whether the batch whose write failed is in the store nevertheless.
 func (l *Log) isBatchWritten() (bool, *core.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -164,8 +165,8 @@ func (l *Log) isBatchWritten() (bool, *core.Error) {
 		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
 }
 
-// resolveUnconfirmed finds out whether an uncertain batch was written. Nothing can be written before: it might or might not follow
-// that batch.
+// resolveUnconfirmed finds out whether an unconfirmed batch was written. Until that is known nothing else can be
+// written, because the next entry's position depends on it.
 func (l *Log) resolveUnconfirmed() *core.Error {
 	if l.lost != nil {
 		return l.startNewChain()
@@ -195,7 +196,7 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 	return nil
 }
 
-// retractionOf returns an entry which says that a recorded action did not happen.
+// retractionOf returns an entry that records that an action recorded before did not happen.
 func retractionOf(it *queuedRow) *queuedRow {
 	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
@@ -209,7 +210,7 @@ func retractionOf(it *queuedRow) *queuedRow {
 	return &queuedRow{row: row, closes: it.opens, size: overhead}
 }
 
-// advanceHead moves the head.
+// advanceHead sets the head after a write.
 func (l *Log) advanceHead(seq int64, hash []byte) {
 	l.unsure = nil
 	l.mu.Lock()
@@ -229,8 +230,8 @@ func (l *Log) writeCheckpoint(end bool) {
 	l.points.failed = err != nil
 }
 
-// finishBatch answers the callers that wait for a batch. Unwritten entries stay in the queue, except those of actions that
-// must not happen now.
+// finishBatch answers the callers that wait for a batch. After an error, unwritten entries stay in the queue, except
+// those of actions that are refused now.
 func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,7 +247,7 @@ func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.recordRecovery()
 }
 
-// markWritten handles an item that is durable.
+// markWritten marks an item as durable.
 func (l *Log) markWritten(it *queuedRow) {
 	it.settled = true
 	l.size -= it.size
@@ -258,7 +259,8 @@ func (l *Log) markWritten(it *queuedRow) {
 	}
 }
 
-// failBatch answers all waiting callers with an error, and takes back the entries of actions that do not happen.
+// failBatch answers all waiting callers with an error. It removes from the queue the entries of actions that do not
+// happen.
 func (l *Log) failBatch(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
@@ -290,7 +292,8 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey attaches a key to the first queued item that needs it. If there is none, the next such item brings it.
+// attachKey attaches a key to the first queued item that needs it. If there is none, the next such item will carry
+// the key.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
@@ -316,7 +319,7 @@ func (l *Log) recordRecovery() {
 	}
 }
 
-// closeOrphans closes what an engine that has died left open.
+// closeOrphans records the end of executions that a crashed engine left open.
 func (l *Log) closeOrphans(ctx context.Context) {
 	store, chain := l.currentStore()
 	open, err := store.Open(ctx)
