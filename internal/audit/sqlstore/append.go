@@ -19,7 +19,7 @@ const (
 	closeOne  = "DELETE FROM opened WHERE chain = ? AND execution = ?"
 )
 
-// statementChange represents one statement of a transaction.
+// statementChange is one statement of a transaction.
 type statementChange struct {
 	statement string
 	args      []any

@@ -120,8 +120,8 @@ func (s *sqlStore) Indexes(ctx context.Context) error {
 
 func (e *sqliteEngine) snapshotBegin() string { return "BEGIN" }
 
-// checkIndexes has SQLite compare each index with its table, and reports more chains than the one that an
-// engine writes.
+// checkIndexes lets SQLite compare each index with its table. It also reports a file with more than one chain, since
+// an engine writes only one.
 func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	const most = 20
 	found, err := queryList[string](ctx, c, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
@@ -192,8 +192,7 @@ func (e *sqliteEngine) indexError(what string) error {
 		WithHint("retort audit verify says more")
 }
 
-// newFileSchema returns the schema of a new file: the statement that makes each object, by type and
-// name.
+// newFileSchema returns the schema of a new file: the statement that creates each object, by type and name.
 var newFileSchema = sync.OnceValues(func() (map[string]string, error) {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")

@@ -22,7 +22,7 @@ import (
 // write-ahead log and the index of the log.
 var sidecarSuffixes = [2]string{"-wal", "-shm"}
 
-// createFile makes the file if it is missing or empty, and refuses a file that is not an audit log.
+// createFile creates the file if it is missing or empty, and refuses a file that is not an audit log.
 func (e *sqliteEngine) createFile(ctx context.Context) error {
 	fresh, err := e.inspectHeader()
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *sqliteEngine) createFile(ctx context.Context) error {
 	return seal.SyncDir(filepath.Dir(e.path))
 }
 
-// makeDatabase makes a file with all tables, and leaves nothing in a write-ahead log.
+// makeDatabase creates a file with all tables and an empty write-ahead log.
 func (e *sqliteEngine) makeDatabase(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -80,7 +80,7 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// removeUnfinished removes the files of a database that was not finished.
+// removeUnfinished removes the files of an incompletely created database.
 func removeUnfinished(path string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		_ = os.Remove(path + suffix)
@@ -118,8 +118,8 @@ func (e *sqliteEngine) foreignFileError() error {
 		WithHint("nothing was changed; move the file away, or choose another place for the record")
 }
 
-// moveLog moves what an earlier process left in the write-ahead log into the file. That syncs it
-// again: a process whose last sync failed may have left entries that are only in the page cache.
+// moveLog moves entries that an earlier process left in the write-ahead log into the file. That also syncs them
+// again: a process whose last sync failed may have left entries only in the page cache.
 func (e *sqliteEngine) moveLog(ctx context.Context, db *sql.DB) error {
 	info, err := os.Lstat(e.path + "-wal")
 	if err != nil || info.Size() == 0 {
@@ -153,7 +153,8 @@ func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 		WithHint("find out what removes files below the data directory; retort audit verify says what is missing")
 }
 
-// lostFileError compares names with files: three calls of lstat, against the sync of a write.
+// lostFileError returns an error if the database or one of its log files was deleted or replaced. The check costs
+// three calls of lstat, little compared with the sync of a write.
 func (e *sqliteEngine) lostFileError(err error) error {
 	if isSyncError(err) {
 		return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %w", e.path, audit.ErrUnsynced, err).

@@ -9,18 +9,18 @@ import (
 	"retort/internal/audit"
 )
 
-// rowsPerRead sets how many rows are read at once. Between chunks no transaction is open, so a slow reader
+// rowsPerRead is the number of rows read at once. Between two reads no transaction is open, so that a slow reader
 // does not keep the write-ahead log growing.
 const rowsPerRead = 1000
 
-// columnCondition requires one column to have one of some values.
+// columnCondition requires a column to have one of several values.
 type columnCondition struct {
 	column string
 	values []any
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// filterQuery represents a filter translated to columns and numbers.
+// filterQuery is a filter translated to columns and numbers of names.
 type filterQuery struct {
 	conditions []columnCondition
 	where      string // what is asked besides

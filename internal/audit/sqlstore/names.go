@@ -10,8 +10,8 @@ import (
 // maxNames bounds the cache of names, which is emptied when it is full.
 const maxNames = 1 << 16
 
-// nameCache caches the numbers of strings that repeat. A string keeps its number for good. It is safe
-// for concurrent use.
+// nameCache caches the numbers of names: strings that repeat are stored once. A name keeps its number forever. It is
+// safe for concurrent use.
 type nameCache struct {
 	mu   sync.RWMutex
 	ids  map[string]int64
@@ -60,7 +60,7 @@ func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	return string(name), err
 }
 
-// querier represents a pool, a connection or a transaction.
+// querier is a pool, a connection or a transaction.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }

@@ -18,18 +18,17 @@ import (
 	"retort/internal/core"
 )
 
-// own names the schema that holds the tables.
+// own is the name of the schema that contains the tables.
 const own = "retort"
 
-// writeTimeout bounds a statement that writes: a server that vanished must not block the engine for
-// ever.
+// writeTimeout bounds a statement that writes: a server that vanished must not block the engine forever.
 const writeTimeout = 30 * time.Second
 
 // sessionPollInterval is the interval between checks whether the server has ended a session.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgresEngine represents a database to which several engines write, each its own chain. An engine holds its chain by an
-// advisory lock of its connection, so the connection must be direct or through a pooler in session mode.
+// postgresEngine is a database to which several engines write, each its own chain. An engine holds its chain by an
+// advisory lock of its connection. So the connection must be direct, or through a pooler in session mode.
 type postgresEngine struct {
 	where   string // without a password
 	owner   string
@@ -127,7 +126,7 @@ func (e *postgresEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Con
 	return c, chain, err
 }
 
-// chooseChain takes over a chain of the owner that no engine holds, or makes a new one.
+// chooseChain takes over a chain of the owner that no engine holds, or creates a new one.
 func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, error) {
 	chains, err := queryList[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {
@@ -205,11 +204,11 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// idle sets how long a connection may be unused before it is checked.
+// idle is how long a connection may be unused before it is checked.
 const idle = time.Second
 
-// isAlive checks a connection that was unused for a while for having been closed by the server or the
-// network.
+// isAlive reports whether the connection is still open. It checks only a connection that was unused for a while,
+// which the server or the network may have closed.
 func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	defer func() { e.used = time.Now() }()
 	if time.Since(e.used) < idle {
@@ -285,8 +284,8 @@ func readResults(sent pgx.BatchResults, all []statementChange) (err error) {
 	return nil
 }
 
-// lostFileError returns nil: a server that cannot sync ends by itself, and reports what it has when it is
-// back.
+// lostFileError returns nil: a PostgreSQL server that cannot sync stops by itself, and recovers a consistent state
+// when it restarts.
 func (e *postgresEngine) lostFileError(error) error { return nil }
 
 func (e *postgresEngine) onWritten(context.Context, int) {}

@@ -14,7 +14,7 @@ import (
 	"retort/internal/audit"
 )
 
-// queryList reads a column.
+// queryList returns the values of a query's only column.
 func queryList[T any](ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, statement string, args ...any) (all []T, err error) {
@@ -33,7 +33,7 @@ func queryList[T any](ctx context.Context, q interface {
 	return all, rows.Err()
 }
 
-// rawRow represents a row with the numbers of its names.
+// rawRow is a row with the numbers of its names instead of the names.
 type rawRow struct {
 	audit.Row
 	chain                                          int64
@@ -52,7 +52,7 @@ func selectedColumns(bare bool) string {
 	return columns + ", facts, body"
 }
 
-// readRawRows adds the rows of an answer to all.
+// readRawRows appends the rows of a query result to all.
 func readRawRows(rows *sql.Rows, all []rawRow, bare bool) ([]rawRow, error) {
 	defer rows.Close()
 	var execution sql.RawBytes
@@ -75,7 +75,7 @@ func readRawRows(rows *sql.Rows, all []rawRow, bare bool) ([]rawRow, error) {
 	return all, rows.Err()
 }
 
-// resolveNames gives a row its names.
+// resolveNames replaces the numbers in a row by their names.
 func (s *sqlStore) resolveNames(ctx context.Context, r *rawRow) (err error) {
 	r.Chain = chainName(r.chain)
 	for _, n := range []struct {
@@ -119,7 +119,7 @@ func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2
 	}
 }
 
-// yieldRows completes rows and yields them; it returns false if no more are wanted.
+// yieldRows completes rows and yields them; it returns false if yield has returned false.
 func (s *sqlStore) yieldRows(ctx context.Context, all []rawRow, yield func(audit.Row, error) bool) bool {
 	for i := range all {
 		if err := s.resolveNames(ctx, &all[i]); err != nil {
@@ -164,7 +164,7 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row
 	}
 }
 
-// readPage reads the n newest rows that fit and are older than before.
+// readPage reads the n newest matching rows that are older than before.
 func (s *sqlStore) readPage(
 	ctx context.Context, q *filterQuery, lead int, before *audit.Place, n int, bare bool,
 ) (all []rawRow, err error) {
@@ -207,11 +207,12 @@ func (s *sqlStore) readPage(
 	return all, nil
 }
 
-// few is the number of rows up to which conditions are counted, to find the one with the fewest.
+// few is the number of rows up to which the matches of a condition are counted, to find the condition with the
+// fewest.
 const few = 4096
 
-// leadCondition returns the condition that the fewest rows match, as far as that can be found quickly, or -1. Its index is
-// read, and the other conditions are checked on the rows.
+// leadCondition returns the index of the condition that matches the fewest rows, as far as that can be found quickly,
+// or -1. The database reads that condition's index and checks the other conditions on the rows.
 func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int, err error) {
 	able := q.moveIndexedFirst()
 	if able < 2 {
@@ -233,7 +234,7 @@ func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int,
 	return s.rarestCondition(ctx, q.conditions[:able])
 }
 
-// rarestCondition returns the condition that the fewest of some rows fit, which chance picks.
+// rarestCondition returns the condition that matches the fewest rows of a random sample.
 func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (lead int, err error) {
 	fits := make([]string, len(of))
 	var args []any
@@ -260,7 +261,7 @@ func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (l
 	return lead, err
 }
 
-// countUpTo returns how many rows fit a condition, but no more than limit.
+// countUpTo counts the rows that match a condition, up to limit.
 func (s *sqlStore) countUpTo(ctx context.Context, c columnCondition, limit int64) (n int64, err error) {
 	statement := s.bindParameters(s.countColumn(c.column))
 	for _, v := range c.values {

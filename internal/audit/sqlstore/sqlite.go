@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// lockTimeout sets how long to wait for another process that is about to end.
+	// lockTimeout is how long to wait for the lock of another process that is about to end.
 	lockTimeout = 300 * time.Millisecond
-	// application marks a SQLite file as an audit log of Retort: "Rtrt".
+	// application is the SQLite application id that marks a file as an audit log of Retort: "Rtrt".
 	application = 0x52747274
 	readers     = 4
 	notDatabase = 26 // SQLITE_NOTADB
 )
 
-// sqliteEngine represents one database file. Committed entries are in it or in PATH-wal, which SQLite moves into the file
-// from time to time.
+// sqliteEngine is one database file. Committed entries are in the file or in PATH-wal, from which SQLite moves them
+// into the file from time to time.
 type sqliteEngine struct {
 	path   string
 	owner  string
@@ -119,8 +119,7 @@ func (e *sqliteEngine) openForWriting(ctx context.Context, s *sqlStore, lockTime
 	return s.ensureWriter(ctx)
 }
 
-// lockFile keeps other processes from writing the file. Its error names the process that holds the
-// lock.
+// lockFile prevents other processes from writing the file. Its error names the process that holds the lock.
 func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 	name := e.path + ".lock"
 	unlock, err := seal.Lock(name, lockTimeout)
@@ -207,7 +206,7 @@ func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn,
 
 func (e *sqliteEngine) isAlive(*sql.Conn) bool { return true }
 
-// releaseConnection closes the prepared statements; until then the connection stays open.
+// releaseConnection closes the prepared statements, without which the connection would stay open.
 func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	for _, p := range e.put {
 		_ = p.Close()
@@ -274,7 +273,7 @@ func (e *sqliteEngine) countColumn(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
 }
 
-// countTable names the index of kinds, which has all columns that are added up.
+// countTable returns the index of kinds, which contains all columns that are added up.
 func (e *sqliteEngine) countTable() string { return "entries INDEXED BY by_kind" }
 
 func (e *sqliteEngine) unindexedColumn(column string) string { return column }
@@ -306,8 +305,8 @@ func (e *sqliteEngine) chainCondition(chain int64) (condition string, args []any
 	return "", nil, chain == e.chain
 }
 
-// forgetKeys overwrites keys with zeros, then moves the write-ahead log, which has copies of them, into
-// the file and empties it.
+// forgetKeys overwrites keys with zeros. Then it moves the write-ahead log, which has copies of them, into the file
+// and empties the log.
 func (e *sqliteEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
 	err = inTransaction(ctx, c, "BEGIN IMMEDIATE", func() error {
 		return eachPart(ids, func(list string, args []any) error {

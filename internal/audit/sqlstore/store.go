@@ -1,6 +1,6 @@
-// Package sqlstore keeps the entries of the audit log in SQLite or PostgreSQL. Only this package has
-// SQL. Strings are stored as bytes, so both return exactly what they were given, including zero
-// bytes and broken UTF-8.
+// Package sqlstore stores the entries of the audit log in SQLite or PostgreSQL. Only this package contains SQL.
+// Strings are stored as bytes, so that both databases return exactly what they were given, including zero bytes and
+// invalid UTF-8.
 package sqlstore
 
 import (
@@ -42,7 +42,7 @@ var ErrTaken = errors.New("another process writes it")
 // ErrNone means that there is no chain to continue.
 var ErrNone = errors.New("no chain was left there")
 
-// maxFiles sets how many engines can share a folder.
+// maxFiles is the largest number of engines that can share a folder.
 const maxFiles = 64
 
 // Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. For a path
@@ -63,7 +63,7 @@ func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFile opens one of the files that Files lists.
+// OpenFile opens one of the files that ListFiles returns.
 func OpenFile(ctx context.Context, path string, o Options) (audit.Store, error) {
 	return openSQLite(ctx, path, o, lockTimeout)
 }
@@ -115,8 +115,8 @@ func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
 	return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
 }
 
-// ListFiles lists the files of a folder that OpenFolder has made, in the order of their numbers. A
-// missing folder has none.
+// ListFiles returns the files that OpenFolder has created in a folder, in the order of their numbers. For a missing
+// folder it returns none.
 func ListFiles(dir string) ([]string, error) {
 	all, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -138,7 +138,7 @@ func ListFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// databaseEngine has the operations in which SQLite and PostgreSQL differ.
+// databaseEngine has the operations that differ between SQLite and PostgreSQL.
 type databaseEngine interface {
 	// bindParameters returns a statement with its parameters, written as ?, in the engine's syntax.
 	bindParameters(statement string) string
@@ -155,7 +155,8 @@ type databaseEngine interface {
 	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)
 	// beforeCondition returns the condition that an entry is older than p.
 	beforeCondition(p audit.Place) (condition string, args []any)
-	// chainCondition reports whether the store can have a chain. If only the database knows, condition asks it.
+	// chainCondition reports whether the store can have a chain. If only the database can tell, it returns a
+	// condition that asks the database.
 	chainCondition(chain int64) (condition string, args []any, maybe bool)
 	// claimChain returns a connection that may write the chain, and the chain's number. It creates the chain if the
 	// store has none. The error may wrap ErrTaken or ErrNone.
@@ -163,23 +164,24 @@ type databaseEngine interface {
 	// isAlive reports whether the connection for writing is still open, as far as can be known without
 	// sending anything: a statement sent over a broken one might be executed or not.
 	isAlive(c *sql.Conn) bool
-	// releaseConnection releases what claim acquired, before the connection is closed. After an error it does not
-	// use the connection.
+	// releaseConnection releases what claimChain acquired, before the connection is closed. After an error it does
+	// not use the connection.
 	releaseConnection(c *sql.Conn, failed bool)
-	// isReusable reports whether the connection can go on after an error of transact.
+	// isReusable reports whether the connection can be used after an error of runTransaction.
 	isReusable(c *sql.Conn, err error) bool
-	// lostFileError returns why nothing in the store's file can be relied on any more, given the error of a write,
-	// which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil otherwise.
+	// lostFileError returns the reason why the content of the store's file is no longer reliable, given the error of
+	// a write, which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil if the file is
+	// reliable.
 	lostFileError(err error) error
-	// runTransaction makes all changes or none, durably.
+	// runTransaction makes all changes durably, or none.
 	runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error
 	// onWritten is called after each batch, with the lock for writing held.
 	onWritten(ctx context.Context, rows int)
-	// forgetKeys deletes keys for good.
+	// forgetKeys deletes keys beyond recovery.
 	forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (int, error)
 	// reclaimSpace gives the space of deleted rows back to the file system.
 	reclaimSpace(ctx context.Context, c *sql.Conn) error
-	// checkIndexes returns a sentence for each fault in what is stored besides the entries.
+	// checkIndexes returns a sentence for each fault in the stored data other than the entries.
 	checkIndexes(ctx context.Context, c *sql.Conn) ([]string, error)
 	// compareIndexes returns an error if the indexes are known not to match the entries.
 	compareIndexes(ctx context.Context, c *sql.Conn) error
