@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// steps are the statements that make a database of version n-1 one of version n, for
-// n = 1, 2, ...; a step that was released is never changed.
+// schemas holds the migrations: the statements in file n migrate a database from version n-1 to
+// version n, for n = 1, 2, ... A released migration is never changed.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
