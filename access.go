@@ -39,7 +39,7 @@ func CreateToken(c Config, principal string, life time.Duration) (made NewToken,
 	if _, ok := named[principal]; len(named) > 0 && !ok {
 		made.Warnings = append(
 			made.Warnings,
-			fmt.Sprintf("the settings name no principal %q: who has the token may do what everybody may", principal),
+			fmt.Sprintf("the settings name no principal %q: its token has the permissions of everybody", principal),
 		)
 	}
 	return made, nil
@@ -83,7 +83,7 @@ func (c Config) revoke(do func(*auth.TokenStore) ([]Token, error)) ([]Token, err
 		errs = append(errs, p.recordAlone(core.AuditEvent{Kind: core.EventToken, Status: "revoked", Facts: map[string]any{"all": true}}))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return gone, core.Errorf(core.KindInternal, "retort.token", "revoked, and that could not be recorded: %w", err)
+		return gone, core.Errorf(core.KindInternal, "retort.token", "revoked, but the revocation could not be recorded: %w", err)
 	}
 	return gone, nil
 }
@@ -103,7 +103,7 @@ func (p *parts) tokens() (*auth.TokenStore, error) {
 	if key == "" || p.config.Home == "" {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "retort.token",
-			"tokens have no place: this user has no home directory, or nothing is kept",
+			"tokens cannot be stored: this user has no home directory, or there is no data directory",
 		).WithHint("set HOME, or name a folder with --home")
 	}
 	dir, err := p.dataDir().Abs()
@@ -144,7 +144,7 @@ func (e *Engine) callers() (*callers, error) {
 	if book, err := e.tokens(); err == nil {
 		c.book = book
 		if _, err := book.Tokens(); err != nil {
-			e.log.Warn("tokens do not count", "error", err)
+			e.log.Warn("the access tokens cannot be read, so none is accepted", "error", err)
 		}
 		e.onClose(book.Close)
 	}

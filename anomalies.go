@@ -99,7 +99,7 @@ func (w *watching) recall() {
 	}()
 	for e, err := range w.p.audit.Replay(w.ctx, start.Add(-lookback), maxReplayed, others...) {
 		if err != nil {
-			w.p.log.Warn("what is usual cannot be learned from all of the record", "error", err)
+			w.p.log.Warn("normal behavior cannot be learned from all of the audit log", "error", err)
 			continue
 		}
 		w.watch.Replay(e)
@@ -172,7 +172,7 @@ func (w *watching) found(f anomaly.Finding) {
 		"id", f.Execution, "words", f.Words,
 	)
 	if refused := w.p.audit.Record(f.ToEvent(), false); refused != nil {
-		w.p.log.Warn("what is unusual could not be recorded", "error", refused)
+		w.p.log.Warn("an anomaly could not be recorded", "error", refused)
 	}
 	if w.alerts == nil || f.Action == anomaly.Note {
 		return

@@ -186,7 +186,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		kept.Sealed = p.screen.SealedType
 	}
 	if kept.Key = p.userDir().ApprovalsKey(); kept.Key == "" && dir != "" {
-		p.log.Warn("what is trusted of tools is not kept: this user has no home directory")
+		p.log.Warn("trusted tool definitions cannot be stored: this user has no home directory")
 	}
 	if p.catalog, err = catalog.Open(kept); err != nil {
 		return err
@@ -578,7 +578,7 @@ func (c Config) commands() (commandLines, error) {
 	if len(guest) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			return commandLines{}, core.Errorf(core.KindSandboxUnavailable, "retort.open", "cannot find the own executable: %w", err)
+			return commandLines{}, core.Errorf(core.KindSandboxUnavailable, "retort.open", "cannot find Retort's own executable: %w", err)
 		}
 		guest = []string{self, guestArgument}
 	}

@@ -37,7 +37,7 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	defer stop()
 	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
 	if err != nil {
-		o.Warnings = append(o.Warnings, "it was done without the queue: "+core.AsError(err).Message)
+		o.Warnings = append(o.Warnings, "the task ran without the queue: "+core.AsError(err).Message)
 	}
 	return o
 }
@@ -175,9 +175,9 @@ func outcomeOf(s JobState) Outcome {
 		return *s.Outcome
 	}
 	return Outcome{ExecutionID: s.ID, Status: core.StatusCancelled, Error: core.Errorf(
-		core.KindCancelled, "retort.tasks", "the task was cancelled, and has not ended yet",
+		core.KindCancelled, "retort.tasks", "the task was cancelled and has not ended yet",
 	).
-		WithHint("retort tasks show %s says when it has", s.ID)}
+		WithHint("retort tasks show %s shows when it has ended", s.ID)}
 }
 
 // does returns the function that performs an agent task from the queue.

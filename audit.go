@@ -37,8 +37,8 @@ func (p *parts) auditKeys() audit.Keys {
 			file := p.userDir().AuditKey()
 			if file == "" {
 				return nil, core.Errorf(
-					core.KindInternal, "retort.audit", "the record has no key: this user has no home directory",
-				).WithHint("set HOME, or auditLogging: false")
+					core.KindInternal, "retort.audit", "the audit log has no key: this user has no home directory",
+				).WithHint("set HOME, or auditLogging: false in retort.yaml")
 			}
 			return seal.LoadOrCreateKey(file)
 		})),
@@ -61,7 +61,7 @@ func (p *parts) record(ctx context.Context) error {
 	o.Tell, o.Mask, o.Seen = p.checkpointed(s.Audit.Checkpoint), p.secrets.Mask, watch.seen
 	log, err := p.open(ctx, o, false, p.onClose)
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
-		p.log.Error("the record was tampered with, or brought back from a copy; a new chain is begun", "error", err)
+		p.log.Error("the audit log was tampered with or restored from a copy; a new chain is started", "error", err)
 		if log, err = p.open(ctx, o, false, p.onClose); err == nil {
 			_ = log.Record(
 				core.AuditEvent{

@@ -79,7 +79,7 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	}
 	return "", "", core.Errorf(
 		core.KindToolNotFound, "retort.find", "there is no server or tool %q", name,
-	).WithHint("retort tools lists what is there")
+	).WithHint("retort tools lists all servers and tools")
 }
 
 // FlaggedTool is a tool whose definition has suspicious content.

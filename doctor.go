@@ -185,13 +185,13 @@ func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
 	if len(info.Flagged) > 0 {
 		add(
 			"flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0],
-			"definitions have something that does not belong there: %s", strings.Join(info.Flagged, ", "),
+			"definitions have suspicious content: %s", strings.Join(info.Flagged, ", "),
 		)
 	}
 	if n := status.Rubbish.Lines; n > 0 {
 		add(
 			"stdout_rubbish", "have it log to standard error: see its own settings",
-			"it writes to standard output what is no message (%d lines)", n,
+			"it writes lines that are not messages to standard output (%d lines)", n,
 		)
 	}
 	if status.Latency > slowAnswer {
@@ -327,7 +327,7 @@ func running(data home.Dir) string {
 	if pids == nil {
 		return ""
 	}
-	return "at work in this home: " + strings.Join(pids, ", ")
+	return "processes that use this data directory: " + strings.Join(pids, ", ")
 }
 
 // brokenCache reports cached tool definitions that cannot be read. With fix it deletes them. That loses nothing:
@@ -340,7 +340,7 @@ func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
 			Mend:  "retort doctor --fix",
 		}
 		if fix && os.Remove(file) == nil {
-			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written anew when its server is listed", ""
+			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written again when its server is listed", ""
 		}
 		checks = append(checks, c)
 	}

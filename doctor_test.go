@@ -265,7 +265,7 @@ func TestExamine(t *testing.T) {
 		if o := e.Execute(t.Context(), retort.Request{Code: "return 1"}); o.Error != nil {
 			t.Fatal(o.Error)
 		}
-		if text := examined(t, c, false); !strings.Contains(text, "ok engines: at work in this home: "+fmt.Sprint(os.Getpid())) {
+		if text := examined(t, c, false); !strings.Contains(text, "ok engines: processes that use this data directory: "+fmt.Sprint(os.Getpid())) {
 			t.Errorf("the engine is not seen:\n%s", text)
 		}
 	}
@@ -290,7 +290,7 @@ func TestExamine(t *testing.T) {
 	open()
 	text := examined(t, c, false)
 	has(text, "ok home: ", "ok record: entries: ", "ok clock: ", "ok key: ")
-	lacks(text, "warning", "broken", "mended", "at work")
+	lacks(text, "warning", "broken", "mended", "ok engines")
 
 	kept, _ := filepath.Glob(filepath.Join(home, "catalog", "*.tools.json"))
 	if err := errors.Join(os.Chmod(home, 0o755), os.Chmod(filepath.Join(keys, "audit.key"), 0o644), os.WriteFile(kept[0], []byte("{"), 0o600)); err != nil {

@@ -195,7 +195,7 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 	if !ok {
 		return nil, nil, d, core.Errorf(
 			core.KindLimit, "retort.reload",
-			"the configuration files changed too many times while calls that may have side effects were running; what was in force before stays in force",
+			"the configuration files changed too many times while calls that may have side effects were running; the previous configuration stays in force",
 		).
 			WithHint("save the files again when no calls are running, or restart retort serve")
 	}
@@ -335,12 +335,12 @@ func (d difference) dropReasons() map[string]*core.Error {
 	for _, name := range d.removed {
 		why[name] = core.Errorf(
 			core.KindUpstreamGone, "retort.reload", "the server %q was removed from the settings, or disabled", name,
-		).WithHint("search for the tools that there are now").AtTool(name, "")
+		).WithHint("search again for the tools that are available now").AtTool(name, "")
 	}
 	for _, name := range d.changed {
 		why[name] = core.Errorf(
 			core.KindUpstreamGone, "retort.reload",
-			"the entry of the server %q was changed in the settings, so it was ended", name,
+			"the entry of the server %q was changed in the settings, so the server was stopped", name,
 		).WithHint("run the program again").AtTool(name, "")
 	}
 	return why

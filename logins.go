@@ -122,7 +122,7 @@ func (l *Login) ended(err error) error {
 		err = masked(l.parts.secrets, at(err, l.server))
 	}
 	if unrecorded := l.parts.recordAlone(e); unrecorded != nil && err == nil {
-		err = core.Errorf(core.KindInternal, "retort.login", "the login counts, and could not be recorded: %w", unrecorded)
+		err = core.Errorf(core.KindInternal, "retort.login", "the login is valid, but could not be recorded: %w", unrecorded)
 	}
 	return err
 }
@@ -293,7 +293,7 @@ func (p *parts) whyNoLogin(s Server, principal string) error {
 			core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there",
 			s.Name,
 		).AtTool(s.Name, "").
-			WithHint("leave --principal away, or take servers.%s.isolation: shared out of the settings", s.Name)
+			WithHint("omit --principal, or remove servers.%s.isolation: shared out of the settings", s.Name)
 	case p.now().clients[s.Name] != nil:
 		return nil
 	case s.Err != nil:
@@ -353,7 +353,7 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 	server := at.server
 	client := l.now().clients[server].of(at.principal)
 	if client == nil {
-		return core.Errorf(core.KindUpstreamGone, "retort.login", "nobody can log in at the server").AtTool(server, "")
+		return core.Errorf(core.KindUpstreamGone, "retort.login", "no login is possible at the server").AtTool(server, "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*loginPatience)
 	defer cancel()
@@ -404,7 +404,7 @@ func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.
 		return core.AsError(err)
 	case <-timer.C:
 		return core.Errorf(
-			core.KindUpstreamGone, "retort.login", "nobody has logged in within %v: %w", loginPatience, core.ErrLogin,
+			core.KindUpstreamGone, "retort.login", "no login happened within %v: %w", loginPatience, core.ErrLogin,
 		).WithHint("run the program again to be asked again")
 	}
 }

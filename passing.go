@@ -160,7 +160,7 @@ func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMe
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return item == nil })
 	if flagged > 0 {
 		e.log.Warn(
-			"texts of a list do not belong there", "server", server, "method", kind.Method, "items", flagged,
+			"a listing contains suspicious text", "server", server, "method", kind.Method, "items", flagged,
 			"first", first.Where, "reason", first.Reason,
 		)
 	}

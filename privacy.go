@@ -101,7 +101,7 @@ func Erase(c Config, what Erasure) (Erased, error) {
 	out.Recorded = recorded
 	err = cmp.Or(err, failed)
 	if said := p.recordErasure(what, out, err); err == nil && said != nil {
-		err = core.Errorf(core.KindInternal, "retort.erase", "it is erased, and that could not be recorded: %w", said)
+		err = core.Errorf(core.KindInternal, "retort.erase", "the data is erased, but the erasure could not be recorded: %w", said)
 	}
 	return out, err
 }
@@ -112,7 +112,7 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 	defer store.Close()
 	if data := p.dataDir(); data != "" {
 		if err := os.RemoveAll(data.Cache()); err != nil { // answers that are kept have values, too
-			return out, core.Errorf(core.KindInternal, "retort.erase", "the kept answers of tools could not be erased: %w", err)
+			return out, core.Errorf(core.KindInternal, "retort.erase", "the cached results of tools could not be erased: %w", err)
 		}
 	}
 	var mentions func([]byte) bool
@@ -121,7 +121,7 @@ func (p *parts) erase(what Erasure) (out Erased, err error) {
 		mentions = func(text []byte) bool { return is(string(text)) }
 	}
 	if err := p.eraseTasks(what, mentions); err != nil {
-		return out, core.Errorf(core.KindInternal, "retort.erase", "what tasks have answered could not be erased: %w", err)
+		return out, core.Errorf(core.KindInternal, "retort.erase", "the results of tasks could not be erased: %w", err)
 	}
 	if len(what.Subjects) == 0 {
 		return p.eraseSession(store, what.Principal, sessionOf(what.Session))

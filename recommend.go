@@ -39,7 +39,7 @@ func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, 
 	if p.config.Home == "" {
 		return out, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend",
-			"nothing is recorded without a home, so there is nothing to advise from",
+			"without a data directory nothing is recorded, so there is no basis for advice",
 		).WithHint("name a folder with --home")
 	}
 	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
@@ -85,7 +85,7 @@ func UpdateRegistry(ctx context.Context, c Config) (int, error) {
 		)
 	case loaded.Home == "":
 		return 0, core.Errorf(
-			core.KindInvalidArguments, "retort.recommend", "nothing is kept without a home",
+			core.KindInvalidArguments, "retort.recommend", "there is no data directory",
 		).WithHint("name a folder with --home")
 	}
 	list, refused := recommend.Fetch(ctx, address)

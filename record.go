@@ -55,7 +55,7 @@ func RecordedExecution(ctx context.Context, c Config, id string) (RecordPage, er
 	if err == nil && len(page.Entries) == 0 {
 		err = core.Errorf(
 			core.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id,
-		).WithHint("retort audit query lists what is")
+		).WithHint("retort audit query lists all recorded executions")
 	}
 	return page, err
 }
@@ -187,7 +187,7 @@ func (p *parts) retains() {
 
 func (p *parts) retain(ctx context.Context, log *audit.Log, policy audit.Policy) {
 	if _, err := log.Retain(ctx, policy); err != nil && ctx.Err() == nil {
-		p.log.Warn("old entries of the record could not be moved to archives", "error", err)
+		p.log.Warn("old entries of the audit log could not be moved to archives", "error", err)
 	}
 }
 

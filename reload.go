@@ -129,7 +129,7 @@ func (r *reloader) refuse(u config.Update, err error) {
 		text += "; " + e.Hint
 	}
 	r.say(&r.refused, text)
-	r.p.log.Warn("the changed configuration is wrong; the settings of before stay in force", "error", text)
+	r.p.log.Warn("the changed configuration is wrong; the previous settings stay in force", "error", text)
 	if unrecorded := r.record(u, "refused", map[string]any{"cause": e.Kind}); unrecorded != nil {
 		r.p.log.Warn("a refused change of the configuration could not be recorded", "error", unrecorded.Message)
 	}
@@ -140,14 +140,14 @@ func (r *reloader) unrecorded(why *core.Error) {
 	r.files.Retry()
 	text := "the change could not be recorded: " + why.Message
 	if r.say(&r.refused, text) {
-		r.p.log.Warn("the changed configuration is not applied; the settings of before stay in force", "error", text)
+		r.p.log.Warn("the changed configuration is not applied; the previous settings stay in force", "error", text)
 	}
 }
 
 // applied logs the result of a change that was accepted.
 func (r *reloader) applied(u config.Update, d difference) {
 	for _, w := range u.Config.Warnings {
-		r.p.log.Warn("the changed configuration has something odd", "warning", w)
+		r.p.log.Warn("the changed configuration has a warning", "warning", w)
 	}
 	if !d.empty() || r.say(&r.refused, "") {
 		r.p.log.Info(
@@ -158,7 +158,7 @@ func (r *reloader) applied(u config.Update, d difference) {
 	r.say(&r.refused, "")
 	for _, name := range d.principals {
 		r.p.log.Warn(
-			"a principal was removed from the settings; nothing more is done for it until it is named again, or the next start",
+			"a principal was removed from the settings; all its calls are refused until it is added again or Retort restarts",
 			"principal", name,
 		)
 	}

@@ -37,8 +37,8 @@ func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
 		}
 	}
 	if r.Code == "" {
-		return r, core.Errorf(core.KindInvalidArguments, "skills.from", "the record has no program of the execution %q", execution).
-			WithHint("it was a single call, or what it was has been erased; with auditLogging: false there is none at all")
+		return r, core.Errorf(core.KindInvalidArguments, "skills.from", "the audit log has no program for the execution %q", execution).
+			WithHint("it was a single call, or its program has been erased; with auditLogging: false no program is recorded")
 	}
 	return r, nil
 }
@@ -50,7 +50,7 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillD
 	if ran.Status != core.StatusOK {
 		return o, nil, core.Errorf(
 			core.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status,
-		).WithHint("save one that did")
+		).WithHint("choose an execution that succeeded")
 	}
 	if refused := core.ValidSkillName(d.Name); refused != nil {
 		return o, nil, refused

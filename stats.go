@@ -39,8 +39,8 @@ func Used(ctx context.Context, c Config, s Span) (Usage, error) {
 		return Usage{}, err
 	}
 	if !loaded.Settings.AuditLogging.Bool() || loaded.Home == "" {
-		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded that could be counted").
-			WithHint("auditLogging: true in retort.yaml has executions recorded from then on")
+		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded, so there is nothing to count").
+			WithHint("auditLogging: true in retort.yaml records executions from then on")
 	}
 	kept, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {

@@ -115,7 +115,7 @@ func (p *parts) words() error {
 	}
 	for _, name := range templates.Names() {
 		if file := p.templates.OverriddenFile(name); file != "" {
-			p.log.Info("a template of the project counts", "file", file)
+			p.log.Info("a template of the project replaces the built-in one", "file", file)
 		}
 	}
 	s := p.config.Settings.Model
@@ -185,10 +185,10 @@ func (p *parts) provesStub(name templates.TemplateName) error {
 	}
 	text, refused := p.templates.Render(name, templates.ExampleData(name))
 	if refused == nil && !strings.Contains(text, templates.ExampleDefinition) {
-		refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.definition}} is not in it as it is", file)
+		refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.definition}} is missing from its output, or changed there", file)
 	}
 	if refused != nil {
-		return refused.WithHint("mend the file, or remove it: then the built-in one counts")
+		return refused.WithHint("fix the file, or remove it to use the built-in template")
 	}
 	return nil
 }
@@ -206,13 +206,13 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 		text, refused := p.templates.Render(name, templates.ExampleData(name))
 		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) &&
 			!strings.Contains(text, templates.ExampleCode(name)) {
-			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is not in it as it is", file)
+			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is missing from its output, or changed there", file)
 		}
 		if refused == nil {
 			refused = p.proves(ctx, file, lang, text)
 		}
 		if refused != nil {
-			return refused.WithHint("mend the file, or remove it: then the built-in one counts")
+			return refused.WithHint("fix the file, or remove it to use the built-in template")
 		}
 	}
 	for _, name := range []templates.TemplateName{templates.StubTS, templates.StubPy} {
@@ -238,7 +238,7 @@ func (p *parts) proves(ctx context.Context, file string, lang core.Language, tex
 		return nil
 	}
 	return core.Errorf(
-		core.KindInvalidArguments, "templates", "%s: what it makes does not pass the gate, at line %d of that: %s", file,
+		core.KindInvalidArguments, "templates", "%s: its output does not pass the check of programs, at line %d of the output: %s", file,
 		refused.Line, refused.Message,
 	)
 }

@@ -371,13 +371,13 @@ func TestTaskTemplates(t *testing.T) {
 		"task.md":     {"one\n{{.tsk}}", "task.md:2"},
 		"system.md":   {"a\n\n{{if}}", "system.md:3"},
 		"skill.md":    {"{{range .functions}}\n", "skill.md:"},
-		"skeleton.py": {"x = nope", "skeleton.py: what it makes does not pass the gate, at line 1"},
-		"skeleton.ts": {"const x: number = 'a'; return nope;", "skeleton.ts: what it makes does not pass the gate, at line 1"},
-		"wrapper.ts":  {"// ours\n", "{{.code}} is not in it"},
+		"skeleton.py": {"x = nope", "skeleton.py: its output does not pass the check of programs, at line 1"},
+		"skeleton.ts": {"const x: number = 'a'; return nope;", "skeleton.ts: its output does not pass the check of programs, at line 1"},
+		"wrapper.ts":  {"// ours\n", "{{.code}} is missing from its output"},
 		"repair.md":   {"{{.message}}\n{{.nothing}}", "repair.md:2"},
-		"stub.ts":     {"{{.name}}", "stub.ts: {{.definition}} is not in it"},
+		"stub.ts":     {"{{.name}}", "stub.ts: {{.definition}} is missing from its output"},
 		"stub.py":     {"{{.definition}}\n{{.nme}}", "stub.py:2"},
-		"wrapper.py":  {"# ours\n{{.code}}\nx = nope", "wrapper.py: what it makes does not pass the gate, at line"},
+		"wrapper.py":  {"# ours\n{{.code}}\nx = nope", "wrapper.py: its output does not pass the check of programs, at line"},
 	} {
 		home := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(home, "templates"), 0o755); err != nil {

@@ -117,7 +117,7 @@ func (p *parts) lostTask(t core.JobState) core.Outcome {
 	}
 	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the task ran").
 		WithHint(
-			"retort audit query --execution %s says which calls had left; look at what is there before it is done again. Nothing was repeated",
+			"retort audit query --execution %s lists the calls that were sent; check their effects before you run it again. Retort has repeated nothing",
 			t.ID,
 		)
 	return o
@@ -165,7 +165,7 @@ func (e *Engine) WorkOn(id string) error {
 		if !ok {
 			return failedTask(
 				t.Task,
-				core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort knows no tasks of the kind %q", t.Task.Kind),
+				core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort does not support tasks of the kind %q", t.Task.Kind),
 			)
 		}
 		return do(as)(ctx, t)
@@ -193,7 +193,7 @@ func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Conte
 func (e *Engine) works() {
 	go func() {
 		if err := e.Work(); err != nil && core.AsError(err).Kind != core.KindCancelled {
-			e.log.Warn("nobody works on the queue here", "error", err)
+			e.log.Warn("this engine cannot run the queue", "error", err)
 		}
 	}()
 }
@@ -386,7 +386,7 @@ func (c Config) tasks() (*jobs.Queue, error) {
 	}
 	if p.config.Home == "" {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "retort.tasks", "nothing is kept without a home, and so there is no queue",
+			core.KindInvalidArguments, "retort.tasks", "without a data directory there is no queue",
 		).WithHint("name a folder with --home")
 	}
 	p.log = hushed(c.Log, &secrets.Masker{})

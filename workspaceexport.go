@@ -50,7 +50,7 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 	if err := p.recordAlone(core.AuditEvent{
 		Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)},
 	}); err != nil {
-		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, since that could not be recorded: %w", err)
+		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, because the export could not be recorded: %w", err)
 	}
 	return exportInto(w, list, show, dir)
 }

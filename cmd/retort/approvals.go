@@ -101,14 +101,14 @@ func (a *app) approve() *cobra.Command {
 			}
 			tty, err := terminal()
 			if err != nil {
-				return core.Errorf(core.KindPolicy, "approvals", "a yes is given in a terminal, and this process has none").
+				return core.Errorf(core.KindPolicy, "approvals", "approval is given in a terminal, and this process has none").
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
 			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", printable(f.RenderText()), scopes[wanted])
 			line, err := readLine(cmd.Context(), tty)
 			if err != nil || line != "yes" {
-				return core.Errorf(core.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s says no", f.ID)
+				return core.Errorf(core.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
 			if err := f.Decide(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
 				return err
@@ -165,7 +165,7 @@ func (a *app) find(id string) (approval.FoundApproval, error) {
 		}
 	}
 	return approval.FoundApproval{}, core.Errorf(core.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
-		WithHint("retort approvals list shows what waits; it may have been answered, or run out")
+		WithHint("retort approvals list lists all waiting approvals; this one may have been answered or expired")
 }
 
 // terminal opens the controlling terminal of this process, even if its standard input and output are redirected. A
@@ -289,7 +289,7 @@ func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p)
 func unresumed(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint(
-			"run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. It ended here, without the call",
+			"run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. The program ended here, without the call",
 		)
 	}
 	return o

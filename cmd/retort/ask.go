@@ -80,7 +80,7 @@ func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
 	t := retort.Task{ID: f.id, Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
 	if f.inputs != "" {
 		if t.Inputs = json.RawMessage(f.inputs); !json.Valid(t.Inputs) {
-			return t, core.Errorf(core.KindInvalidArguments, "ask", "--inputs is no JSON")
+			return t, core.Errorf(core.KindInvalidArguments, "ask", "--inputs is not valid JSON")
 		}
 	}
 	name := ""

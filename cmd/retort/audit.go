@@ -32,7 +32,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
 				return core.Errorf(
-					core.KindInvalidArguments, "audit.erase", "nothing says what to erase",
+					core.KindInvalidArguments, "audit.erase", "nothing to erase was named",
 				).WithHint("name a person's data with --subject, or a session with --session")
 			}
 			erased, err := retort.Erase(retort.Config{Files: a.configs, Home: a.home}, what)

@@ -85,7 +85,7 @@ func (a *app) exports(cmd *cobra.Command, x *exporting) error {
 		return nil
 	}
 	if err := seal.Replace(x.cursor, []byte(out.Cursor+"\n")); err != nil {
-		return core.Errorf(core.KindInternal, "audit.export", "the place cannot be kept, so the next export begins where this one did: %w", err)
+		return core.Errorf(core.KindInternal, "audit.export", "the cursor cannot be stored, so the next export begins where this one did: %w", err)
 	}
 	fmt.Fprintf(a.stderr, "%s entries\n", thousands(int(out.Entries)))
 	return nil
@@ -122,11 +122,11 @@ func written(stdout *os.File, path string, isNew bool, write func(io.Writer) err
 	failed := func(err error) error {
 		return core.Errorf(
 			core.KindInvalidArguments, "audit.export", "%s cannot be written: %w", path, err,
-		).WithHint("name a file in a folder that is there, and that you may write")
+		).WithHint("name a file in an existing folder that you can write to")
 	}
 	if _, err := os.Lstat(path); err == nil && isNew {
-		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s is there already, and what is new would take its place", path).
-			WithHint("give the output of each time a name of its own, such as one with the date")
+		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s already exists and would be overwritten", path).
+			WithHint("give each output file its own name, such as one with the date")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".retort-export-")
 	if err != nil {

@@ -34,7 +34,7 @@ func (a *app) login() *cobra.Command {
 		Long: "Log in at a server, in a browser on this machine. Where there is none, --device gives a code to\ntype in elsewhere, and --paste takes the address that a browser elsewhere shows in the end.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if device && paste {
-				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste are two ways")
+				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste cannot be given together")
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()

@@ -37,7 +37,7 @@ func (c careFlags) ask(r *core.ExecutionRequest) error {
 	if c.network != "" {
 		allowed, err := strconv.ParseBool(c.network)
 		if err != nil {
-			return core.Errorf(core.KindInvalidArguments, "run", "--allow-network is false or true")
+			return core.Errorf(core.KindInvalidArguments, "run", "--allow-network must be true or false")
 		}
 		r.AllowNetwork = &allowed
 	}

@@ -154,8 +154,8 @@ func (a *app) agreed(ctx context.Context, text string, n int, yes, asJSON bool) 
 	}
 	tty, err := terminal()
 	if err != nil {
-		return core.Errorf(core.KindPolicy, "tools", "a yes is given in a terminal, and this process has none").
-			WithHint("run it in a terminal yourself; --yes is for scripts of which you know what they trust")
+		return core.Errorf(core.KindPolicy, "tools", "approval is given in a terminal, and this process has none").
+			WithHint("run it in a terminal yourself; use --yes only in scripts that trust a known definition")
 	}
 	defer tty.Close()
 	fmt.Fprintf(tty, "%s\nTrust %d definitions as they are now? [y/N] ", text, n)

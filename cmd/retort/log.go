@@ -24,7 +24,7 @@ func (a *app) logger() (*slog.Logger, error) {
 	case "text":
 		handler = slog.NewTextHandler(&a.log, o)
 	case "json":
-		handler, a.log.lostForm = slog.NewJSONHandler(&a.log, o), `{"level":"WARN","msg":"lines of the log are lost","lines":%d}`+"\n"
+		handler, a.log.lostForm = slog.NewJSONHandler(&a.log, o), `{"level":"WARN","msg":"log lines were lost","lines":%d}`+"\n"
 	default:
 		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log format %q", a.logForm).WithHint("formats are text and json")
 	}
@@ -49,7 +49,7 @@ func (l *lossy) start(w io.Writer) {
 				return
 			}
 			if n := l.lost.Swap(0); n > 0 {
-				_, _ = fmt.Fprintf(w, cmp.Or(l.lostForm, "%d lines of the log are lost\n"), n)
+				_, _ = fmt.Fprintf(w, cmp.Or(l.lostForm, "%d log lines were lost\n"), n)
 			}
 			_, _ = w.Write(line)
 		}

@@ -150,7 +150,7 @@ func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.En
 		change(&c)
 	}
 	if err := reaper.AdoptOrphans(); err != nil {
-		a.warn(fmt.Sprintf("servers that end the process that keeps watch over them can outlive this one: %v", err))
+		a.warn(fmt.Sprintf("a server that ends its watchdog process can outlive Retort: %v", err))
 	}
 	e, err := retort.Open(ctx, c)
 	if err != nil {

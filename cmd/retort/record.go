@@ -56,7 +56,7 @@ func publicKey(text string) (ed25519.PublicKey, error) {
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "audit.verify", "--key is no public key",
+			core.KindInvalidArguments, "audit.verify", "--key is not a public key",
 		).WithHint("it is the field key of a checkpoint: 44 characters of base64")
 	}
 	return key, nil
@@ -204,7 +204,7 @@ func momentOf(flag, text string, now time.Time) (time.Time, error) {
 		}
 	}
 	return time.Time{}, core.Errorf(
-		core.KindInvalidArguments, "audit.query", "--%s %q is no time", flag, text,
+		core.KindInvalidArguments, "audit.query", "--%s %q is not a time", flag, text,
 	).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
 }
 
@@ -214,7 +214,7 @@ func (a *app) printEntries(page retort.RecordPage, asJSON bool) error {
 	}
 	a.warnAll(page.Warnings)
 	if len(page.Entries) == 0 {
-		fmt.Fprintln(a.stderr, "no entry is like that")
+		fmt.Fprintln(a.stderr, "no entry matches")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

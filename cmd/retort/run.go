@@ -78,12 +78,12 @@ func (a *app) run() *cobra.Command {
 			}
 			if f.show && !term.IsTerminal(int(a.stdout.Fd())) {
 				return core.Errorf(
-					core.KindPolicy, "run", "--show-pii is for the person's own terminal, and this output is none",
+					core.KindPolicy, "run", "--show-pii works only in the user's own terminal, and this output is not one",
 				).WithHint("leave it out")
 			}
 			if f.queue {
 				if f.show || f.dry {
-					return core.Errorf(core.KindInvalidArguments, "run", "--queue goes with neither --dry-run nor --show-pii")
+					return core.Errorf(core.KindInvalidArguments, "run", "--queue cannot be combined with --dry-run or --show-pii")
 				}
 				return a.enqueue(req, f)
 			}

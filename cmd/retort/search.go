@@ -98,7 +98,7 @@ func (a *app) printFound(found core.FoundTools) error {
 		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, fmt.Sprintf("%d more; --limit shows them", rest)))
 	}
 	if found.Total == 0 && len(found.Skills) == 0 {
-		fmt.Fprintln(a.stderr, "no tool fits; retort tools lists what is connected")
+		fmt.Fprintln(a.stderr, "no tool matches; retort tools lists all connected tools")
 	}
 	return nil
 }

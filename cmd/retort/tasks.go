@@ -71,7 +71,7 @@ func (a *app) printTasks(list retort.TaskList) error {
 		return err
 	}
 	if waiting > 0 && !list.Attended {
-		a.warn("no engine works on the queue: retort serve does, and retort tasks wait ID runs that one")
+		a.warn("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (a *app) waitTask() *cobra.Command {
 			if t.Outcome == nil {
 				return core.Errorf(
 					core.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status,
-				).WithHint("retort tasks show %s says when it has", t.ID)
+				).WithHint("retort tasks show %s shows when it has ended", t.ID)
 			}
 			return a.printOutcome(*t.Outcome, asJSON)
 		},
@@ -228,7 +228,7 @@ func (a *app) enqueueJob(j retort.Job, f runFlags) error {
 	}
 	fmt.Fprintln(a.stdout, t.ID)
 	if !attended {
-		a.warn("no engine works on the queue: retort serve does, and retort tasks wait ID runs that one")
+		a.warn("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
 	}
 	return nil
 }

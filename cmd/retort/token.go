@@ -67,7 +67,7 @@ func lifeOf(text string) (time.Duration, error) {
 	life, ok := config.ParseDuration(text)
 	if !ok || life < least || life > most {
 		return 0, core.Errorf(
-			core.KindInvalidArguments, "token.create", "--expires %q is no time from a minute to ten years", text,
+			core.KindInvalidArguments, "token.create", "--expires %q is not a time from a minute to ten years", text,
 		).WithHint("such as 12h or 90d, or never")
 	}
 	return life, nil

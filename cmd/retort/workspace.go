@@ -56,7 +56,7 @@ func (a *app) exportWorkspace() *cobra.Command {
 			if err != nil {
 				return core.Errorf(
 					core.KindPolicy, "workspace.export",
-					"personal values are written only when a person says so in a terminal, and this process has none",
+					"personal values are written only after a confirmation in a terminal, and this process has none",
 				).
 					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
 			}

@@ -272,7 +272,7 @@ func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
 	want := *l.Seal
 	if want.Chain != s.Chain || want.First != s.First || want.Last != s.Last || want.FirstHash != s.FirstHash || want.Hash != s.Hash ||
 		want.Deleted != nil {
-		return errors.New("its seal is of something else")
+		return errors.New("its seal belongs to another archive")
 	}
 	if sealed != nil {
 		*sealed = want
@@ -336,7 +336,7 @@ func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
 		err = json.Unmarshal(text, &s)
 	}
 	if err == nil && (s.Chain != a.chain || s.First != a.first || s.Last != a.last || s.Deleted == nil) {
-		err = errors.New("it is of something else")
+		err = errors.New("it belongs to another archive")
 	}
 	return s, err
 }
@@ -379,7 +379,7 @@ func (s Seal) packRows(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Pri
 			break
 		}
 		if r.Seq != next {
-			return fmt.Errorf("entry %d of chain %s is not there", next, s.Chain)
+			return fmt.Errorf("entry %d of chain %s is missing", next, s.Chain)
 		}
 		s.countRow(&r)
 		if err := lines.Encode(archivedOf(&r)); err != nil {
@@ -388,7 +388,7 @@ func (s Seal) packRows(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Pri
 		next++
 	}
 	if next != s.Last+1 {
-		return fmt.Errorf("entry %d of chain %s is not there", next, s.Chain)
+		return fmt.Errorf("entry %d of chain %s is missing", next, s.Chain)
 	}
 	signed := s.withSignature(sign)
 	err := lines.Encode(archiveLine{Seal: &signed})

@@ -65,7 +65,7 @@ func forgetKeys(ctx context.Context, s Store, ids []string) (int, error) {
 func uncertainErasure(err error) error {
 	return core.Errorf(
 		core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err,
-	).WithHint("do it again: what is erased stays erased")
+	).WithHint("run it again: what is already erased stays erased")
 }
 
 // EraseMentions destroys the keys of all bodies that mention a subject. It calls mentions with the owner of the body
@@ -78,7 +78,7 @@ func (r *Record) EraseMentions(
 	var err error
 	if e.opener = r.newOpener(ctx, nil); e.opener.wrap == nil {
 		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
-			WithHint("erase whole sessions, or as who has the key")
+			WithHint("erase whole sessions, or run this as the user who has the key")
 	}
 	for again := range 2 { // once more for what was on its way
 		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
@@ -101,7 +101,7 @@ func (r *Record) EraseMentions(
 			core.KindInternal, "audit.erase",
 			"%d entries could not be looked through: they are sealed with the key of another person", e.shut,
 		).
-			WithHint("whoever has that key can erase of them")
+			WithHint("ask the owner of that key to erase them")
 	}
 	return e.out, nil
 }
@@ -176,7 +176,7 @@ func (e *subjectEraser) destroyKeys(ctx context.Context, c *recordChain) error {
 		return nil
 	}
 	if c.store == nil {
-		return fmt.Errorf("the store of chain %s is not there", c.Chain)
+		return fmt.Errorf("the store of chain %s is missing", c.Chain)
 	}
 	if err := e.record.recordErasure(ids); err != nil {
 		return err

@@ -38,8 +38,8 @@ func PlacesFrom(text string) (ReadPositions, error) {
 		seq, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || seq < 0 || chain == "" || p[chain] > 0 {
 			return nil, core.Errorf(
-				core.KindInvalidArguments, "audit.export", "%.60q is no place in the record", part,
-			).WithHint("give what the export before has printed after cursor: as it is")
+				core.KindInvalidArguments, "audit.export", "%.60q is not a position in the audit log", part,
+			).WithHint("give the text that the previous export printed after cursor:, unchanged")
 		}
 		p[chain] = seq
 	}

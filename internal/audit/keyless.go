@@ -32,7 +32,7 @@ func (r *Record) recordErasure(ids []string) error {
 	for part := range slices.Chunk(ids, namedAtOnce) {
 		e := core.AuditEvent{Kind: core.EventErasure, Status: StatusKeys, Facts: map[string]any{"keys": part}}
 		if err := r.Erasing(e); err != nil {
-			return fmt.Errorf("nothing was erased, since that could not be recorded: %w", err)
+			return fmt.Errorf("nothing was erased, because the erasure could not be recorded: %w", err)
 		}
 	}
 	return nil

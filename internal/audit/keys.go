@@ -44,7 +44,7 @@ func sealText(c cipher.AEAD, plain []byte, place string) []byte {
 func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	n := c.NonceSize()
 	if len(text) < n {
-		return nil, errors.New("what is sealed is too short")
+		return nil, errors.New("the encrypted text is too short")
 	}
 	return c.Open(nil, text[:n], text[n:], []byte(place))
 }

@@ -131,7 +131,7 @@ func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 }
 
 // ErrCut means that a chain has changed since its last checkpoint.
-var ErrCut = errors.New("the record is not what it was when it was last written")
+var ErrCut = errors.New("the audit log has changed since it was last written")
 
 // resumeChain finds the head of the chain and compares it with the checkpoint.
 func (l *Log) resumeChain(ctx context.Context) (err error) {
@@ -142,7 +142,7 @@ func (l *Log) resumeChain(ctx context.Context) (err error) {
 	l.points = l.newCheckpointWriter(l.head.Chain)
 	noted, err := readHead(l.o.Checkpoints, l.head.Chain)
 	if err != nil || noted.Chain != "" && !(noted.Chain == l.head.Chain && noted.isSignedBy(l.codes.publicKey())) {
-		l.o.Log.Warn("the newest checkpoint of the record cannot be read", "chain", l.head.Chain, "error", err)
+		l.o.Log.Warn("the newest checkpoint of the audit log cannot be read", "chain", l.head.Chain, "error", err)
 		noted = Checkpoint{}
 	}
 	if noted.Seq > l.head.Seq {
@@ -194,7 +194,7 @@ func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	}
 	it, err := l.sealEvent(e)
 	if err != nil {
-		return core.Errorf(core.KindInternal, "audit.record", "what happens cannot be recorded: %w", err)
+		return core.Errorf(core.KindInternal, "audit.record", "this cannot be recorded in the audit log: %w", err)
 	}
 	waits := durable || l.o.All && it.opens
 	it.waits = waits // the writer may change it from now on
@@ -302,8 +302,8 @@ func (l *Log) unwrittenError(cause *core.Error) *core.Error {
 	if cause == nil {
 		cause = core.Errorf(core.KindInternal, "audit.record", "the disk is too slow")
 	}
-	return core.Errorf(core.KindInternal, "audit.record", "what happens cannot be recorded, so it does not happen: %w", cause).
-		WithHint("make room or mend what is said; then it goes on by itself. retort doctor says where the record is")
+	return core.Errorf(core.KindInternal, "audit.record", "this cannot be recorded in the audit log, so it was not done: %w", cause).
+		WithHint("free disk space or fix the cause; Retort then continues by itself. retort doctor shows where the audit log is")
 }
 
 // waitWritten waits until an item is written or has failed. For the end of an execution it waits at most 3 s, and the

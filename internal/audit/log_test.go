@@ -397,7 +397,7 @@ func TestSomebodyElseWrites(t *testing.T) {
 	})
 	err := l.Record(call("x"), true)
 	err2 := l.Record(call("x"), true)
-	if err == nil || err2 == nil || !strings.Contains(err2.Message, "not where this engine left it") {
+	if err == nil || err2 == nil || !strings.Contains(err2.Message, "but this engine wrote it up to entry") {
 		t.Errorf("%v, %v", err, err2)
 	}
 }

@@ -75,8 +75,8 @@ func placeFrom(cursor string) (*Place, error) {
 	}
 	if err != nil {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "audit.query", "%.40q is no cursor", cursor,
-		).WithHint("give the cursor of the page before as it is, or none")
+			core.KindInvalidArguments, "audit.query", "%.40q is not a cursor", cursor,
+		).WithHint("give the cursor of the previous page unchanged, or none")
 	}
 	return p, nil
 }

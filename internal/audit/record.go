@@ -139,7 +139,7 @@ func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield 
 		if a.gone {
 			s, err = a.readLeftoverSeal()
 			if err != nil && !yield(Row{}, &damagedArchiveError{
-				a, fmt.Errorf("what the deleted entries %d to %d have left cannot be read: %w", a.first, a.last, err),
+				a, fmt.Errorf("the seal of the deleted entries %d to %d cannot be read: %w", a.first, a.last, err),
 			}) {
 				return next, false
 			}

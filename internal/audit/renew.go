@@ -52,7 +52,7 @@ func (l *Log) startNewChain() *core.Error {
 	defer cancel()
 	store, head, err := l.openEmptyStore(ctx)
 	if err != nil {
-		return core.Errorf(core.KindInternal, "audit.write", "%w; another file could not be begun: %w", l.lost, err).
+		return core.Errorf(core.KindInternal, "audit.write", "%w; a new file could not be created: %w", l.lost, err).
 			WithHint("check the disk and the folder that the error names, then restart Retort")
 	}
 	cause, was := l.lost, l.head

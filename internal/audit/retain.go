@@ -56,7 +56,7 @@ func (l *Log) Retain(ctx context.Context, p Policy) (RetainResult, error) {
 		}}, false)
 	}
 	if err != nil {
-		return k.out, core.Errorf(core.KindInternal, "audit.retain", "old entries of the record could not be moved: %w", err)
+		return k.out, core.Errorf(core.KindInternal, "audit.retain", "old entries of the audit log could not be moved to archives: %w", err)
 	}
 	return k.out, nil
 }
@@ -177,7 +177,7 @@ func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
 	if head.Base > 0 {
 		a, there, err := (&Record{Archives: k.p.Dir}).archiveWith(head.Chain, head.Base)
 		if err != nil || !there {
-			return "", errors.Join(err, fmt.Errorf("the archive of entry %d of chain %s is not there", head.Base, head.Chain))
+			return "", errors.Join(err, fmt.Errorf("the archive of entry %d of chain %s is missing", head.Base, head.Chain))
 		}
 		s, err := a.readSeal()
 		if err != nil {
@@ -221,7 +221,7 @@ func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 		}
 		if kept != nil && kept.Seq == r.Seq { // else it was dropped, by a run that was killed then
 			if !bytes.Equal(kept.Hash, r.Hash) || !bytes.Equal(r.computeHash(nil), kept.computeHash(nil)) || !bytes.Equal(r.Code, kept.Code) {
-				return fmt.Errorf("%s: entry %d is not what it was in the store", filepath.Base(a.path), r.Seq)
+				return fmt.Errorf("%s: entry %d differs from the store", filepath.Base(a.path), r.Seq)
 			}
 			kept, err = next()
 		}
@@ -270,7 +270,7 @@ func (k *retentionRun) deleteArchive(ctx context.Context, a archiveFile) error {
 		}
 	}
 	if !s.isSignedBy(k.codes.publicKey()) || k.now.Sub(s.To) <= k.p.Archives {
-		return fmt.Errorf("%s: it is not what its seal says", filepath.Base(a.path))
+		return fmt.Errorf("%s: it does not match its seal", filepath.Base(a.path))
 	}
 	if err := s.writeLeftover(k.p.Dir, k.now, k.codes.sign); err != nil {
 		return err

@@ -82,7 +82,7 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, err
 	}
 	v.out.Codes = err == nil
 	if v.signer == nil {
-		v.addNote("nobody said with which key checkpoints are signed: any that signed all of them counts")
+		v.addNote("no key for the checkpoints was given: any key that signed all of them is accepted")
 	}
 	if err := v.readMarks(); err != nil {
 		return v.out, err
@@ -97,7 +97,7 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, err
 		v.opener.wrap = nil // whoever looks is not the person whose keys these are
 	}
 	if v.opener.wrap == nil && r.Keys.Bodies != nil {
-		v.addNote("bodies were not opened: their key cannot be read; that each has its own key was looked at")
+		v.addNote("bodies were not decrypted: the key cannot be read; only the existence of their own keys was checked")
 	}
 	for _, c := range chains {
 		if err := v.verifyChain(ctx, c); err != nil {
@@ -468,7 +468,7 @@ func (k *chainCheck) checkSeal(s Seal) {
 		return
 	}
 	k.addNote(
-		"entries %d to %d of chain %s were deleted on %s, as the settings say; that they were there is signed", s.First,
+		"entries %d to %d of chain %s were deleted on %s, as the settings say; a signed seal proves that they existed", s.First,
 		s.Last, s.Chain, s.Deleted.Format(time.DateOnly),
 	)
 	k.before, _ = hex.DecodeString(s.Hash)

@@ -159,10 +159,10 @@ func (l *Log) isBatchWritten() (bool, *core.Error) {
 		return false, nil
 	}
 	return false, core.Errorf(
-		core.KindInternal, "audit.write", "chain %s is at entry %d and not where this engine left it, at %d",
+		core.KindInternal, "audit.write", "chain %s is at entry %d but this engine wrote it up to entry %d",
 		l.head.Chain, head.Seq, l.head.Seq,
 	).
-		WithHint("somebody else writes to it, or has put an old copy in its place: retort audit verify says more. Then start the engine anew")
+		WithHint("another process writes to it, or it was replaced by an old copy: run retort audit verify, then restart the engine")
 }
 
 // resolveUnconfirmed finds out whether an unconfirmed batch was written. Until that is known nothing else can be
@@ -324,7 +324,7 @@ func (l *Log) closeOrphans(ctx context.Context) {
 	store, chain := l.currentStore()
 	open, err := store.Open(ctx)
 	if err != nil {
-		l.o.Log.Warn("what was open when the engine ended is not known", "error", err)
+		l.o.Log.Warn("the executions that a crashed engine left open cannot be read", "error", err)
 		return
 	}
 	for _, id := range open {

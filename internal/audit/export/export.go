@@ -65,7 +65,7 @@ func New(w io.Writer, f Format, o Options) (*Writer, error) {
 		out.encode = func(e *audit.Entry) error { return out.writeLine(c.encodeRow(e)) }
 	default:
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "audit.export", "%.40q is no format of an export", f,
+			core.KindInvalidArguments, "audit.export", "%.40q is not an export format", f,
 		).WithHint("formats are jsonl, ocsf, cef and csv")
 	}
 	return out, nil

@@ -121,11 +121,11 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "audit.report", "%.40q is no standard of a report", o.Standard,
+			core.KindInvalidArguments, "audit.report", "%.40q is not a report standard", o.Standard,
 		).WithHint("standards are gdpr, soc2, hipaa and summary")
 	}
 	if !o.From.Before(o.To) {
-		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from is before --to")
+		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from must be before --to")
 	}
 	r := &Report{
 		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(),

@@ -36,7 +36,7 @@ func (r *Report) Write(w io.Writer, f Format) error {
 		return p.out.Flush()
 	}
 	return core.Errorf(
-		core.KindInvalidArguments, "audit.report", "%.40q is no format of a report", f,
+		core.KindInvalidArguments, "audit.report", "%.40q is not a report format", f,
 	).WithHint("formats are markdown, html and json")
 }
 

@@ -129,7 +129,7 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 		return writeLockHolder(name)
 	case errors.Is(err, fs.ErrPermission) || isReadOnly(err):
 		return core.Errorf(core.KindInvalidArguments, "store.open", "the record %s cannot be written: %w", e.path, err).
-			WithHint("choose a place that this user may write, with --home")
+			WithHint("choose a data directory that this user can write to, with --home")
 	}
 	if !wouldBlock(err) {
 		return err
@@ -328,7 +328,7 @@ func (e *sqliteEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string
 			core.KindInternal, "store.forget",
 			"the keys are deleted, but another process reads %s, so what was in its log is still there", e.path,
 		).
-			WithHint("end what reads the record and forget again")
+			WithHint("stop the process that reads the audit log and erase again")
 	}
 	return n, err
 }
@@ -453,7 +453,7 @@ func (e *sqliteEngine) explainError(op string, err error) error {
 			"it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun",
 		)
 	case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
-		return said.WithHint("another program has it locked: end that one")
+		return said.WithHint("another program has locked it: stop that program")
 	}
 	return said
 }

@@ -40,7 +40,7 @@ type Options struct {
 var ErrTaken = errors.New("another process writes it")
 
 // ErrNone means that there is no chain to continue.
-var ErrNone = errors.New("no chain was left there")
+var ErrNone = errors.New("no chain was left open there")
 
 // maxFiles is the largest number of engines that can share a folder.
 const maxFiles = 64
@@ -87,7 +87,7 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 		}
 	}
 	return nil, core.Errorf(core.KindLimit, "store.open", "%d processes write records in %s: %w", maxFiles, dir, ErrTaken).
-		WithHint("end some of them, or give each user a home of their own with --home")
+		WithHint("stop some of them, or give each user a separate data directory with --home")
 }
 
 // nameOf returns the name of file n of a folder, counted from 1.
