@@ -167,8 +167,8 @@ func (p *parts) tell(command []string, line []byte) {
 	}
 }
 
-// started is what an engine records about itself when it opens the audit log: its version, and digests of settings
-// and servers by name.
+// started describes an engine in the audit log when it opens the log: its version, and digests of settings and
+// servers by name.
 type started struct {
 	Version  string            `json:"version"`
 	Settings map[string]string `json:"settings"`

@@ -321,7 +321,7 @@ type loggingIn struct {
 	err  *core.Error
 }
 
-// loginPatience is how long a program waits for a user who has opened the login page.
+// loginPatience limits the time that a program waits for a user who has opened the login page.
 const loginPatience = 10 * time.Minute
 
 // Login logs the principal of ctx in at a server. All programs of that principal that need the login wait for the

@@ -167,7 +167,7 @@ func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMe
 	return items
 }
 
-// listPatience is how long Listed waits for the servers.
+// listPatience limits the time that Listed waits for the servers.
 const listPatience = 20 * time.Second
 
 // Subscribed subscribes to changes of a server's resource or, if wanted is false, ends the subscription.

@@ -51,7 +51,7 @@ func (f finder) Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, 
 	return f.engine.Search(ctx, q)
 }
 
-// firstAnswers is how long a task waits for the first answers of servers that have just been started.
+// firstAnswers limits the time that a task waits for the first answers of servers that have just been started.
 const firstAnswers = 30 * time.Second
 
 func (f finder) Settled(ctx context.Context, tell func(string)) {

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// listOnce is how long to wait for servers whose tools are compared with the trusted ones.
+// listOnce limits the wait for servers whose tools are compared with the trusted ones.
 const listOnce = 15 * time.Second
 
 // changed prints how tools differ from what was trusted, for the named servers and tools, or for all.

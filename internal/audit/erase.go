@@ -15,8 +15,8 @@ type EraseResult struct {
 	Scanned int64 // entries that were looked through
 }
 
-// settled is how long to wait before erasing a second time. An engine may still write entries that it had queued
-// before the first erasure. It is longer than an engine waits before it writes.
+// settled is the wait before erasing a second time. An engine may still write entries that it had queued before the
+// first erasure. The wait is longer than an engine's own delay before it writes.
 const settled = 250 * time.Millisecond
 
 // EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// QuickCheck is what can be known about an audit log without reading its entries.
+// QuickCheck holds facts about an audit log that need no reading of its entries.
 type QuickCheck struct {
 	Chains   int
 	Entries  int64 // as the chains count them, archives too

@@ -51,8 +51,8 @@ type lostKey struct {
 	shared    bool // the key is that of a session, so that a new one follows an erasure
 }
 
-// grace is how long after an erasure an engine may still encrypt with the destroyed key. It includes a difference
-// between the engine's clock and that of the erasing command.
+// grace is the time after an erasure in which an engine may still encrypt with the destroyed key. It includes a
+// difference between the engine's clock and that of the erasing command.
 const grace = 2*reread + time.Minute
 
 // collectKeyless collects the bodies in rows that cannot be decrypted, and the keys that erasures name.

@@ -46,7 +46,7 @@ const (
 	maxBatch = 2048                  // rows
 	maxQueue = 32 << 20              // bytes of rows that are not written yet
 	overhead = 256                   // of a row, in memory
-	// endPatience is how long the result of an execution waits for its end entry to be written.
+	// endPatience limits the time that the result of an execution waits for its end entry to be written.
 	endPatience = 3 * time.Second
 	tolerance   = 2 * time.Minute // that a clock may be behind the record
 )

@@ -21,7 +21,7 @@ type bodyKey struct {
 	lost bool      // it is never to be there
 }
 
-// reread is how long the key of a session is used without checking that it still exists.
+// reread is the time for which a session's key is used without checking that it still exists.
 const reread = time.Minute
 
 // keyID returns the id of the key that encrypts the body of a row: that of its execution, else of its session, else

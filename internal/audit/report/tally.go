@@ -69,7 +69,7 @@ type Actions struct {
 	List  []Action `json:"list"`
 }
 
-// Count is how often something with a name occurred.
+// Count is a name with the number of its occurrences.
 type Count struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`

@@ -204,7 +204,7 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// idle is how long a connection may be unused before it is checked.
+// idle is the time that a connection may be unused before it is checked.
 const idle = time.Second
 
 // isAlive reports whether the connection is still open. It checks only a connection that was unused for a while,

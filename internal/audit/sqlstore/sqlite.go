@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// lockTimeout is how long to wait for the lock of another process that is about to end.
+	// lockTimeout limits the wait for the lock of another process that is about to end.
 	lockTimeout = 300 * time.Millisecond
 	// application is the SQLite application id that marks a file as an audit log of Retort: "Rtrt".
 	application = 0x52747274
