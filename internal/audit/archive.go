@@ -236,7 +236,7 @@ func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (Row, error) {
 		return Row{}, err
 	}
 	if l.Seq != seq || l.Seal != nil {
-		return Row{}, fmt.Errorf("entry %d is not where it belongs", seq)
+		return Row{}, fmt.Errorf("entry %d is out of order", seq)
 	}
 	return l.toRow(a.chain), nil
 }
@@ -267,7 +267,7 @@ func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
 		return errors.New("it ends without a seal")
 	}
 	if _, err := lines.ReadByte(); err != io.EOF {
-		return errors.New("it goes on after its seal")
+		return errors.New("it continues after its seal")
 	}
 	want := *l.Seal
 	if want.Chain != s.Chain || want.First != s.First || want.Last != s.Last || want.FirstHash != s.FirstHash || want.Hash != s.Hash ||

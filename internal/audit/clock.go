@@ -46,10 +46,10 @@ func (l *Log) refuseClockBehind() *core.Error {
 	}
 	return core.Errorf(
 		core.KindInternal, "audit.record",
-		"the clock of this machine is %s behind the newest entry of the record, so calls that may have effects cannot be recorded",
+		"the clock of this machine is %s behind the newest entry of the audit log, so calls that may have effects cannot be recorded",
 		late.Round(time.Second),
 	).
-		WithHint("set the clock right. If it is right, and was wrong before: retort audit accept-clock")
+		WithHint("correct the clock. If it is right now and was wrong before, run retort audit accept-clock")
 }
 
 // recordRewind records that the clock is right although it is behind the newest entry.

@@ -64,7 +64,7 @@ func forgetKeys(ctx context.Context, s Store, ids []string) (int, error) {
 
 func uncertainErasure(err error) error {
 	return core.Errorf(
-		core.KindInternal, "audit.erase", "not everything could be erased of the record: %w", err,
+		core.KindInternal, "audit.erase", "not everything could be erased from the audit log: %w", err,
 	).WithHint("run it again: what is already erased stays erased")
 }
 
@@ -77,7 +77,7 @@ func (r *Record) EraseMentions(
 	e := &subjectEraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
 	var err error
 	if e.opener = r.newOpener(ctx, nil); e.opener.wrap == nil {
-		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the record cannot be looked through: the key of its bodies cannot be read").
+		return e.out, core.Errorf(core.KindInternal, "audit.erase", "the audit log cannot be searched: the key of its bodies cannot be read").
 			WithHint("erase whole sessions, or run this as the user who has the key")
 	}
 	for again := range 2 { // once more for what was on its way
@@ -99,7 +99,7 @@ func (r *Record) EraseMentions(
 	if e.shut > 0 {
 		return e.out, core.Errorf(
 			core.KindInternal, "audit.erase",
-			"%d entries could not be looked through: they are sealed with the key of another person", e.shut,
+			"%d entries could not be searched: they are encrypted with another user's key", e.shut,
 		).
 			WithHint("ask the owner of that key to erase them")
 	}

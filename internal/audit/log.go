@@ -287,7 +287,7 @@ func (l *Log) appendQueue(it *queuedRow) {
 func (l *Log) refusalOf(it *queuedRow) *core.Error {
 	switch {
 	case l.over, l.closed && !it.closes:
-		return core.Errorf(core.KindCancelled, "audit.record", "the record is closed")
+		return core.Errorf(core.KindCancelled, "audit.record", "the audit log is closed")
 	case it.closes:
 		return nil
 	case l.size > maxQueue:

@@ -88,7 +88,7 @@ func (v *recordVerifier) addCheckpoint(path string, c Checkpoint, err error) {
 	if err != nil || n != len(at.hash) || c.Seq < 1 || c.Chain == "" || !c.isSignedBy(v.signer) {
 		v.addFinding(VerifyFinding{
 			c.Chain, max(c.Seq, 0), Forged,
-			fmt.Sprintf("the checkpoint%s of entry %d of chain %.40q is not signed by the key of this record", of, c.Seq, c.Chain),
+			fmt.Sprintf("the checkpoint%s of entry %d of chain %.40q is not signed by the key of this audit log", of, c.Seq, c.Chain),
 		})
 		return
 	}

@@ -227,7 +227,7 @@ func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 		}
 	}
 	if !s.isSignedBy(k.codes.publicKey()) {
-		return fmt.Errorf("%s: it is not signed by the key of this record", filepath.Base(a.path))
+		return fmt.Errorf("%s: it is not signed by the key of this audit log", filepath.Base(a.path))
 	}
 	return nil
 }

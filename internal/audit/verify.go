@@ -454,7 +454,7 @@ func (k *chainCheck) checkSeal(s Seal) {
 	case !s.isSignedBy(k.signer):
 		k.addFault(
 			s.First, Damaged,
-			fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this record", s.First, s.Last, s.Chain),
+			fmt.Sprintf("the archive of entries %d to %d of chain %s is not signed by the key of this audit log", s.First, s.Last, s.Chain),
 		)
 	case s.Deleted != nil && s.First != k.next:
 		k.reportGap(s.First)

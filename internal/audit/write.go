@@ -225,7 +225,7 @@ func (l *Log) writeCheckpoint(end bool) {
 	}
 	err := l.points.recordDurable(l.head.Seq, l.head.Hash, l.o.Now(), end)
 	if err != nil && !l.points.failed {
-		l.o.Log.Warn("a checkpoint of the record could not be written", "error", err)
+		l.o.Log.Warn("a checkpoint of the audit log could not be written", "error", err)
 	}
 	l.points.failed = err != nil
 }
@@ -264,7 +264,7 @@ func (l *Log) markWritten(it *queuedRow) {
 func (l *Log) failBatch(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
-		l.o.Log.Error("the record cannot be written", "error", err)
+		l.o.Log.Error("the audit log cannot be written", "error", err)
 	}
 	l.failed, l.urgent = err, false
 	left := make([]*queuedRow, 0, len(l.queue))
@@ -308,7 +308,7 @@ func (l *Log) recordRecovery() {
 	if l.failed == nil {
 		return
 	}
-	l.o.Log.Info("the record is written again")
+	l.o.Log.Info("the audit log is being written again")
 	row, err := rowOf(core.AuditEvent{
 		Kind: core.EventGap, At: l.o.Now(),
 		Facts: map[string]any{"cause": l.failed.Message, "refused": l.refused, "since": l.since.UTC().Format(time.RFC3339Nano)},

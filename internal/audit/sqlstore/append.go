@@ -29,7 +29,7 @@ type statementChange struct {
 // ensureWriter opens the connection for writing unless a live one is open. The caller holds mu.
 func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	if s.reads {
-		return core.Errorf(core.KindInternal, "store.write", "the record was opened for reading")
+		return core.Errorf(core.KindInternal, "store.write", "the audit log was opened for reading")
 	}
 	if s.gone != nil {
 		return s.gone

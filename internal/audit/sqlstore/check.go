@@ -251,7 +251,7 @@ func (e *sqliteEngine) checkSchema(ctx context.Context, db *sql.DB) error {
 func (e *sqliteEngine) alteredError(name string) error {
 	return core.Errorf(
 		core.KindInternal, "store.open",
-		"the audit log %s was changed by something else than Retort: its %.80s is not as it was made", e.path, name,
+		"the audit log %s was changed by a program other than Retort: its %.80s differs from what Retort created", e.path, name,
 	).
-		WithHint("nothing is read of it or written to it; move it away to keep it as evidence")
+		WithHint("Retort neither reads nor writes it; move it away to keep it as evidence")
 }

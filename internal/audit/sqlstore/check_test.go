@@ -162,7 +162,7 @@ func TestAlteredSchema(t *testing.T) {
 		db, err := sql.Open("sqlite", path)
 		must(t, err)
 		must(t, errors.Join(statements(s)(db), db.Close()))
-		_ = refusedIn(t, path, Options{}, "something else than Retort")
+		_ = refusedIn(t, path, Options{}, "a program other than Retort")
 	}
 }
 

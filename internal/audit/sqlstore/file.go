@@ -114,8 +114,8 @@ func (e *sqliteEngine) inspectHeader() (fresh bool, err error) {
 }
 
 func (e *sqliteEngine) foreignFileError() error {
-	return core.Errorf(core.KindInvalidArguments, "store.open", "%s is no record of Retort, or its beginning is damaged", e.path).
-		WithHint("nothing was changed; move the file away, or choose another place for the record")
+	return core.Errorf(core.KindInvalidArguments, "store.open", "%s is not an audit log of Retort, or its beginning is damaged", e.path).
+		WithHint("nothing was changed; move the file away, or choose another path for the audit log")
 }
 
 // moveLog moves entries that an earlier process left in the write-ahead log into the file. That also syncs them
@@ -158,7 +158,7 @@ func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 func (e *sqliteEngine) lostFileError(err error) error {
 	if isSyncError(err) {
 		return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %w", e.path, audit.ErrUnsynced, err).
-			WithHint("the disk has errors: nothing that this file holds since is relied on. Move the data directory to another disk")
+			WithHint("the disk has errors: everything written to this file since then is unreliable. Move the data directory to another disk")
 	}
 	if errors.Is(err, audit.ErrGone) {
 		return err

@@ -41,7 +41,7 @@ type postgresEngine struct {
 func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the address of the record: %w", err).
+		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the address of the audit log: %w", err).
 			WithHint("it looks like postgres://user@host:5432/database")
 	}
 	for name, value := range map[string]string{
@@ -173,10 +173,10 @@ func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 		case holder != 0:
 			return core.Errorf(
 				core.KindInternal, "store.open",
-				"the chain %s of the record %s was taken by another process after the connection was lost", chainName(e.chain),
+				"chain %s of the audit log %s was taken by another process after the connection was lost", chainName(e.chain),
 				e.where,
 			).
-				WithHint("start this retort again: it goes on with another chain")
+				WithHint("restart this retort: it continues with another chain")
 		}
 		select {
 		case <-ctx.Done():
@@ -408,11 +408,11 @@ func (e *postgresEngine) explainError(op string, err error) error {
 	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.where, err)
 	var known *pgconn.PgError
 	if !errors.As(err, &known) {
-		return said.WithHint("look whether the PostgreSQL server runs and can be reached; nothing runs that cannot be recorded")
+		return said.WithHint("check that the PostgreSQL server is running and reachable; nothing runs that cannot be recorded")
 	}
 	switch {
 	case known.Code == "42P01": // undefined_table
-		return core.Errorf(core.KindInvalidArguments, op, "there is no record in %s: %w", e.where, err).
+		return core.Errorf(core.KindInvalidArguments, op, "there is no audit log in %s: %w", e.where, err).
 			WithHint("it is made as soon as retort runs with audit logging to this address")
 	case known.Code == "53100":
 		return said.WithHint("the server's disk is full: make room there; nothing runs that cannot be recorded")
@@ -421,7 +421,7 @@ func (e *postgresEngine) explainError(op string, err error) error {
 	case known.Code == "3D000":
 		return said.WithHint("create the database first")
 	case known.Code == "25006":
-		return said.WithHint("the server can only be read now: it is a standby, or was told so")
+		return said.WithHint("the server is read-only: it is a standby, or it is configured so")
 	}
-	return said.WithHint("look at the log of the PostgreSQL server; nothing runs that cannot be recorded")
+	return said.WithHint("check the log of the PostgreSQL server; nothing runs that cannot be recorded")
 }

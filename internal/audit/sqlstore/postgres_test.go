@@ -205,9 +205,9 @@ func TestHalfLostConnection(t *testing.T) {
 
 func TestPostgresRefuses(t *testing.T) {
 	url := database(t)
-	refusedIn(t, url, Options{ReadOnly: true}, "no record")
+	refusedIn(t, url, Options{ReadOnly: true}, "no audit log in")
 	refusedIn(t, strings.Replace(url, "/t", "/missing", 1), Options{}, "create the database")
-	refusedIn(t, "postgres://u:secret@127.0.0.1:1/d", Options{}, "server runs")
+	refusedIn(t, "postgres://u:secret@127.0.0.1:1/d", Options{}, "server is running")
 	if err := refusedIn(t, "postgres://u:secret@127.0.0.1:x/d", Options{}, "looks like"); strings.Contains(fmt.Sprintf("%+v", err), "secret") {
 		t.Error("a password is told: ", err)
 	}

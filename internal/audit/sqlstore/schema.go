@@ -76,7 +76,7 @@ func checkVersion(name string, version, newest int) error {
 			core.KindInvalidArguments, "store.open",
 			"%s was written by an older version of Retort (its schema is %d, this one reads %d)", name, version, newest,
 		).
-			WithHint("start retort once with this record: that brings it up to date")
+			WithHint("start retort once with this audit log to update its schema")
 	}
 	return nil
 }

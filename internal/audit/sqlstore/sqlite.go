@@ -128,7 +128,7 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 		e.unlock = unlock
 		return writeLockHolder(name)
 	case errors.Is(err, fs.ErrPermission) || isReadOnly(err):
-		return core.Errorf(core.KindInvalidArguments, "store.open", "the record %s cannot be written: %w", e.path, err).
+		return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s cannot be written: %w", e.path, err).
 			WithHint("choose a data directory that this user can write to, with --home")
 	}
 	if !wouldBlock(err) {
@@ -136,10 +136,10 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 	}
 	pid, _ := seal.ReadFile(name, 32)
 	return core.Errorf(
-		core.KindInvalidArguments, "store.open", "another retort (process %s) writes the record %s: %w",
+		core.KindInvalidArguments, "store.open", "another retort (process %s) writes to the audit log %s: %w",
 		strings.TrimSpace(string(pid)), e.path, ErrTaken,
 	).
-		WithHint("end that process, or give each its own file; reading, as retort audit does, needs neither")
+		WithHint("stop that process, or give each its own file; reading, as retort audit does, works at any time")
 }
 
 // writeLockHolder writes this process's id into a lock file, for the error of another process.
@@ -188,7 +188,7 @@ func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn,
 	switch {
 	case err == nil && owner != e.owner:
 		err = core.Errorf(
-			core.KindInvalidArguments, "store.open", "the record %s is written with another key than this user's: %w",
+			core.KindInvalidArguments, "store.open", "the audit log %s was written with another user's key: %w",
 			e.path, ErrTaken,
 		)
 	case errors.Is(err, sql.ErrNoRows) && e.left:
@@ -362,7 +362,7 @@ func (e *sqliteEngine) storedBytes(context.Context, *sql.DB) (n int64, err error
 func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	info, err := os.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return core.Errorf(core.KindInvalidArguments, "store.open", "there is no record at %s", e.path).
+		return core.Errorf(core.KindInvalidArguments, "store.open", "there is no audit log at %s", e.path).
 			WithHint("it is written as soon as retort runs with audit logging; --home says where")
 	}
 	if err != nil {
@@ -372,8 +372,8 @@ func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 		return err
 	}
 	if info.Size() == 0 {
-		return core.Errorf(core.KindInvalidArguments, "store.open", "the record %s is empty: %w", e.path, audit.ErrEmpty).
-			WithHint("a disk that was full may have left it, and it can be removed; the next engine that starts may use it, too")
+		return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s is empty: %w", e.path, audit.ErrEmpty).
+			WithHint("a full disk may have left it empty; remove it, or let the next engine use it")
 	}
 	if err = e.checkAndOpen(ctx, s.db); err == nil {
 		return nil
@@ -450,7 +450,7 @@ func (e *sqliteEngine) explainError(op string, err error) error {
 		return said.WithHint("its disk has errors or is full; nothing runs that cannot be recorded")
 	case 11, notDatabase: // SQLITE_CORRUPT
 		return said.WithHint(
-			"it is damaged: move it away with its -wal file, and what was recorded is kept for retort audit verify to look at; a new one is begun",
+			"it is damaged: move it away together with its -wal file, to keep it for retort audit verify; Retort then creates a new one",
 		)
 	case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
 		return said.WithHint("another program has locked it: stop that program")

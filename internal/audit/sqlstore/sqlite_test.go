@@ -109,7 +109,7 @@ func TestForeignFiles(t *testing.T) {
 	must(t, err)
 	_, err = db.Exec("UPDATE version SET version = 99")
 	must(t, errors.Join(err, db.Close()))
-	for path, words := range map[string]string{foreign: "no record", text: "no record", short: "no record", newer: "newer version"} {
+	for path, words := range map[string]string{foreign: "not an audit log", text: "not an audit log", short: "not an audit log", newer: "newer version"} {
 		before, err := os.ReadFile(path)
 		must(t, err)
 		for _, o := range []Options{{}, {ReadOnly: true}} {
@@ -119,7 +119,7 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%s was changed, %v", path, err)
 		}
 	}
-	refusedIn(t, filepath.Join(dir, "nothing.db"), Options{ReadOnly: true}, "no record at")
+	refusedIn(t, filepath.Join(dir, "nothing.db"), Options{ReadOnly: true}, "no audit log at")
 	refusedIn(t, "", Options{}, "no address")
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
