@@ -85,7 +85,10 @@ func (a *app) exports(cmd *cobra.Command, x *exporting) error {
 		return nil
 	}
 	if err := seal.Replace(x.cursor, []byte(out.Cursor+"\n")); err != nil {
-		return core.Errorf(core.KindInternal, "audit.export", "the cursor cannot be stored, so the next export begins where this one did: %w", err)
+		return core.Errorf(
+			core.KindInternal, "audit.export",
+			"the cursor cannot be stored, so the next export begins where this one did: %w", err,
+		)
 	}
 	fmt.Fprintf(a.stderr, "%s entries\n", thousands(int(out.Entries)))
 	return nil

@@ -125,7 +125,9 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 		).WithHint("standards are gdpr, soc2, hipaa and summary")
 	}
 	if !o.From.Before(o.To) {
-		return nil, core.Errorf(core.KindInvalidArguments, "audit.report", "the period ends before it begins").WithHint("--from must be before --to")
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "audit.report", "the period ends before it begins",
+		).WithHint("--from must be before --to")
 	}
 	r := &Report{
 		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(),

@@ -283,10 +283,28 @@ func (s *backendSuite) testRecursion(t *testing.T) {
 			},
 			status: core.StatusError,
 		},
-		{name: "through the runtime", code: programText{"const f = () => [1].map(f); f()", "def f(n): return list(map(f, [1]))\nf(1)"}, status: core.StatusError},
-		{name: "in toString", code: programText{"const o = {toString() { return `${o}` }}; `${o}`", "class C:\n  def __str__(self): return str(self)\nstr(C())"}, status: core.StatusError},
-		{name: "through what is nested", skip: emulatedRuntimes, code: programText{"let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.x", "p = []\nfor i in range(100_000): p = [p]\nrepr(p)"}, status: core.StatusError},
-		{name: "deep JSON", code: programText{"JSON.parse('['.repeat(1e6))", "import json\njson.loads('[' * 1_000_000)"}, status: core.StatusError, except: expectedEnds{"node bun deno": "runtime"}},
+		{
+			name:   "through the runtime",
+			code:   programText{"const f = () => [1].map(f); f()", "def f(n): return list(map(f, [1]))\nf(1)"},
+			status: core.StatusError,
+		},
+		{
+			name:   "in toString",
+			code:   programText{"const o = {toString() { return `${o}` }}; `${o}`", "class C:\n  def __str__(self): return str(self)\nstr(C())"},
+			status: core.StatusError,
+		},
+		{
+			name: "through what is nested", skip: emulatedRuntimes,
+			code: programText{
+				"let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.x",
+				"p = []\nfor i in range(100_000): p = [p]\nrepr(p)",
+			},
+			status: core.StatusError,
+		},
+		{
+			name: "deep JSON", code: programText{"JSON.parse('['.repeat(1e6))", "import json\njson.loads('[' * 1_000_000)"},
+			status: core.StatusError, except: expectedEnds{"node bun deno": "runtime"},
+		},
 	})
 }
 

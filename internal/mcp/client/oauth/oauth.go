@@ -173,7 +173,9 @@ func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error
 		return c.demand(ctx, asked, "nobody has logged in")
 	}
 	if covers(union(t.Scopes, t.Asked), asked.scopes) {
-		return fail("the server refuses a login that has all scopes it names%s", asked.text()).WithHint("the account that is logged in may not do this")
+		return fail(
+			"the server refuses a login that has all scopes it names%s", asked.text(),
+		).WithHint("the account that is logged in may not do this")
 	}
 	if err := c.want(ctx, asked.scopes); err != nil {
 		return err
