@@ -1,9 +1,8 @@
-// Package memory keeps what an engine holds of answers and results within a budget of bytes.
-//
-// A part of the budget is taken in one order, so that nobody who holds one waits for somebody who
-// waits for it: first what an answer takes as it arrives (never waited for: what does not fit goes to
-// disk), then what becomes of it until the program or the client has it, then what its transformation
-// takes. Who transforms waits for nobody.
+// Package memory keeps the memory that an engine uses for tool results within a budget of bytes. The parts of the
+// budget are always taken in the same order, so that holders cannot deadlock. The first part is for a result while it
+// arrives. It is never waited for: what does not fit is written to disk. The second part holds the result until the
+// program or the client has received it. The third part is for its transformation. A transformation waits for no
+// other part.
 package memory
 
 import (
@@ -17,8 +16,8 @@ import (
 )
 
 const (
-	// Small is the size in bytes up to which an answer is not counted. The limits of concurrency
-	// bound how many of them there are.
+	// Small is the size in bytes up to which a result is not counted. The concurrency limits bound the number of such
+	// results.
 	Small = 32 << 10
 
 	own       = 96 << 20  // bytes of the limit that are not for answers
@@ -29,7 +28,7 @@ const (
 	piecewise = 32 << 20  // bytes that the transformation of an answer takes that is never in memory as a whole
 )
 
-// Budget describes what all answers of an engine may take. It is safe for concurrent use.
+// Budget bounds the memory of all tool results of an engine. It is safe for concurrent use.
 type Budget struct {
 	limit  int64
 	fresh  *Pool // answers as they have arrived, by server
@@ -44,7 +43,7 @@ type Budget struct {
 	closed  bool
 }
 
-// New returns a budget for an engine that may take limit bytes of memory.
+// New returns a budget for an engine that may use limit bytes of memory.
 func New(limit int64) *Budget {
 	room := max(limit-own, least)
 	b := &Budget{
@@ -61,20 +60,19 @@ func New(limit int64) *Budget {
 	return b
 }
 
-// newSharedPool returns a pool of which each owner has a quarter.
+// newSharedPool returns a pool of which each owner may hold a quarter.
 func newSharedPool(total int64) *Pool { return NewPool(total, total/4) }
 
-// Limit returns what the engine may take, in bytes.
+// Limit returns the memory that the engine may use, in bytes.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// Fresh returns where answers are counted as they arrive, by server.
+// Fresh returns the pool that counts results while they arrive. Its owners are servers.
 func (b *Budget) Fresh() *Pool { return b.fresh }
 
-// Waits reports whether anybody waits for memory.
+// Waits reports whether a request for memory is waiting.
 func (b *Budget) Waits() bool { return b.values.Waits() || b.work.Waits() }
 
-// Turn waits until owner may do something with a large answer that takes processor time. done gives
-// the turn back.
+// Turn waits until owner may start CPU-intensive work on a large result. The caller calls done to end its turn.
 func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error) {
 	h, err := b.turns.Take(ctx, owner, 1)
 	if err != nil {
@@ -83,8 +81,8 @@ func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error
 	return h.Free, nil
 }
 
-// Admit waits until an answer of n bytes from server can be transformed for the holder of claim,
-// which holds from then on what that takes. A nil claim holds nothing.
+// Admit waits until a result of n bytes from server can be transformed. The memory for the transformation is then
+// held by claim. A nil claim holds nothing.
 func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
 	if n <= Small {
 		return nil
@@ -102,7 +100,7 @@ func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server stri
 	return nil
 }
 
-// AdmitPiecewise is Admit for an answer that is never in memory as a whole.
+// AdmitPiecewise is like Admit, for a result that is never in memory as a whole.
 func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, server string) error {
 	work, err := b.startTransform(ctx, server, piecewise, true)
 	if err == nil {
@@ -111,9 +109,8 @@ func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, se
 	return err
 }
 
-// Receive waits until a result of n bytes of claim's execution can be received. The result counts
-// against another share than the answers to the calls of the execution: a program that has ended does
-// not read them any more.
+// Receive waits until a result of n bytes of claim's execution can be received. The result counts against a different
+// share than the results of the execution's calls, because the ended program no longer reads those.
 func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -125,7 +122,7 @@ func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) 
 	return err
 }
 
-// Report waits until a result of n bytes can be made ready for the model.
+// Report waits until a result of n bytes can be prepared for the model.
 func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -137,7 +134,7 @@ func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) e
 	return err
 }
 
-// Load waits until a message of n bytes from server can be read into memory that nobody has asked for.
+// Load waits until an unsolicited message of n bytes from server can be read into memory.
 func (b *Budget) Load(ctx context.Context, server string, n int64) (core.HeldMemory, error) {
 	if n <= Small {
 		return nil, nil
@@ -145,7 +142,7 @@ func (b *Budget) Load(ctx context.Context, server string, n int64) (core.HeldMem
 	return b.work.Take(ctx, server, 2*n)
 }
 
-// startTransform takes what a transformation needs: bytes, and a turn if it is a long one.
+// startTransform takes the bytes that a transformation needs, and a turn if it is a long one.
 func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
 	bytes, err := b.work.Take(ctx, owner, n)
 	if err != nil {
@@ -163,7 +160,7 @@ func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long
 	return w, nil
 }
 
-// transformWork describes what a transformation holds.
+// transformWork is the bytes and the turn that a transformation holds.
 type transformWork struct {
 	bytes *Hold
 	owner string
@@ -174,7 +171,7 @@ type transformWork struct {
 	over bool
 }
 
-// Free ends the transformation.
+// Free ends the transformation and releases what it holds.
 func (w *transformWork) Free() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,10 +180,10 @@ func (w *transformWork) Free() {
 	w.bytes.Free()
 }
 
-// Shrink is Free: a transformation leaves nothing.
+// Shrink calls Free: a finished transformation needs no memory.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
-// Yield gives the turn to those that wait for one, and waits for the next.
+// Yield gives up the turn if others wait for one, and then waits for the next turn.
 func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.Waits() {
 		return nil
@@ -214,13 +211,14 @@ func (w *transformWork) Yield(ctx context.Context) error {
 }
 
 const (
-	// afterBurst sets how long after large answers memory is given back to the system, and betweenReclaims how long
-	// after the last time.
+	// afterBurst is how long after large results memory is returned to the system. betweenReclaims is the least time
+	// between two returns.
 	afterBurst      = time.Second
 	betweenReclaims = 5 * time.Second
 )
 
-// scheduleRelease plans to give memory back to the system, after a pool that had much in use has little.
+// scheduleRelease schedules the return of memory to the system. It is called when the use of a pool has dropped from
+// much to little.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,13 +234,13 @@ func (b *Budget) giveBack() {
 	b.timer, b.last = nil, time.Now()
 }
 
-// giveBack collects garbage twice, since what is in a sync.Pool survives one collection.
+// giveBack collects garbage twice, because the contents of a sync.Pool survive one collection.
 func giveBack() {
 	runtime.GC()
 	debug.FreeOSMemory()
 }
 
-// Close gives no more memory back.
+// Close stops returning memory to the system.
 func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

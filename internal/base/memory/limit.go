@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// unknown is the limit where neither a control group nor the system tells one.
+// unknown is the limit that is assumed if neither a control group nor the system provides one.
 const unknown = 1 << 30
 
-// Auto returns the memory that an engine may take on this machine, in bytes: half of what the control group of this
-// process may have, or else a quarter of the machine's.
+// Auto returns the memory that an engine may use on this machine, in bytes. It is half of the memory limit of this
+// process's control group, or else a quarter of the machine's memory.
 func Auto() int64 {
 	read := func(name string) string {
 		text, _ := os.ReadFile(name)
@@ -32,7 +32,7 @@ func autoLimit(read func(name string) string) int64 {
 	return unknown
 }
 
-// totalMemory reads the machine's memory from /proc/meminfo, 0 if it is not there.
+// totalMemory returns the machine's memory from /proc/meminfo, or 0 if it is not listed there.
 func totalMemory(meminfo string) int64 {
 	_, rest, _ := strings.Cut(meminfo, "MemTotal:")
 	kib, _ := strconv.ParseInt(firstField(rest), 10, 64)
@@ -46,8 +46,8 @@ func firstField(s string) string {
 	return ""
 }
 
-// groupLimit returns the smallest limit of memory of the control groups that this process is in, of version 1 and 2;
-// 0 if there is none.
+// groupLimit returns the smallest memory limit of the control groups of this process, versions 1 and 2, or 0 if there
+// is none.
 func groupLimit(read func(name string) string) (least int64) {
 	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
 	for _, line := range strings.Split(groups, "\n") {
@@ -66,11 +66,10 @@ func groupLimit(read func(name string) string) (least int64) {
 	return least
 }
 
-// cgroupMount describes where a hierarchy of control groups is, and which group is its root there.
+// cgroupMount describes where a control group hierarchy is mounted, and which group is at the root of the mount.
 type cgroupMount struct{ root, at string }
 
-// mountOf finds the hierarchy of the memory controller of version 1, or that of version 2, in
-// /proc/self/mountinfo.
+// mountOf finds the mount of the version 1 memory controller or of the version 2 hierarchy in /proc/self/mountinfo.
 func mountOf(mounts string, first bool) cgroupMount {
 	for _, line := range strings.Split(mounts, "\n") {
 		before, after, _ := strings.Cut(line, " - ")
@@ -94,7 +93,7 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// leastLimit returns the smallest limit of a group and of those that it is in, as far as they are mounted.
+// leastLimit returns the smallest limit of a group and its ancestors, as far as they are mounted.
 func leastLimit(m cgroupMount, group, file string, read func(name string) string) (least int64) {
 	if m.at == "" {
 		return 0
@@ -111,7 +110,7 @@ func leastLimit(m cgroupMount, group, file string, read func(name string) string
 	}
 }
 
-// smallerLimit returns the smaller one of two limits, of which 0 is none.
+// smallerLimit returns the smaller of two limits. A limit of 0 means no limit.
 func smallerLimit(a, b int64) int64 {
 	if a == 0 || b > 0 && b < a {
 		return b

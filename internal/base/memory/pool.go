@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Pool shares an amount among owners. Whoever waits for a part of it is served in turn: owners one
-// after another, and the requests of one owner in their order. A request that does not fit yet is not
-// overtaken by smaller ones.
+// Pool shares an amount among owners. Waiting owners are served in rotation, and the requests of one owner in their
+// order. Smaller requests do not overtake one that does not fit yet.
 type Pool struct {
 	total int64
 	share int64 // what one owner may hold; more only in one piece, and if it holds nothing else
@@ -23,7 +22,7 @@ type Pool struct {
 	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
 }
 
-// A pool of bytes is drained when little is in use after much was.
+// Bounds between which a pool of bytes counts as drained: its use rose above much and then dropped to little.
 const (
 	much   = 32 << 20
 	little = 1 << 20
@@ -34,20 +33,20 @@ type poolWaiter struct {
 	granted chan struct{}
 }
 
-// NewPool returns a pool of total, of which one owner may hold share.
+// NewPool returns a pool of size total, of which one owner may hold at most share.
 func NewPool(total, share int64) *Pool {
 	total = max(total, 1)
 	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
 }
 
-// Hold represents a part of a Pool. A nil Hold is a part of nothing.
+// Hold is a part of a Pool that an owner holds. A nil Hold holds nothing.
 type Hold struct {
 	pool  *Pool
 	owner string
 	n     int64 // guarded by pool.mu
 }
 
-// Take waits until n are free for owner, or ctx ends. More than the whole pool counts as the whole.
+// Take waits until n are free for owner, or until ctx ends. A request larger than the pool counts as the whole pool.
 func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
@@ -71,7 +70,7 @@ func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
 	}
 }
 
-// removeWaiter takes a waiter out of its queue, or gives back what it was granted just now.
+// removeWaiter removes a waiter from its queue. If the waiter was already served, it releases the granted amount.
 func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +83,7 @@ func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) er
 	return context.Cause(ctx)
 }
 
-// Try takes n for owner if that can be had without waiting.
+// Try takes n for owner if that is possible without waiting.
 func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,21 +93,21 @@ func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
 	return p.newHold(owner, n), true
 }
 
-// Force takes n for owner, though the pool may have less. It counts what is held already.
+// Force takes n for owner even if less is free. It accounts for memory that is already in use.
 func (p *Pool) Force(owner string, n int64) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.newHold(owner, n)
 }
 
-// Used returns what is held at the moment.
+// Used returns the amount that is held at present.
 func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used
 }
 
-// Waits reports whether somebody waits.
+// Waits reports whether a request is waiting.
 func (p *Pool) Waits() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +123,7 @@ func (p *Pool) isAllowed(owner string, n int64) bool {
 	return held == 0 || held+n <= p.share
 }
 
-// newHold counts n as held by owner. The caller holds mu.
+// newHold records n as held by owner. The caller holds mu.
 func (p *Pool) newHold(owner string, n int64) *Hold {
 	p.addUsed(owner, n)
 	return &Hold{pool: p, owner: owner, n: n}
@@ -136,8 +135,8 @@ func (p *Pool) addUsed(owner string, n int64) {
 	p.peak = max(p.peak, p.used)
 }
 
-// grantWaiting serves those that wait, as far as there is enough. Owners that hold their share are passed
-// over; one for which the pool is too full ends the round. The caller holds mu.
+// grantWaiting serves waiting requests as long as enough is free. It skips owners that hold their full share, and
+// stops at the first request that does not fit into the pool. The caller holds mu.
 func (p *Pool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]
@@ -159,7 +158,7 @@ func (p *Pool) grantWaiting() {
 	}
 }
 
-// removeRequest takes out one request of an owner. The caller holds mu.
+// removeRequest removes one request of an owner. The caller holds mu.
 func (p *Pool) removeRequest(owner string, i int) {
 	p.queues[owner] = slices.Delete(p.queues[owner], i, i+1)
 	if len(p.queues[owner]) == 0 {
@@ -168,7 +167,7 @@ func (p *Pool) removeRequest(owner string, i int) {
 	}
 }
 
-// releaseAmount gives n of an owner back. The caller holds mu.
+// releaseAmount releases n of an owner. The caller holds mu.
 func (p *Pool) releaseAmount(owner string, n int64) {
 	p.used -= n
 	if p.owners[owner] -= n; p.owners[owner] <= 0 {
@@ -183,14 +182,14 @@ func (p *Pool) releaseAmount(owner string, n int64) {
 	}
 }
 
-// Grow adds n if that can be had without waiting, and is within the owner's share.
+// Grow adds n if that is possible without waiting and within the owner's share.
 func (h *Hold) Grow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// Extend adds n if there is as much, whoever waits for it and whatever the owner's share is.
+// Extend adds n if enough is free. It ignores waiting requests and the owner's share.
 func (h *Hold) Extend(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -206,7 +205,7 @@ func (h *Hold) extendBy(n int64) bool {
 	return true
 }
 
-// Shrink gives back all but n.
+// Shrink releases all but n.
 func (h *Hold) Shrink(n int64) {
 	if h == nil {
 		return
@@ -219,5 +218,5 @@ func (h *Hold) Shrink(n int64) {
 	}
 }
 
-// Free gives everything back. It may be called more than once.
+// Free releases the whole part. It may be called more than once.
 func (h *Hold) Free() { h.Shrink(0) }

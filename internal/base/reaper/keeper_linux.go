@@ -113,8 +113,8 @@ func (k *keptChild) requestStop(grace time.Duration) {
 	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
-// awaitKeeper waits until the keeper has ended. It then reads what the keeper has sent, for a bounded time, because
-// another process may hold the keeper's end of the socket open.
+// awaitKeeper waits until the keeper has ended. Its messages can still be read for one second after that. The time is
+// bounded because another process may hold the keeper's end of the socket open.
 func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
@@ -167,8 +167,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "engine"), nil
 }
 
-// ownProgram returns the command that starts path. An update may have replaced this process's program file, and a
-// keeper must have the same version.
+// ownProgram returns the path from which to start path. For this program it is /proc/self/exe: an update may have
+// replaced the file, and a keeper must have the same version as this process.
 func ownProgram(path string) string {
 	if own, err := os.Executable(); err == nil && own == path {
 		return "/proc/self/exe"

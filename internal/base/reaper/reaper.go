@@ -71,7 +71,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Close ends all running processes, each after a grace period of grace. It returns when none is left.
+// Close ends all running processes and kills those that remain after grace. It returns when none is left.
 func (r *Reaper) Close(grace time.Duration) {
 	r.mu.Lock()
 	r.closed = true

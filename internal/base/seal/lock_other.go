@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Locks says that files have no locks of this kind here.
+// Locks is false because this system does not support these file locks.
 const Locks = false
 
 // LockFile does nothing.
@@ -16,9 +16,9 @@ func LockFile(*os.File, time.Duration) error { return nil }
 // UnlockFile does nothing.
 func UnlockFile(*os.File) error { return nil }
 
-// Lock does nothing where files have no locks of this kind: of two processes that
-// write at once, the last one counts.
+// Lock does nothing because this system does not support these file locks. If two processes write at the same time,
+// the last write wins.
 func Lock(string, time.Duration) (unlock func(), err error) { return func() {}, nil }
 
-// LockShared does nothing either.
+// LockShared does nothing because this system does not support these file locks.
 func LockShared(string, time.Duration) (unlock func(), err error) { return func() {}, nil }

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// Lock waits, at most for patience, until no other process has the lock of this
-// name. The lock ends with the process that has it.
+// Lock acquires the exclusive lock with this name. It waits for at most patience while other processes hold it. The
+// lock is released when the process ends.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_EX, patience)
 }
 
-// LockShared returns Lock for those who may have the lock together, but not beside one of Lock.
+// LockShared acquires the lock like Lock, but for shared use: it excludes holders of Lock and admits other shared
+// holders.
 func LockShared(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_SH, patience)
 }
@@ -36,16 +37,16 @@ func lockFile(path string, how int, patience time.Duration) (unlock func(), err 
 	return func() { _ = f.Close() }, nil
 }
 
-// Locks says that files have locks here.
+// Locks is true because this system supports these file locks.
 const Locks = true
 
-// LockFile waits, at most for patience, until nobody else has the lock of a file. UnlockFile gives it
-// back, and so does the end of the process.
+// LockFile locks a file. It waits for at most patience while others hold the lock. UnlockFile and the end of the
+// process release it.
 func LockFile(f *os.File, patience time.Duration) error {
 	return flockWithin(f, syscall.LOCK_EX, patience)
 }
 
-// UnlockFile gives the lock of a file back.
+// UnlockFile releases the lock of a file.
 func UnlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 func flockWithin(f *os.File, how int, patience time.Duration) error {

@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// ErrIrregular is the cause of the error if something else has the name of a file: a directory, a symbolic link, a
+// ErrIrregular is wrapped by the error for a path that is not a regular file but a directory, a symbolic link, a
 // named pipe, a socket or a device.
 var ErrIrregular = errors.New("not a regular file")
 
-// MaxFile bounds, in bytes, what ReadFile takes of a file that has no smaller bound of its own.
+// MaxFile bounds the size, in bytes, of files read by ReadFile that have no smaller bound of their own.
 const MaxFile = 64 << 20
 
-// OpenFile opens a file of the data directory. Others may write there, so it never waits, follows no symbolic link
-// in the last part of the path, and gives an error that wraps ErrIrregular for what is no regular file. All files
-// of the data directory are opened this way.
+// OpenFile opens a file of the data directory. Other programs may write there, so OpenFile never blocks and does not
+// follow a symbolic link in the last part of the path. Its error wraps ErrIrregular if the path is not a regular
+// file. All files of the data directory must be opened this way.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, irregularError(path, info)
@@ -37,10 +37,11 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Open returns OpenFile for reading.
+// Open opens a file like OpenFile, for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// ReadFile reads a file of the data directory as OpenFile opens it. A file of more than most bytes is an error.
+// ReadFile reads a file of the data directory, which it opens like OpenFile. It returns an error if the file is
+// larger than most bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -54,8 +55,8 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// Regular returns an error that wraps ErrIrregular if something else than a regular file has this name. It opens
-// nothing, and no file at all is no error.
+// Regular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It opens nothing. A
+// missing file is not an error.
 func Regular(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return irregularError(path, info)
@@ -63,7 +64,7 @@ func Regular(path string) error {
 	return nil
 }
 
-// OpenIn returns OpenFile in a root, whose rules for links hold.
+// OpenIn opens a file like OpenFile in a root. Symbolic links are treated as os.Root specifies.
 func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := root.OpenFile(name, flag|nonBlocking, perm)
 	if err != nil {
@@ -80,7 +81,7 @@ func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, e
 	return f, nil
 }
 
-// OpenRoot is os.OpenRoot that does not wait for the other end of a named pipe.
+// OpenRoot is like os.OpenRoot, but does not block on a named pipe.
 func OpenRoot(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -92,7 +93,7 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir)
 }
 
-// SyncDir makes names in a directory durable, where the system can do that.
+// SyncDir makes changes of names in a directory durable, if the system supports that.
 func SyncDir(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return fmt.Errorf("the directory %s cannot be synced: %w", path, errors.Join(err, fs.ErrInvalid))

@@ -9,10 +9,10 @@ import (
 
 const nonBlocking = 0
 
-// openFile opens a file whose kind was looked at just before.
+// openFile opens a file. The caller has just checked that it is regular.
 func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
 }
 
-// syncDir: the system makes names durable by itself.
+// syncDir does nothing: this system makes names durable by itself.
 func syncDir(*os.File) error { return nil }

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// nonBlocking has a named pipe opened without the other end.
+// nonBlocking is the flag that opens a named pipe without waiting for its other end.
 const nonBlocking = syscall.O_NONBLOCK
 
-// openFile opens without waiting for anybody, and follows no symbolic link.
+// openFile opens a file without blocking and without following a symbolic link.
 func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	for {
 		fd, err := syscall.Open(path, flag|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, uint32(perm.Perm()))
@@ -28,7 +28,7 @@ func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	}
 }
 
-// syncDir returns no error where the file system cannot sync directories.
+// syncDir syncs a directory. It returns no error if the file system cannot sync directories.
 func syncDir(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {

@@ -1,7 +1,6 @@
-// Package seal keeps files that only this user's Retort can have written: they carry
-// a code made with a key that lies elsewhere. A server that may write where the files
-// are, as one for the files of a project may, can neither forge them nor put one in
-// the place of another.
+// Package seal authenticates files of this user's Retort. Each file carries a MAC made with a key that is stored
+// elsewhere. A server may be allowed to write to the folder of the files, for instance the folder of a project. It
+// can neither forge such a file nor replace one with another.
 package seal
 
 import (
@@ -16,7 +15,7 @@ import (
 
 const keySize = 32
 
-// ReadKey returns the key that is there; an error is also a file that is none.
+// ReadKey returns the stored key. It returns an error if the file is missing or not a valid key.
 func ReadKey(path string) ([]byte, error) {
 	key, err := ReadFile(path, 1<<10)
 	if err == nil && len(key) != keySize {
@@ -25,7 +24,8 @@ func ReadKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// LoadOrCreateKey returns the key that is there, or a new one. Of several processes that make one at once, all get the same.
+// LoadOrCreateKey returns the stored key and creates it if it is missing. Processes that call it at the same time all
+// get the same key.
 func LoadOrCreateKey(path string) ([]byte, error) {
 	if key, err := ReadKey(path); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
@@ -43,7 +43,7 @@ func LoadOrCreateKey(path string) ([]byte, error) {
 	return ReadKey(path)
 }
 
-// ComputeMAC returns what parts are sealed with.
+// ComputeMAC returns the MAC of the parts.
 func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {
@@ -55,13 +55,13 @@ func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// VerifyMAC reports whether code is that of the parts.
+// VerifyMAC reports whether code is the MAC of the parts.
 func VerifyMAC(key, code []byte, parts ...[]byte) bool {
 	return hmac.Equal(code, ComputeMAC(key, parts...))
 }
 
-// Replace writes a file that only its owner can read, whole or not at all. After a
-// crash there is the old one or the new one.
+// Replace writes a file atomically, readable only by its owner. After a crash there is either the old or the new
+// file.
 func Replace(path string, data []byte) error {
 	made, err := writeTemp(path, data)
 	if err != nil {
@@ -75,7 +75,7 @@ func Replace(path string, data []byte) error {
 	return nil
 }
 
-// writeTemp makes a file beside path and returns its name.
+// writeTemp writes a temporary file in the same directory as path and returns its name.
 func writeTemp(path string, data []byte) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err

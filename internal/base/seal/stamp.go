@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// Stamp describes whether a file is another one than before. The zero value is that of no file.
+// Stamp identifies a version of a file. The zero value stands for a missing file.
 type Stamp struct{ info fs.FileInfo }
 
-// StampOf returns the stamp of a file as it is now.
+// StampOf returns the current stamp of a file.
 func StampOf(path string) Stamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -17,10 +17,11 @@ func StampOf(path string) Stamp {
 	return Stamp{info}
 }
 
-// Exists reports whether there was a file.
+// Exists reports whether the file existed.
 func (s Stamp) Exists() bool { return s.info != nil }
 
-// Same reports whether nobody has written the file in between; no file is the same as none.
+// Same reports whether both stamps are of the same version of a file: the same file with equal size and modification
+// time. Two stamps of missing files are the same.
 func (s Stamp) Same(o Stamp) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == nil && o.info == nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Steady notes the time in a file, and reports whether the clock has gone on plausibly since
-// it was last noted there: after a jump, nothing should be taken for old.
+// Steady stores the time in a file. It reports whether the clock has advanced plausibly since the last call: forward,
+// and by less than 14 days. After a jump, nothing should be considered expired.
 func Steady(path string, now time.Time) bool {
 	const absence = 14 * 24 * time.Hour
 	last, err := os.Stat(path)
