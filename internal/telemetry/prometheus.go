@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Handler serves metrics to Prometheus at any path. It refuses requests that a page in a browser
-// could send: those with another machine's host name, an origin, or another site.
+// Handler serves metrics to Prometheus at any path. It refuses requests that a web page in a browser could cause:
+// those with the host name of another machine, with an Origin header, or from another site.
 func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -32,8 +32,8 @@ func (t *Telemetry) Handler() http.Handler {
 	})
 }
 
-// fromOtherSite reports whether the browser says that a page of another origin caused the request.
-// Such a request has no Origin if the page cannot read the answer, for instance that for an image.
+// fromOtherSite reports whether the browser marked the request as caused by a page of another site. Such a request
+// has no Origin header if the page cannot read the response, as for an image.
 func fromOtherSite(r *http.Request) bool {
 	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
 	return site != "" && site != "same-origin" && site != "none"

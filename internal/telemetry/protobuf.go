@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// protoMessage builds a message of protocol buffers. Fields with the value 0 are omitted, except those
-// of a oneof.
+// protoMessage builds a protocol buffers message. Fields with the value 0 are omitted, except those of a oneof.
 type protoMessage []byte
 
 // The wire types.
@@ -54,7 +53,7 @@ func (m *protoMessage) putMessage(field uint64, write func(*protoMessage)) {
 	m.putBytes(field, inner)
 }
 
-// putPacked writes numbers of 64 bits as one field.
+// putPacked writes 64-bit numbers as one packed field.
 func putPacked[T any](m *protoMessage, field uint64, all []T, bits func(T) uint64) {
 	inner := make([]byte, 0, 8*len(all))
 	for _, v := range all {

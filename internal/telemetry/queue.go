@@ -65,8 +65,8 @@ func (q *spanQueue) sendSpans() {
 	}
 }
 
-// nextBatch waits for spans, and a little longer for more to send with them. last means that the queue
-// is shutting down.
+// nextBatch waits for spans, and then a little longer for more spans to send with them. last is true if the queue is
+// shutting down.
 func (q *spanQueue) nextBatch() (batch []sdktrace.ReadOnlySpan, last bool) {
 	select {
 	case s := <-q.spans:

@@ -62,7 +62,7 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 	}, nil
 }
 
-// sendSpans sends spans. It retries after a temporary error, unless last is set.
+// sendSpans sends spans. It retries after a temporary error unless last is set.
 func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
 	message := encodeSpans(spans)
 	wait := again
@@ -92,7 +92,7 @@ func (s *collectorSender) logState(err error) {
 	}
 }
 
-// postOnce sends a message once. later means that a retry may succeed.
+// postOnce sends a message once. later is true if a retry may succeed.
 func (s *collectorSender) postOnce(ctx context.Context, message []byte) (later bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(message))
 	if err != nil {
@@ -122,8 +122,8 @@ func (s *collectorSender) postOnce(ctx context.Context, message []byte) (later b
 	return later, fmt.Errorf("the collector answers %d", resp.StatusCode)
 }
 
-// metricExporter sends metrics. A lost message does no harm: counts add up from the start, so the next
-// one contains them.
+// metricExporter sends metrics. A lost message does no harm, because counts are cumulative and the next message
+// contains them.
 type metricExporter struct{ *collectorSender }
 
 func (metricExporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {

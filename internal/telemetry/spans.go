@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// maxValue bounds an attribute, in characters, because names of sessions and clients come from
-// outside.
+// maxValue bounds the length of an attribute in characters, because clients choose the names of sessions and of
+// themselves.
 const maxValue = 200
 
 // Begin implements core.Tracer.
@@ -37,7 +37,7 @@ func (t *Telemetry) Begin(ctx context.Context, s core.ExecutionStep, e core.Audi
 	}
 }
 
-// startSpan starts a span. Its parent is the span of ctx, or the one that the client named.
+// startSpan starts a span. Its parent is the span in ctx, or the one that the client named.
 func (t *Telemetry) startSpan(ctx context.Context, s core.ExecutionStep, e *core.AuditEvent) (context.Context, trace.Span) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		if from := core.TraceOf(ctx); from.Parent != "" {
@@ -95,13 +95,13 @@ func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []a
 	return a
 }
 
-// told lists the facts about the end of an execution that its span gets.
+// told lists the facts about the end of an execution that are added to its span.
 var told = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},
 }
 
-// finishSpan ends a span. It reports only the kind of an error, never text of a tool or a program.
+// finishSpan ends a span. It reports only the kind of an error and never text from a tool or a program.
 func finishSpan(span trace.Span, s core.ExecutionStep, came *core.AuditEvent) {
 	defer span.End()
 	if !span.IsRecording() {

@@ -1,8 +1,7 @@
-// Package telemetry reports to OpenTelemetry collectors and Prometheus what executions do and how
-// long it takes, as spans and metrics. They contain no values of programs, tools or people, and no
-// error messages. Only this package imports OpenTelemetry.
-//
-// Nothing waits for telemetry. What a collector does not accept in time is dropped and counted.
+// Package telemetry reports to OpenTelemetry collectors and Prometheus, as spans and metrics, what executions do and
+// how long it takes. Spans and metrics contain no values of programs, tools or people, and no error messages. Only
+// this package imports OpenTelemetry. No operation waits for telemetry. Data that a collector does not accept in time
+// is dropped and counted.
 package telemetry
 
 import (
@@ -25,26 +24,26 @@ import (
 	"retort/internal/core"
 )
 
-// Options names the collectors. Without an address nothing is reported.
+// Options configures the collectors. Without an address nothing is reported.
 type Options struct {
 	Version string
-	// Traces and Metrics are collectors that take OTLP over HTTP, as protobuf: an address
-	// without a path has the one of the standard added.
+	// Traces and Metrics are the addresses of collectors that accept OTLP over HTTP as protobuf. The standard path is
+	// added to an address without a path.
 	Traces, Metrics string
 	Headers         map[string]string // for both
-	// Ratio is how many of the traces that begin here are told, up to 1; 1 if 0. Whether
-	// one that began at a client is, is for the client to say.
+	// Ratio is the share of traces started here that are reported, from 0 to 1; 0 means 1. For a trace started by a
+	// client, the client decides.
 	Ratio float64
-	// Prometheus is the address of a listener of its own, on this machine.
+	// Prometheus is the address of a separate listener on this machine.
 	Prometheus string
 	Every      time.Duration // between two reports of metrics; 30 s if 0
-	// Known reports whether there is a tool; others are counted as one.
+	// Known reports whether a tool exists. All other tools are counted under one name.
 	Known func(server, tool string) bool
-	// Record says how the record stands; nil if there is none.
+	// Record returns the state of the audit log. It is nil if there is no audit log.
 	Record func() (queued int, failed bool)
-	// Tasks says how many tasks wait for their turn, and how many have begun; nil if there are none.
+	// Tasks returns how many jobs are waiting and how many have started. It is nil if there is no job queue.
 	Tasks func() (queued, running int)
-	// Mask takes secrets out of names that anybody can choose; nil takes out nothing.
+	// Mask removes secrets from names that clients and servers can choose. If it is nil, nothing is removed.
 	Mask func(string) string
 	Log  *slog.Logger
 
@@ -53,7 +52,7 @@ type Options struct {
 
 const (
 	service = "retort"
-	// farewell sets how long Close waits for collectors.
+	// farewell bounds how long Close waits for collectors.
 	farewell = 1500 * time.Millisecond
 )
 
@@ -73,8 +72,8 @@ type Telemetry struct {
 
 var _ core.Tracer = (*Telemetry)(nil)
 
-// Open starts reporting. If it cannot listen on an address, it only logs that: another engine may
-// use the address.
+// Open starts reporting. If it cannot listen on the Prometheus address, it only logs the error, because another
+// engine may use the address.
 func Open(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -149,7 +148,7 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 	return err
 }
 
-// listenForPrometheus opens telemetry's own listener for Prometheus.
+// listenForPrometheus opens the separate listener for Prometheus.
 func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -176,7 +175,7 @@ func (t *Telemetry) droppedSpans() int64 {
 	return t.queue.dropped.Load()
 }
 
-// Close sends what is queued, for at most two seconds, and drops the rest.
+// Close sends the queued data for at most two seconds and drops the rest.
 func (t *Telemetry) Close() error { return t.close() }
 
 func (t *Telemetry) shutDown() error {

@@ -1,5 +1,5 @@
-// Package tokens counts tokens and executions: the tokens that went to the model, and those that a
-// client which calls tools directly would have sent it.
+// Package tokens counts executions and tokens: the tokens that were sent to the model, and those that a client
+// calling the tools directly would have sent to it.
 package tokens
 
 import (
@@ -11,11 +11,11 @@ import (
 	"retort/internal/core"
 )
 
-// sampled sets how many bytes of one execution's traffic are tokenised. The rest is extrapolated, so
-// that counting costs a few milliseconds at most.
+// sampled bounds how many bytes of one execution's traffic are tokenized. The rest is extrapolated, so that counting
+// takes at most a few milliseconds.
 const sampled = 16 << 10
 
-// Ledger accounts per session. It is safe for concurrent use.
+// Ledger counts tokens and executions per session. It is safe for concurrent use.
 type Ledger struct {
 	mu       sync.Mutex
 	sessions map[string]*sessionTotals
@@ -33,12 +33,12 @@ type sessionTotals struct {
 	cacheHits   int
 }
 
-// maxDurations sets how many durations percentiles are computed from.
+// maxDurations bounds the number of durations from which percentiles are computed.
 const maxDurations = 1000
 
 func New() *Ledger { return &Ledger{sessions: map[string]*sessionTotals{}} }
 
-// Entry accounts for one execution.
+// Entry counts the tokens of one execution.
 type Entry struct {
 	ledger  *Ledger
 	session string
@@ -50,7 +50,7 @@ type Entry struct {
 	once  sync.Once
 }
 
-// Open begins the account of one execution in a session.
+// Open starts the Entry of one execution in a session.
 func (l *Ledger) Open(session string) *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,11 +71,10 @@ func (l *Ledger) totalsOf(name string) *sessionTotals {
 	return t
 }
 
-// maxSessions bounds the remembered sessions. Beyond it, sessions without a running execution are
-// forgotten.
+// maxSessions bounds the remembered sessions. When there are more, sessions without a running execution are dropped.
 const maxSessions = 1000
 
-// AddCarried notes arguments or a result that stayed out of the model's context.
+// AddCarried counts arguments or a result that did not enter the model's context.
 func (e *Entry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,9 +85,9 @@ func (e *Entry) AddCarried(data []byte) {
 // Since returns the time since the entry was opened.
 func (e *Entry) Since() time.Duration { return time.Since(e.start) }
 
-// Settle closes the entry and fills o.Stats.Tokens and o.Stats.DurationMS. returned is the number
-// of tokens that go to the model; definitions is that of all connected tools' definitions, counted
-// once per session. Only the first call has an effect.
+// Settle closes the entry and fills o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens that are
+// sent to the model. definitions is the number of tokens of all connected tools' definitions, which are counted once
+// per session. Only the first call has an effect.
 func (e *Entry) Settle(o *core.Outcome, returned, definitions int) {
 	e.once.Do(func() { e.closeWithTotals(o, returned, definitions) })
 }
@@ -133,7 +132,7 @@ func (t *sessionTotals) addOutcome(o *core.Outcome) {
 	t.tokens.AvoidedDefinitions += o.Stats.Tokens.AvoidedDefinitions
 }
 
-// Summary has the figures about executions that get_execution_stats shows.
+// Summary holds the figures about executions that get_execution_stats returns.
 type Summary struct {
 	Session    string                     `json:"session,omitempty"`
 	Active     int                        `json:"active"`
@@ -145,7 +144,7 @@ type Summary struct {
 	Tokens     core.TokenStats            `json:"tokens"`
 }
 
-// Percentiles has durations of the last executions, in milliseconds.
+// Percentiles holds percentiles of the durations of the last executions, in milliseconds.
 type Percentiles struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`

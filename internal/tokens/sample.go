@@ -1,8 +1,7 @@
 package tokens
 
-// messageSample keeps a bounded, evenly spread part of a stream of messages. While
-// the stream fits it keeps all of it; beyond that it keeps a slice of every
-// message, thinner as the stream grows.
+// messageSample keeps a bounded, evenly spread part of a stream of messages. It keeps the whole stream while it fits.
+// After that it keeps a slice of every message, and the slices get thinner as the stream grows.
 type messageSample struct {
 	kept  []byte
 	seen  int // bytes
@@ -10,7 +9,7 @@ type messageSample struct {
 	skip  int // bytes to pass over before the next slice
 }
 
-// slice sets how many consecutive bytes are kept: enough for whole words.
+// slice is the number of consecutive bytes that are kept together: enough for whole words.
 const slice = 256
 
 func (s *messageSample) addMessage(data []byte) {
@@ -32,7 +31,7 @@ func (s *messageSample) addMessage(data []byte) {
 	}
 }
 
-// halveRate drops every second slice and halves the rate.
+// halveRate drops every second slice and halves the sampling rate.
 func (s *messageSample) halveRate() {
 	kept := s.kept[:0]
 	for i := 0; i < len(s.kept); i += 2 * slice {

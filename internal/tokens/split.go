@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// charClass represents a set of the character classes in the pattern of o200k_base.
+// charClass is a set of the character classes in the pattern of o200k_base.
 type charClass uint8
 
 const (
@@ -115,7 +115,7 @@ func wordLength(s string, c charClass, n int) int {
 	return 0
 }
 
-// lowerEnding matches upper*lower+.
+// lowerEnding returns the length of a match of upper*lower+.
 func lowerEnding(s string) int {
 	i, both := 0, 0 // both: the end of the last character that is of both classes
 	for i < len(s) {
@@ -134,10 +134,12 @@ func lowerEnding(s string) int {
 	return both
 }
 
-// upperBeginning matches upper+lower* where ending does not: there is no lower one.
+// upperBeginning returns the length of a match of upper+lower*. It is used where lowerEnding does not match, so there
+// is no lower-case letter.
 func upperBeginning(s string) int { return prefixLength(s, upper) }
 
-// contractionLength matches the end of the first two alternatives. The long s counts as an s.
+// contractionLength returns the length of the contraction that ends the first two alternatives. The long s counts as
+// an s.
 func contractionLength(s string) int {
 	if !strings.HasPrefix(s, "'") {
 		return 0
@@ -165,7 +167,7 @@ func numberLength(s string) int {
 	return i
 }
 
-// signLength matches [^\s\p{L}\p{N}]+[\r\n/]*.
+// signLength returns the length of a match of [^\s\p{L}\p{N}]+[\r\n/]*.
 func signLength(s string) int {
 	i := 0
 	for i < len(s) {
@@ -184,7 +186,7 @@ func signLength(s string) int {
 	return i
 }
 
-// blankLength matches the last three alternatives.
+// blankLength returns the length of a match of the last three alternatives.
 func blankLength(s string) int {
 	end, last, lines := 0, 0, 0 // last: where the last character begins
 	for end < len(s) {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// chunk sets how many bytes are tokenised at once. Prefix searches within one, and a long piece costs
-// little more than many short ones. Cutting at white space adds a fraction of a percent at most.
+// chunk is the number of bytes that are tokenized at once. Prefix searches within one chunk. One long piece of text
+// costs little more than many short ones. Cutting at white space adds at most a fraction of a percent to the count.
 const chunk = 4 << 10
 
 // Count returns the number of o200k_base tokens of text.
@@ -20,8 +20,8 @@ func Count(text string) int {
 	return n
 }
 
-// Fits reports whether text has at most limit tokens, and how many if it does.
-// It stops counting as soon as the answer is no.
+// Fits reports whether text has at most limit tokens, and returns their number if it does. It stops counting as soon
+// as the limit is exceeded.
 func Fits(text string, limit int) (tokens int, ok bool) {
 	for _, part := range chunksOf(text) {
 		if tokens += countTokens(part); tokens > limit {
@@ -31,8 +31,7 @@ func Fits(text string, limit int) (tokens int, ok bool) {
 	return tokens, true
 }
 
-// Prefix returns a prefix of text with at most limit tokens, as long as it can be, that ends at a character's
-// boundary.
+// Prefix returns the longest prefix of text that has at most limit tokens and ends at a character boundary.
 func Prefix(text string, limit int) string {
 	used := 0
 	for start, part := range chunksOf(text) {
@@ -66,8 +65,8 @@ func Estimate(text string, limit int) int {
 	return int(float64(tokens) * float64(len(text)) / float64(counted))
 }
 
-// chunksOf cuts text into parts of about chunk bytes, at white space where there
-// is some and at a character's boundary elsewhere, with the offset of each.
+// chunksOf cuts text into parts of about chunk bytes and returns each with its offset. It cuts at white space if
+// there is some, or else at a character boundary.
 func chunksOf(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for start := 0; start < len(text); {

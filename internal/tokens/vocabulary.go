@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// vocabularyFile holds the tokens of o200k_base as newVocabulary expects them. It is used where it lies
-// in the program: every sandbox and every command is a start of this program, and decompressing a
-// smaller file cost each of them more than what the command does. TestVocabulary writes it. The tokens
-// come from github.com/openai/tiktoken; o200k_base.LICENSE.
+// vocabularyFile holds the tokens of o200k_base in the format that newVocabulary expects. It is used in place,
+// uncompressed. Every sandbox and every command starts this program, and decompressing a smaller file took longer
+// than the command itself. TestVocabulary generates the file. The tokens come from github.com/openai/tiktoken; see
+// o200k_base.LICENSE.
 //
 //go:embed o200k_base.table
 var vocabularyFile string
@@ -20,14 +20,14 @@ const (
 	cellSize = 4 // bytes of a number in a table
 )
 
-// tokenVocabulary finds the rank of a token.
+// tokenVocabulary maps tokens to ranks.
 type tokenVocabulary struct {
 	slots numberTable // rank+1 of the token that hashes there, 0 if the slot is free
 	ends  numberTable // where the token of a rank ends in text; it starts at the end of the one before
 	text  string      // all tokens in the order of their ranks
 }
 
-// numberTable represents a table of little-endian numbers of cellSize bytes.
+// numberTable is a table of little-endian numbers of cellSize bytes each.
 type numberTable string
 
 func (c numberTable) numberAt(i uint32) uint32 {
@@ -38,14 +38,14 @@ func (c numberTable) numberAt(i uint32) uint32 {
 
 var o200k = newVocabulary(vocabularyFile)
 
-// newVocabulary returns the vocabulary in file: slots, ends and text, one after the other. It copies
+// newVocabulary returns the vocabulary in file, which consists of slots, ends and text in this order. It copies
 // nothing.
 func newVocabulary(file string) tokenVocabulary {
 	const ends, text = cellSize * slots, cellSize * (slots + tokens)
 	return tokenVocabulary{slots: numberTable(file[:ends]), ends: numberTable(file[ends:text]), text: file[text:]}
 }
 
-// rankOf returns the rank of the token that is spelled so, or noRank.
+// rankOf returns the rank of the token with this spelling, or noRank.
 func (v *tokenVocabulary) rankOf(spelled string) uint32 {
 	for slot := slotOf(spelled); ; slot = (slot + 1) % slots {
 		rank := v.slots.numberAt(slot)
@@ -58,7 +58,7 @@ func (v *tokenVocabulary) rankOf(spelled string) uint32 {
 	}
 }
 
-// tokenOf returns the token of a rank.
+// tokenOf returns the token with this rank.
 func (v *tokenVocabulary) tokenOf(rank uint32) string {
 	start := uint32(0)
 	if rank > 0 {
@@ -67,7 +67,7 @@ func (v *tokenVocabulary) tokenOf(rank uint32) string {
 	return v.text[start:v.ends.numberAt(rank)]
 }
 
-// slotOf returns the slot where the search for a token begins: FNV-1a, folded.
+// slotOf returns the slot at which the search for a token begins. It uses a folded FNV-1a hash.
 func slotOf(s string) uint32 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
@@ -84,9 +84,9 @@ func (v *tokenVocabulary) countPiece(piece string) int {
 	return v.mergePairs(piece)
 }
 
-// mergePairs returns how many tokens byte pair encoding leaves of a piece: the neighbours whose joint token has the lowest
-// rank become one, the leftmost first, until no two neighbours are a token. A queue of them keeps a piece of n bytes
-// at n log n steps.
+// mergePairs returns the number of tokens after byte pair encoding of a piece. It repeatedly merges the two
+// neighbours whose joint token has the lowest rank, the leftmost first, until no two neighbours form a token. A
+// priority queue limits the cost for n bytes to n log n steps.
 func (v *tokenVocabulary) mergePairs(piece string) int {
 	n := int32(len(piece))
 	parts := make([]mergePart, n+1) // the last is the end
@@ -127,7 +127,7 @@ func (v *tokenVocabulary) mergePairs(piece string) int {
 	return left
 }
 
-// mergePart represents a piece's part that starts at its own index.
+// mergePart is a part of a piece; its index is the offset at which it starts.
 type mergePart struct {
 	prev, next int32
 	rank       uint32 // of the token that it and the next would be
@@ -142,7 +142,7 @@ func (p mergePair) isBefore(q mergePair) bool {
 	return p.rank < q.rank || p.rank == q.rank && p.at < q.at
 }
 
-// pairHeap represents a heap; the pair to be merged next is the first.
+// pairHeap is a heap of pairs. The pair to be merged next comes first.
 type pairHeap []mergePair
 
 func (h *pairHeap) pushPair(p mergePair) {

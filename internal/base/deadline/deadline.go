@@ -1,4 +1,4 @@
-// Package deadline bounds the active time of something: waiting for a person does not count.
+// Package deadline limits the active time of an operation. Time spent waiting for a person does not count.
 package deadline
 
 import (
@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// With returns a context that ends after d of active time: core.PauseClock stops its clock, and those
-// of the contexts around it. The cause is context.DeadlineExceeded then.
+// With returns a context that ends after d of active time. core.PauseClock stops its clock and the clocks of its
+// parent contexts. The cause of its end is context.DeadlineExceeded.
 func With(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithCancelCause(ctx)
 	c := &runClock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
@@ -18,7 +18,7 @@ func With(ctx context.Context, d time.Duration) (context.Context, context.Cancel
 	return core.WithPause(timed, c.pauseClock), func() { c.stopClock(); cancel(context.Canceled) }
 }
 
-// runClock ends something when it has run for some time in all.
+// runClock cancels an operation after a total running time.
 type runClock struct {
 	outer context.Context
 	end   func()

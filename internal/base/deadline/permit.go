@@ -7,11 +7,11 @@ import (
 	"retort/internal/core"
 )
 
-// recheck sets how often a Permit is asked for what goes on under it.
+// recheck is the interval at which the Permit of an ongoing operation is checked.
 const recheck = 500 * time.Millisecond
 
-// WhilePermitted returns a context that ends when the Permit of ctx does, at most recheck later,
-// with the reason as its cause. The caller calls stop when it needs the context no longer.
+// WhilePermitted returns a context that ends when the Permit of ctx ends, at most recheck later. Its cause is the
+// reason why the Permit ended. The caller calls stop when it no longer needs the context.
 func WhilePermitted(ctx context.Context) (permitted context.Context, stop context.CancelFunc) {
 	p := core.PermitOf(ctx)
 	permitted, end := context.WithCancelCause(ctx)

@@ -1,4 +1,4 @@
-// Package htmlpage writes self-contained HTML pages with text, bars and tables. It is pure.
+// Package htmlpage renders self-contained HTML pages with text, bars and tables. It does no I/O of its own.
 package htmlpage
 
 import (
@@ -31,7 +31,7 @@ type Bar struct {
 	Parts []Part
 }
 
-// Part represents a named length. Parts of the same name have the same colour within a section.
+// Part is a labelled length of a bar. Parts with the same name have the same colour within a section.
 type Part struct {
 	Name   string
 	Length float64
@@ -166,7 +166,7 @@ func (bar Bar) totalLength() (sum float64) {
 	return sum
 }
 
-// appendNames appends the names of the bar's parts that names lacks.
+// appendNames appends the names of the bar's parts that are not in names yet.
 func (bar Bar) appendNames(names []string) []string {
 	for _, p := range bar.Parts {
 		if nameIndex(names, p.Name) < 0 {

@@ -1,5 +1,5 @@
-// Package jsonscan splits JSON into tokens as it arrives, wherever the input is cut, and keeps none
-// of it. It accepts what encoding/json accepts, up to MaxDepth.
+// Package jsonscan splits JSON into tokens as it arrives. The input may be cut anywhere, and none of it is kept. It
+// accepts the same input as encoding/json, up to MaxDepth.
 package jsonscan
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Kind represents the kind of a piece of JSON.
+// Kind is the kind of a piece of JSON.
 type Kind uint8
 
 // The kinds of pieces.
@@ -22,7 +22,7 @@ const (
 	Literal // a part of a number, or of true, false, null
 )
 
-// MaxDepth sets how many containers may be nested.
+// MaxDepth bounds how deep containers may be nested.
 const MaxDepth = 1000
 
 // Error describes why the input is not valid JSON, and where.
@@ -225,7 +225,7 @@ func (s *Scanner) readEscaped(c byte) {
 	}
 }
 
-// readLiteral continues a number or a word; n is 0 if it ended before p.
+// readLiteral continues a number or a word. n is 0 if it ended before p.
 func (s *Scanner) readLiteral(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {

@@ -41,7 +41,7 @@ func (t *textReader) Read(p []byte) (int, error) {
 
 var errEscape = errors.New("an escape that is none")
 
-// longest is the length in bytes of the longest escape: a pair of surrogates.
+// longest is the length of the longest escape, a surrogate pair, in bytes.
 const longest = 12
 
 // decodeBuffered decodes all complete characters of raw into buf.

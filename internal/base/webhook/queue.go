@@ -40,7 +40,7 @@ func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
 	return q
 }
 
-// Put queues a message. It never waits, and reports false if there is no room.
+// Put queues a message without waiting. It returns false if the queue is full.
 func (q *Queue) Put(id string, body []byte) bool {
 	select {
 	case q.messages <- queuedMessage{id, body}:
@@ -50,8 +50,7 @@ func (q *Queue) Put(id string, body []byte) bool {
 	}
 }
 
-// Close waits a moment for queued messages to be sent, then cancels the rest. Do not call Put after
-// it.
+// Close waits a moment for queued messages to be sent, then cancels the rest. Put must not be called after it.
 func (q *Queue) Close() error {
 	q.close()
 	timer := time.AfterFunc(parting, q.cancel)
@@ -70,7 +69,7 @@ func (q *Queue) deliverLoop(ctx context.Context) {
 	}
 }
 
-// deliverMessage sends a message until it is accepted, is refused for good, or the tries are used up.
+// deliverMessage sends a message until it is accepted, is permanently refused, or the attempts are used up.
 func (q *Queue) deliverMessage(ctx context.Context, m queuedMessage) (err error) {
 	pause := first
 	for range tries {

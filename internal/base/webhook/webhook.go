@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Limits of an endpoint.
+// Bounds of an endpoint.
 const (
 	minSecret = 24 // bytes
 	maxBody   = 64 << 10
@@ -28,14 +28,14 @@ const (
 	skew      = 5 * time.Minute  // between the clocks of both sides
 )
 
-// Endpoint represents an address with the secret that both sides sign with. It is safe for concurrent use.
+// Endpoint is an address with the secret that signs the messages. It is safe for concurrent use.
 type Endpoint struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// Response represents the answer of an address. Its body is cut at 64 KiB.
+// Response is the response of an endpoint. Its body is truncated at 64 KiB.
 type Response struct {
 	Status int
 	Header http.Header
@@ -101,7 +101,7 @@ func (e *Endpoint) signMessage(id, at string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Verify returns an error unless r is signed for the message id with a current timestamp.
+// Verify returns an error unless r carries a valid signature for the message id with a current timestamp.
 func (e *Endpoint) Verify(id string, r Response) error {
 	at := r.Header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(at, 10, 64)
