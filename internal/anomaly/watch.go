@@ -97,7 +97,7 @@ func (w *Watch) Replay(e core.AuditEvent) {
 // because the log may have no entry for a call that was judged but not sent.
 func (w *Watch) restoreAction(e core.AuditEvent) {
 	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
-	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was started anew"
+	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was restarted"
 	f.Skill, _ = e.Facts["skill"].(string)
 	now := numberFrom(e.Facts["now"])
 	if t := w.d.toldOf(f); t.at < unixSeconds(e) || t.measure < now {

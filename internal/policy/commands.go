@@ -232,7 +232,7 @@ func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r 
 func validCommands(commands []Command) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {
-			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is no name of a command", quoteName(c.Name))
+			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is not a valid command name", quoteName(c.Name))
 		}
 		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)

@@ -207,7 +207,7 @@ func newServer(s Server) (*serverRules, error) {
 	made := &serverRules{allow: slices.Clone(s.Allow)}
 	for _, p := range slices.Concat(s.Allow, s.Deny, slices.Collect(maps.Keys(s.Conditions))) {
 		if _, err := path.Match(p, ""); err != nil {
-			return nil, fmt.Errorf("%q is no pattern", p)
+			return nil, fmt.Errorf("%q is not a valid pattern", p)
 		}
 	}
 	for _, p := range s.Deny {

@@ -170,7 +170,7 @@ func TestConditions(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for want, r := range map[string]policy.Rules{
 		`there is no level "read-only"`:           {Limits: policy.Limits{Level: "read-only"}},
-		`servers.a."[" is no pattern`:             {Limits: policy.Limits{Servers: map[string]policy.Server{"a": {Deny: []string{"["}}}}},
+		`servers.a."[" is not a valid pattern`:    {Limits: policy.Limits{Servers: map[string]policy.Server{"a": {Deny: []string{"["}}}}},
 		`servers.a.conditions.x: there is no arg`: {Principals: map[string]policy.Limits{"p": {Servers: map[string]policy.Server{"a": {Conditions: map[string]string{"x": "arg.b"}}}}}},
 	} {
 		if _, err := policy.New(r); err == nil || !strings.Contains(err.Error(), want) || core.AsError(err).Kind != core.KindInvalidArguments {

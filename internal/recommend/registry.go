@@ -172,7 +172,7 @@ func Load(path string) (*List, *core.Error) {
 	if err != nil {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err,
-		).WithHint("retort recommend --update fetches it anew")
+		).WithHint("retort recommend --update fetches it again")
 	}
 	return &l, nil
 }

@@ -41,7 +41,7 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "telemetry.open", "%.100q is no address of a collector", address,
+			core.KindInvalidArguments, "telemetry.open", "%.100q is not the address of a collector", address,
 		).WithHint("write it as http://127.0.0.1:4318")
 	}
 	if strings.Trim(u.Path, "/") == "" {

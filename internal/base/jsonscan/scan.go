@@ -221,7 +221,7 @@ func (s *Scanner) readEscaped(c byte) {
 	case s.escape < 0 && bytes.IndexByte([]byte(`"\/bfnrt`), c) >= 0:
 		s.escape = 0
 	default:
-		s.setError("an escape that is none")
+		s.setError("an invalid escape")
 	}
 }
 

@@ -39,7 +39,7 @@ func (t *textReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var errEscape = errors.New("an escape that is none")
+var errEscape = errors.New("an invalid escape")
 
 // longest is the length of the longest escape, a surrogate pair, in bytes.
 const longest = 12

@@ -8,7 +8,7 @@ import (
 
 var (
 	errStarted = errors.New("what an engine has started can't answer, nor can what that has started")
-	errLineage = errors.New("nobody can tell what has started the process that answers")
+	errLineage = errors.New("it cannot be determined which process started the one that answers")
 )
 
 // CheckOrigin returns an error if this process or another engine started the process, directly or through other

@@ -114,7 +114,7 @@ func scanNumber(s string, at int) (exprToken, int, error) {
 		}
 	}
 	if next < len(s) && (isLetter(s[next]) || s[next] == '.' && next+1 < len(s) && isDigit(s[next+1])) {
-		return exprToken{}, 0, &Error{At: at, Message: "this is no number", Hint: "numbers are 1000, 0x3e8, 0.5 and 1e3"}
+		return exprToken{}, 0, &Error{At: at, Message: "this is not a number", Hint: "numbers are 1000, 0x3e8, 0.5 and 1e3"}
 	}
 	return exprToken{numberToken, s[at:next], at}, next, nil
 }

@@ -264,7 +264,7 @@ args.amount == 7_0`
 // What Compile refuses though CEL has it.
 func TestLeftOut(t *testing.T) {
 	for text, want := range map[string]string{
-		"args.n == 1u":                      "this is no number",
+		"args.n == 1u":                      "this is not a number",
 		"{'a': 1}.a == 1":                   "'{' means nothing here",
 		"args.a.matches(args.b)":            "the pattern of matches must be written out",
 		"b'a' == args.x":                    "there is no b",
