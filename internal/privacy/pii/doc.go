@@ -1,29 +1,30 @@
-// Package pii finds personal data in what tools answer, and puts tokens in its
-// place: [EMAIL_1]. It is pure: it keeps no values, does no I/O and reads no
-// clock. Who keeps values gives a Vault.
+// Package pii finds personal data in the results of tools and replaces it with
+// tokens such as [EMAIL_1]. It stores no values, does no I/O and reads no clock.
+// A caller that stores values supplies a Vault.
 //
-// A Scanner looks at a text once, by hand: words and marks lead to validators,
-// and nothing that is only digits is personal without a checksum or a word that
-// says so. Replace walks JSON as bytes. It reads keys in a dozen languages, looks
-// at columns, and finds again in free text the names that keys told.
+// A Scanner reads a text once with hand-written matchers. Words and punctuation
+// select the validators to run. A plain number is personal only if it has a valid
+// checksum or a context word. Replace parses JSON as bytes. It understands keys in
+// a dozen languages, treats equal paths as columns, and finds the names under such
+// keys again in free text.
 //
 // # Contract of Replace
 //
-//   - Bytes outside of findings are those of the input. Order of keys, long
-//     integers, white space and escapes stay. Valid JSON stays valid.
-//   - A finding is replaced with its whole spelling: with \u0040, %40, &#64;.
-//     Value.Text is what it means, Value.Raw how it stood. Putting back Raw gives
-//     the bytes of the input; putting back Text gives JSON of equal value, if the
-//     value had no percent or HTML escapes.
-//   - A number of JSON becomes a string with a token; Value.Number says so. The
-//     inverse takes the quotes away, which have backslashes before them in JSON
-//     that stands in a string. Only numbers under keys that say what they are
-//     become tokens. A document that is one bare number is text.
-//   - Keys that are personal, as in a map by e-mail address, are replaced too.
-//   - JSON inside of strings is walked, four levels deep. CSV and Markdown tables,
-//     and arrays of arrays under a header, are columns.
-//   - What is cut off is no reason to find less: a document is walked as far as it
-//     is JSON, and the rest scanned as text.
-//   - Text in the shape of a token is given to Vault.Foreign and never to Mint.
-//   - Time is linear in the input; memory some five times the input at most.
+//   - Bytes outside findings stay as they are, including the order of keys, long
+//     integers, white space and escapes. Valid JSON stays valid.
+//   - A finding is replaced with its whole spelling, such as \u0040, %40 or &#64;.
+//     Value.Text is the decoded text, Value.Raw the spelling. If Raw is put back,
+//     the result equals the input byte for byte. If Text is put back, the result
+//     is JSON of equal value, unless the value had percent or HTML escapes.
+//   - A JSON number becomes a string with a token, and Value.Number is set. The
+//     inverse removes the quotes, which are escaped in JSON inside a string. A
+//     number becomes a token only if its key identifies the type, or if it matches
+//     the pattern of a custom type. A document that is a single number is text.
+//   - Personal keys, as in a map by e-mail address, are replaced too.
+//   - JSON inside strings is parsed, up to four levels deep. CSV and Markdown
+//     tables, and arrays of arrays with a header, are treated as columns.
+//   - A truncated document is parsed as far as it is JSON, and the rest is scanned
+//     as text, so that nothing is missed.
+//   - Text in the form of a token is passed to Vault.Foreign and never to Mint.
+//   - Time is linear in the input. Memory is at most about five times the input.
 package pii

@@ -48,8 +48,8 @@ type Finding struct {
 type Value struct {
 	Type   Type
 	Text   string // decoded: what a person would write
-	Raw    string // as it stood in the document, escapes included
-	Number bool   // stood as a JSON number; the token stands as a string
+	Raw    string // as spelled in the document, with escapes
+	Number bool   // was a JSON number; its token is a JSON string
 }
 
 // Vault supplies the tokens for Replace. Its methods are called in document order, possibly twice for equal values.
@@ -151,7 +151,7 @@ func (s *Scanner) FindText(dst []Finding, text []byte) []Finding {
 		if ok {
 			f.Start, f.End = u.rawRange(f.Start, f.End)
 		}
-		if f.Type != "" { // text in the shape of a token is none of ours
+		if f.Type != "" { // skip text in the form of a token
 			kept = append(kept, f)
 		}
 	}

@@ -17,7 +17,7 @@ func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	if len(v) == 0 || !utf8.Valid(v) && t != Secret || isEmptyValue(v) || s.tokenEnd(v, 0) == len(v) {
 		return 0, 0
 	}
-	if t == Secret { // the scheme of an Authorization is none
+	if t == Secret { // the scheme of an Authorization header is not secret
 		for _, scheme := range []string{"bearer ", "basic ", "token "} {
 			if len(v) > len(scheme) && equalFold(v[:len(scheme)], scheme) {
 				v, start = v[len(scheme):], start+len(scheme)

@@ -55,7 +55,7 @@ func (c *comparisonBudget) keyOf(e vault.Entry) valueKey {
 // comparedValue records the past comparisons of one value.
 type comparedValue struct {
 	bits float64
-	sets [recentSets]uint32 // those in which it was sorted; 0 is none
+	sets [recentSets]uint32 // ids of the latest sorts that included it; 0 is unused
 }
 
 // chargeSort charges a principal for sorting the distinct values, or returns an error if the budget does not allow

@@ -38,7 +38,7 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	format := fileFormats[strings.ToLower(path.Ext(name))]
 	if format == 0 {
 		return nil, false, core.Errorf(
-			core.KindPolicy, "pii.files", "it is no file of plain data: whatever opens it could send the values elsewhere",
+			core.KindPolicy, "pii.files", "its format is not plain data: a program that opens the file could send the values elsewhere",
 		).
 			WithHint("have the program write .csv, .tsv, .json, .jsonl, .txt or .log, or use retort workspace export")
 	}
@@ -49,7 +49,7 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	text, fits := s.replaceTokens(string(content), spell, most)
 	if !fits {
 		return nil, false, core.Errorf(
-			core.KindLimit, "pii.files", "it would have more than %d bytes with the values", most,
+			core.KindLimit, "pii.files", "it would exceed %d bytes with the values", most,
 		).WithHint("write smaller files")
 	}
 	if format == tableFormat && hasFormulas(text) {

@@ -35,7 +35,7 @@ func (s *Session) Domain(token string) (string, *core.Error) {
 	}
 	_, domain, ok := strings.Cut(value, "@")
 	if !ok {
-		return "", core.Errorf(core.KindInvalidArguments, "pii.domain", "it is no e-mail address")
+		return "", core.Errorf(core.KindInvalidArguments, "pii.domain", "the value is not an e-mail address")
 	}
 	return strings.ToLower(domain), nil
 }
@@ -101,7 +101,7 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 			return years, nil
 		}
 	}
-	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "it is no date that can be read")
+	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "the value is not a date in a known format")
 }
 
 // Sanitize returns a text that the model may see, and how many values of each type it hides.

@@ -81,7 +81,7 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 		e, ok := r.session.tokens.Resolve(token)
 		if !ok {
 			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s stands for nothing in this session: %w", token, ErrUnknown).
-				WithHint("use tokens as they were returned; they are good in the session that they come from")
+				WithHint("use tokens as they were returned; they are valid only in the session that they come from")
 			return
 		}
 		whole := len(token) == len(inner)

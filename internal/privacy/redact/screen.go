@@ -30,7 +30,7 @@ type Mode string
 const (
 	Sealed Mode = "sealed" // from programs and the model
 	Border Mode = "border" // from the model; programs compute with the real text
-	Off    Mode = "off"    // from nobody
+	Off    Mode = "off"    // not hidden
 )
 
 // modeOf returns the default mode of a type. Identifiers are sealed. Types that programs filter and sort by are
@@ -46,10 +46,10 @@ func modeOf(t pii.Type) Mode {
 // Options determines which data is hidden from whom.
 type Options struct {
 	Modes   map[pii.Type]Mode
-	Regions []string                    // countries of which phone numbers are known without their prefix
+	Regions []string                    // countries whose phone numbers are found without a country code
 	Words   map[pii.Type][]string       // words and phrases that are of a type wherever they stand
 	Keys    map[string]pii.Type         // names of keys, in any spelling, whose values are of a type
-	Types   map[pii.Type]*regexp.Regexp // further types, with the form of their values or nil
+	Types   map[pii.Type]*regexp.Regexp // custom types, with the pattern of their values or nil
 	// Reveals reports whether a server may receive values of a type that it has not sent itself.
 	Reveals func(server string, t pii.Type) bool
 	// Treats returns how values of a type in a server's results are treated. If nil, the type's mode decides.
@@ -62,9 +62,9 @@ type Treatment string
 // The treatments.
 const (
 	Usual Treatment = ""      // as the mode of its type says
-	Hide  Treatment = "hide"  // it becomes a token for programs too, whatever the mode
-	Mask  Treatment = "mask"  // its outline stands for it, and nothing gives it back
-	Block Treatment = "block" // a word stands for it, and nothing gives it back
+	Hide  Treatment = "hide"  // programs get a token, whatever the mode
+	Mask  Treatment = "mask"  // its masked form replaces it for good
+	Block Treatment = "block" // a fixed text replaces it for good
 )
 
 // Redactor replaces personal data with tokens, and tokens with values. It is safe for concurrent use.
@@ -111,11 +111,11 @@ func (s *Redactor) Session(name string) (*Session, error) {
 		if len(s.sessions) < maxOpen {
 			break
 		}
-		delete(s.sessions, old) // what it knows is in the vault
+		delete(s.sessions, old) // its values are in the vault
 	}
 	open := &Session{screen: s, name: name, tokens: tokens, known: &pii.Gazetteer{}}
 	if err := open.loadVisible(); err != nil {
-		return nil, core.Errorf(core.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err)
+		return nil, core.Errorf(core.KindInternal, "pii.vault", "the personal data stored for this session cannot be read: %w", err)
 	}
 	s.sessions[name] = open
 	return open, nil
@@ -469,7 +469,7 @@ func isQuoted(code string, start, end int) bool {
 // Sync saves the minted tokens to disk. It must succeed before any token is sent to the model.
 func (s *Session) Sync() error {
 	if err := s.tokens.Sync(); err != nil {
-		return core.Errorf(core.KindInternal, "pii.vault", "personal data is hidden, and which token stands for what could not be kept: %w", err)
+		return core.Errorf(core.KindInternal, "pii.vault", "the tokens that hide personal data could not be saved: %w", err)
 	}
 	return nil
 }
@@ -491,4 +491,4 @@ func CrossingReason(server string, crossings []Crossing) string {
 }
 
 // ErrUnknown is the cause of errors for tokens that do not exist in the session.
-var ErrUnknown = errors.New("the token is none of this session")
+var ErrUnknown = errors.New("the token was not created in this session")

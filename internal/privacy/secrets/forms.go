@@ -14,20 +14,20 @@ import (
 
 // encodedForm is a value in one encoding, reduced to its significant characters.
 type encodedForm struct {
-	text  string // what counts
+	text  string // significant characters
 	label string
 	value int
-	cased bool    // its letters are found in their own case only
-	coded bool    // in Base64: the letters beside it are partly its own
-	plain bool    // not encoded: a part of it must not be words
-	least int     // what of it is enough; len(text) if only all is
+	cased bool    // letter case must match
+	coded bool    // in Base64: adjacent characters encode part of it
+	plain bool    // not encoded: a partial match must not be ordinary words
+	least int     // bytes that must match; len(text) for all
 	gap   int     // bytes that may separate two characters
-	own   []uint8 // separators that a value itself has before each character; nil is none
-	step  int     // between the places by which it is looked for
+	own   []uint8 // number of the value's own separator bytes before each character; nil if encoded
+	step  int     // distance between its indexed windows
 }
 
 const (
-	window = 8 // bytes of a form by which it is looked for
+	window = 8 // bytes in an indexed window
 	long   = 16
 	// maxGap bounds the bytes between two characters of a long value: a quote, a comma, a newline and some
 	// indentation.

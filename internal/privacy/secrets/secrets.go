@@ -30,8 +30,8 @@ type Masker struct {
 }
 
 const (
-	minValue  = 6       // bytes; shorter ones stand everywhere
-	maxValue  = 8 << 10 // bytes; of longer ones the beginning counts
+	minValue  = 6       // bytes; shorter ones would match everywhere
+	maxValue  = 8 << 10 // bytes; only the beginning of longer ones is used
 	maxValues = 4096
 	maxLabel  = 64
 )
@@ -55,7 +55,7 @@ func (m *Masker) Add(all ...Secret) {
 		}
 		label := plainLabel(s.Label)
 		if old, known := m.labels[v]; known {
-			label = min(old, label) // whoever comes first
+			label = min(old, label) // whatever the order of calls
 		}
 		m.labels[v] = label
 	}

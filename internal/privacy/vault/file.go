@@ -156,7 +156,7 @@ func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	}
 	secret, err := wrap.Open(nil, wrapped[:wrap.NonceSize()], wrapped[wrap.NonceSize():], []byte(s.id))
 	if err != nil || len(secret) != keySize+nameSize {
-		return nil, nil, errors.New("its key was encrypted with another one, or is damaged")
+		return nil, nil, errors.New("its key was encrypted with another key, or is damaged")
 	}
 	data, err := seal.OpenFile(s.store.dataPath(s.id, secret), os.O_RDWR, 0)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	}
 	var head [len(mark)]byte
 	if _, err := data.ReadAt(head[:], 0); err != nil {
-		return nil, nil, errors.Join(errors.New("it was cut off"), err, data.Close())
+		return nil, nil, errors.Join(errors.New("its file is truncated"), err, data.Close())
 	}
 	if string(head[:]) != mark {
 		defer data.Close()
@@ -191,7 +191,7 @@ func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error 
 			return nil
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return f.Truncate(f.end) // whoever wrote it has died
+			return f.Truncate(f.end) // its writer died before it was complete
 		}
 		if err != nil {
 			return err
@@ -216,7 +216,7 @@ func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	}
 	length := binary.BigEndian.Uint32(head[:])
 	if length < uint32(f.seal.NonceSize()) || length > maxFrame {
-		return nil, 0, errors.New("a frame has no length that could be")
+		return nil, 0, errors.New("a frame has an invalid length")
 	}
 	body, err := readN(in, length)
 	if err != nil {
@@ -249,7 +249,7 @@ func (f *sessionFile) decryptFrame(body []byte, number uint32) ([]byte, error) {
 	n := f.seal.NonceSize()
 	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.frameBinding(number))
 	if err != nil {
-		return nil, errors.New("a frame was changed, moved or taken away")
+		return nil, errors.New("a frame was modified, moved or removed")
 	}
 	return plain, nil
 }

@@ -26,7 +26,7 @@ func (f *sessionFile) readV1(put func(*Entry) error) error {
 	for ; ; f.frames++ {
 		plain, _, err := f.nextFrame(in)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil // whoever wrote it has died
+			return nil // its writer died before it was complete
 		}
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func (f *sessionFile) readV1(put func(*Entry) error) error {
 				return err
 			}
 			if e.Number < 1 || e.Number > maxNumber {
-				return errors.New("a number is none")
+				return errors.New("an entry has an invalid number")
 			}
 			if err := put(&Entry{Type: e.Type, Number: e.Number, Value: e.Value, Digits: e.Digits, From: e.From}); err != nil {
 				return err

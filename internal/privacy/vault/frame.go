@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// entryFrame represents some entries, in memory as they are on disk:
+// entryFrame holds up to frameEntries entries, encoded in memory as on disk:
 //
 //	u types · (text)... · u origins · (u servers · (text)...)... · (entry)...
 //	entry: u number · u type · u origin<<2 | again<<1 | digits · text value
 //
-// where u is an unsigned varint, and a text has its length before it. Types and origins are told by where they stand
-// in the lists. An entry without a value says that the numbers up to its own are taken.
+// Here u is an unsigned varint, and a text is preceded by its length. Entries refer to types and origins by their index
+// in the lists. An entry without a value means that all numbers up to its own are reserved.
 type entryFrame struct {
 	names *frameNames
 	body  []byte   // the entries
@@ -29,17 +29,17 @@ type frameNames struct {
 }
 
 const (
-	frameEntries = 64      // so that to read one is to decrypt few others
-	frameBytes   = 8 << 10 // a frame with so many is full
+	frameEntries = 64      // small, so that reading one entry decrypts few others
+	frameBytes   = 8 << 10 // a frame of this size is full
 )
 
 // frameRecord is an entry as it is stored in a frame.
 type frameRecord struct {
 	typ    string
 	number int
-	value  []byte // not to be changed
+	value  []byte // must not be modified
 	digits bool
-	again  bool // it says more of an entry that was there before
+	again  bool // it updates an earlier entry with the same number
 	from   []string
 }
 
@@ -114,7 +114,7 @@ func (n *frameNames) appendTo(b []byte) []byte {
 	return b
 }
 
-var errForm = errors.New("a frame has not the form that it should have")
+var errForm = errors.New("a frame has an invalid format")
 
 // decodeFrame decodes plain. The frame refers to plain, which must not be modified afterwards.
 func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {

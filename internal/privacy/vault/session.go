@@ -34,7 +34,7 @@ const (
 func errFull() error {
 	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
 		WithHint(
-			"ask for less, without the columns that have personal data; or go on in another session; or have a person erase this one: retort audit erase",
+			"request less data, for example without the columns that contain personal data; or use another session; or have a person erase this one with `retort audit erase`",
 		)
 }
 

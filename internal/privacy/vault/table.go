@@ -17,15 +17,15 @@ import (
 // per entry) and the frames used last. It is safe for concurrent reads only.
 type entryTable struct {
 	limits   sessionLimits
-	file     *sessionFile // where the frames are that aren't in memory
+	file     *sessionFile // holds the frames that are not in memory
 	types    map[string]*typeColumn
-	slots    []frameSlot // the first one is none
-	filling  uint32      // the slot of the frame to which entries are added; 0: there is none
-	pending  []uint32    // slots of frames that are to be written, if there is a disk
+	slots    []frameSlot // the first one is unused
+	filling  uint32      // the slot of the frame to which entries are added, or 0
+	pending  []uint32    // slots of frames still to be written to disk
 	unsaved  int         // entries in them
 	count    int         // of entries
-	changes  int         // how often entries came or went
-	volatile bool        // there is no disk
+	changes  int         // number of changes to entries
+	volatile bool        // kept in memory only
 	cache    frameCache
 }
 
@@ -35,7 +35,7 @@ type typeColumn struct {
 	seed    maphash.Seed
 	values  offsets.ByHash   // places by value
 	numbers offsets.ByNumber // places by number
-	top     int              // the highest number that anybody has, or has taken
+	top     int              // the highest number used or reserved by any process
 	count   int              // of entries
 	ours    numberBlock      // numbers that only this process uses
 	recent  recentTokens
@@ -108,7 +108,7 @@ func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) b
 		return is(r.value)
 	})
 	if err != nil {
-		return frameRecord{}, 0, err // it may be what could not be read
+		return frameRecord{}, 0, err // the unreadable entry may be the one
 	}
 	return found, place, nil
 }
@@ -142,7 +142,7 @@ func (t *entryTable) frameAt(i uint32) (*entryFrame, error) {
 	return t.cache.loadFrame(t.slots, i, plain)
 }
 
-var errSlots = errors.New("the session was changed too often")
+var errSlots = errors.New("the session has reached its maximum number of changes")
 
 // addEntry adds an entry that has a number. If again is true, the entry replaces an earlier one with the same number
 // and value; otherwise the number must be unused.
@@ -236,7 +236,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 		}
 		c.values.Replace(h, old, place)
 		t.indexEntry(c, r.number, place)
-		if lacksServer(r.from, before.from) { // two processes have learnt something at once
+		if lacksServer(r.from, before.from) { // two processes added servers concurrently
 			return t.addServers(c, h, r, before.from)
 		}
 		return nil
@@ -245,7 +245,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	if err != nil {
 		return err
 	}
-	if other == 0 { // else two processes have met the value at once
+	if other == 0 { // otherwise two processes minted the value concurrently
 		c.values.Insert(h, place)
 	}
 	t.indexEntry(c, r.number, place)
@@ -392,7 +392,7 @@ type frameCache struct {
 func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entryFrame, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := slots[i].frame.Load(); f != nil { // somebody else was faster
+	if f := slots[i].frame.Load(); f != nil { // another reader has loaded it
 		return f, nil
 	}
 	f, err := decodeFrame(plain, &c.sharing)

@@ -1,10 +1,7 @@
-// Package vault remembers which token stands for which value, for each session by
-// itself: the same value of the same type has the same token, numbers are never used
-// twice, and both outlive the engine.
-//
-// What is kept on disk is encrypted with a key of the session, which is kept apart from
-// it, encrypted with the key of the person. To erase values is to give the others a new
-// key, and to destroy the old one.
+// Package vault stores which token stands for which value, separately for each session. Within a session equal values
+// of a type have the same token, and numbers are never reused. Both hold across restarts of the engine. The data on
+// disk is encrypted with a key per session. That key is stored in a separate file, encrypted with the user's key.
+// Values are erased by encrypting the others with a new key and destroying the old one.
 package vault
 
 import (
@@ -202,8 +199,8 @@ func (s *Store) openSession(id string) (*Session, error) {
 	if s.dir != "" && s.hasSession(id) {
 		if err := open.withExclusiveLock(func() error { return nil }); err != nil {
 			open.closeFile()
-			return nil, core.Errorf(core.KindInternal, "pii.vault", "what is kept of personal data in this session cannot be read: %w", err).
-				WithHint("give back the key that it was written with, or begin a session with another name")
+			return nil, core.Errorf(core.KindInternal, "pii.vault", "the personal data stored for this session cannot be read: %w", err).
+				WithHint("restore the key that the session was written with, or start a session with another name")
 		}
 	}
 	s.sessions[id] = open
