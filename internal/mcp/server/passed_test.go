@@ -41,7 +41,7 @@ func TestPromptsAreApproved(t *testing.T) {
 					t.Fatal(show(first), err, asked)
 				}
 				read, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "retort://b/test://of/[EMAIL_1]"})
-				if err == nil || !strings.Contains(err.Error(), "could carry it elsewhere") || asked > 0 {
+				if err == nil || !strings.Contains(err.Error(), "could send the value elsewhere") || asked > 0 {
 					t.Error(show(read), err, asked)
 				}
 				prompt, wrong := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b__greet", Arguments: map[string]string{"who": "[EMAIL_1]"}})

@@ -31,9 +31,9 @@ type Gazetteer struct {
 	text  [][]byte
 	types []Type
 	seed  maphash.Seed
-	seen  offsets.ByHash // hashes of what was given: 26 bits and the last 32
-	added int            // of these, to Add
-	exact int            // to Exact
+	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
+	added int            // number of values given to Add
+	exact int            // number of values given to AddExact
 	// digits is set if a value begins with a digit.
 	digits bool
 }
@@ -136,7 +136,7 @@ func (g *Gazetteer) AddExact(t Type, value string) {
 	if len(value) < 4 || len(value) > 200 || g.isFull() {
 		return
 	}
-	if !g.isNew(^g.hashValue(value)) { // Add has seen the hash itself
+	if !g.isNew(^g.hashValue(value)) { // inverted, since Add stores the hash itself
 		return
 	}
 	g.exact++
@@ -237,7 +237,7 @@ func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 	last := len(g.text) - 1
 	switch {
 	case last < 0:
-		g.text, last = [][]byte{make([]byte, 1, 64)}, 0 // 0 is no place
+		g.text, last = [][]byte{make([]byte, 1, 64)}, 0 // offset 0 means none
 	case len(g.text[last])+7+len(words)+len(exact) > 1<<pageBits:
 		g.text, last = append(g.text, make([]byte, 0, 1<<pageBits)), last+1
 	}
@@ -285,7 +285,7 @@ func (g *Gazetteer) lengthsOf(h uint64) uint32 {
 // knownValue is a value read from the gazetteer.
 type knownValue struct {
 	typ          Type
-	words, exact []byte // exact is empty unless it is found in this spelling only
+	words, exact []byte // exact is set if only this spelling is to be found
 }
 
 // entryAt returns the value at an offset in text, and the offset of the next value with the same spelling.

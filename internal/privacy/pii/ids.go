@@ -25,7 +25,7 @@ type idForm struct {
 	pattern string
 	alone   bool
 	spaced  bool
-	next    byte // behind the first run, 0 if the form ends there
+	next    byte // the byte after the first run, or 0 if the pattern ends there
 	words   uint64
 	rule    *idRule
 }
@@ -38,7 +38,7 @@ type formIndex struct {
 // formList holds patterns in the order in which they are tried.
 type formList struct {
 	all, alone []idForm
-	words      uint64 // that vouch for any of all
+	words      uint64 // context words that any of all accepts
 }
 
 func (l *formList) addForm(f idForm) {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxDepth  = 256 // of containers; what is deeper is text
+	maxDepth  = 256 // of containers; deeper ones are scanned as text
 	maxInside = 4   // of JSON in strings of JSON
 )
 
@@ -27,15 +27,15 @@ type docNode struct {
 	object      int32 // around it, in doc.objects; -1 for none
 	sort        nodeSort
 	escaped     bool
-	told        bool  // it tells a name
-	first, last int32 // what was found in it, in walker.found; before, where the name stands
+	told        bool  // its key identifies a name
+	first, last int32 // its findings in walker.found; before the scan, the range of its name
 }
 
 // docPath is a path in the document without array indexes, so all values of a column share one.
 type docPath struct {
 	parent int32
 	key    int32 // in doc.keys, -1 for the elements of an array
-	next   int32 // the path of the key that last came behind this one
+	next   int32 // the path of the key that last followed this one
 	valueMeaning
 	values, mails, phones int32
 	objects, people       int32
@@ -70,7 +70,7 @@ type keyMeaning struct {
 type openContainer struct {
 	path, object, before int32 // before is the path of the last key
 	array                bool
-	grid                 bool  // an array in an array: a row, perhaps
+	grid                 bool  // an array in an array, possibly a table row
 	row, column          int32 // of the row, and of its next value
 	rows, first, columns int32 // of an array of arrays: rows so far, and its columns in doc.columns
 }
@@ -92,7 +92,7 @@ func (d *jsonDoc) resetFor(s *Scanner, v textView) {
 // one JSON value, and the result reports whether it was.
 func (d *jsonDoc) splitJSON(all bool) bool {
 	text := d.view.text
-	from := 0 // of what is no JSON
+	from := 0 // start of text that is not JSON
 	i := nextContainer(text, 0)
 	if s := skipSpace(text, 0); byteAt(text, s) == '"' {
 		if end, _ := stringEnd(text, s+1); skipSpace(text, end+1) >= len(text) && end < len(text) {
@@ -165,7 +165,7 @@ const (
 	read   cursorStep = iota // a value has ended
 	opened                   // an object or array has begun, and its first value is next
 	ended                    // the outermost value has ended
-	broken                   // it stops to be JSON
+	broken                   // the text is not JSON from here on
 )
 
 // readContainer parses the value at i. It returns the value's end and true, or false and the offset where the text

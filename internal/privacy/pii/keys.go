@@ -16,14 +16,14 @@ type valueMeaning struct {
 	sure    bool   // the value is of the type, whatever it looks like
 	person  bool   // a name inside is that of a person
 	company bool   // a name inside is that of a company
-	holder  bool   // of a person: the value may be the name itself
-	name    bool   // the name of what is around it
+	holder  bool   // the key means a person: the value may be the name itself
+	name    bool   // the value is the name of the enclosing object
 	zip     bool   // part of an address where there is a street
-	generic bool   // means what the key around it means
+	generic bool   // has the meaning of the enclosing key
 	people  bool   // objects with such a key are about people
-	weak    bool   // people are not the only ones to have it
+	weak    bool   // other objects than people have it too
 	opaque  bool   // an id, a hash, a time, an amount
-	words   uint64 // what the words of the key vouch for
+	words   uint64 // kinds of context words in the key
 }
 
 // isPersonal reports whether objects with such a key describe people.

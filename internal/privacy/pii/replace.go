@@ -11,8 +11,8 @@ import (
 // work: there are many claims.
 type tokenClaim struct {
 	start, end int32
-	text       int32      // in walker.texts, what it is decoded; -1 if that does not differ
-	kind       typeNumber // none for text in the shape of a token
+	text       int32      // index of the decoded text in walker.texts; -1 if equal to the raw one
+	kind       typeNumber // 0 for text in the form of a token
 	number     bool
 	deep       uint8
 }

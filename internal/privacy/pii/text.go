@@ -16,14 +16,14 @@ type textScan struct {
 	voc   *contextWords
 	text  []byte
 	out   []Finding
-	first int // of out: those before are not of this text
+	first int // index in out of this text's first finding
 	done  int // where the last finding ended
 	textHints
-	near   [4]struct{ end, words int64 } // the last words that vouch, a ring
+	near   [4]struct{ end, words int64 } // the last context words, a ring
 	nears  int
 	recent [8]textWord // the last words, a ring
 	count  uint
-	noPEM  bool // no private key ends behind here
+	noPEM  bool // no private key ends after this point
 }
 
 // textWord is a run of letters and digits.

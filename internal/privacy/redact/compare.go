@@ -28,7 +28,7 @@ const (
 
 const (
 	maxCompared   = 1 << 17 // values that a principal has compared
-	maxPrincipals = 1 << 12 // who have compared something
+	maxPrincipals = 1 << 12 // principals with recorded comparisons
 	recentSets    = 4       // sets that a value is remembered to have been sorted in
 )
 
@@ -199,7 +199,7 @@ func (s *Session) Equals(a, b string) (bool, *core.Error) {
 }
 
 func noTexts(op string) *core.Error {
-	return core.Errorf(core.KindInvalidArguments, op, "it compares tokens with tokens, not with texts").
+	return core.Errorf(core.KindInvalidArguments, op, "a token can be compared only with another token").
 		WithHint("compare values that servers have sent; have the server filter by a text")
 }
 
@@ -293,7 +293,7 @@ func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
 	keys := make([]valueKey, len(entries))
 	for i, e := range entries {
 		if e.Type != entries[0].Type {
-			return core.Errorf(core.KindInvalidArguments, "pii.sortBy", "it sorts tokens of one type, not of %s and %s", entries[0].Type, e.Type)
+			return core.Errorf(core.KindInvalidArguments, "pii.sortBy", "tokens of different types cannot be sorted together: %s and %s", entries[0].Type, e.Type)
 		}
 		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programs && from != models })
 		if !sent {

@@ -41,7 +41,7 @@ type nameConfidence int
 
 const (
 	nothing nameConfidence = iota
-	perhaps                // a key may be that of a table, too
+	perhaps                // a "key" may also be that of a database table
 	surely
 )
 

@@ -24,8 +24,8 @@ type sessionFile struct {
 	*os.File
 	id     string
 	seal   cipher.AEAD
-	frames uint32 // that were read or written
-	end    int64  // of these, in the file
+	frames uint32 // number of frames read or written
+	end    int64  // offset of the end of these frames
 }
 
 // frameSpan locates a frame in a file.
@@ -39,7 +39,7 @@ const mark = "retort\x00\x02"
 
 const (
 	keySize  = 32
-	nameSize = 8 // of the part of a data file's name that its key file tells
+	nameSize = 8 // random bytes of a data file's name, stored in its key file
 	maxFrame = 256 << 20
 	batch    = 1 << 20 // bytes that are written at once
 )
@@ -277,7 +277,7 @@ func (f *sessionFile) appendFrames(frames []*entryFrame) ([]frameSpan, error) {
 	}
 	if err != nil {
 		f.frames, f.end = before, end
-		return nil, errors.Join(err, f.Truncate(end)) // half a frame would hide those after it
+		return nil, errors.Join(err, f.Truncate(end)) // a partial frame would hide those after it
 	}
 	return written, nil
 }

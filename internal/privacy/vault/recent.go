@@ -6,7 +6,7 @@ import "sync/atomic"
 // servers return. It is safe for concurrent use.
 type recentTokens struct {
 	told   [1 << recentBits]atomic.Pointer[cachedToken]
-	missed [1 << recentBits]atomic.Uint32 // hashes of what was asked for last, and was not there
+	missed [1 << recentBits]atomic.Uint32 // hash of the last value missed in each slot
 }
 
 // cachedToken is the token of a value and the servers that the value came from.

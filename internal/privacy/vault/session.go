@@ -142,7 +142,7 @@ func (s *Session) reserveNumbers(typ string) error {
 		return nil
 	}
 	return s.withExclusiveLock(func() error {
-		c := s.table.columnOf(typ) // others' tables may have come in its place
+		c := s.table.columnOf(typ) // the table may have been replaced
 		size := min(max(firstBlock, c.count), lastBlock)
 		b := numberBlock{c.top + 1, c.top + size}
 		if _, err := s.table.putEntry(&Entry{Type: typ, Number: b.last}, false); err != nil {
