@@ -46,7 +46,7 @@ func explainUnknownHost(s Symptom, at *url.URL) *Cause {
 	return &Cause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
 }
 
-// explainCertificate explains what is wrong with a certificate.
+// explainCertificate explains why a certificate was rejected.
 func explainCertificate(s Symptom, at *url.URL) *Cause {
 	host := at.Host
 	if at.Port() == "" {

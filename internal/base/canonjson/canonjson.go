@@ -119,7 +119,7 @@ func decodeArray(d *json.Decoder) (any, error) {
 	return items, err
 }
 
-// checkString refuses the character that stands for whatever could not be decoded.
+// checkString returns an error for a string with U+FFFD, which replaces input that could not be decoded.
 func checkString(s string) error {
 	if strings.ContainsRune(s, utf8.RuneError) {
 		return errAmbiguous

@@ -36,7 +36,8 @@ func (e *evaluation) resolveDynamic(r *dynamicRef) *schemaNode {
 	return r.target
 }
 
-// anyOf drops the violations of failing branches once one branch fits.
+// anyOf checks that at least one branch is valid. It discards the violations of failing branches if one branch is
+// valid.
 func (e *evaluation) anyOf(branches []*schemaNode, v any, seen *evaluated) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {

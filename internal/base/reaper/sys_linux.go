@@ -61,8 +61,8 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// engineThread and keeperThread are the names of one thread of each engine and each
-// keeper. Every process can read them in /proc, and no other process can change them.
+// engineThread and keeperThread are the names of one thread of each engine and each keeper. Every process can read
+// these names in /proc, and no other process can change them.
 const (
 	engineThread = "retort-engine"
 	keeperThread = "retort-keeper"
