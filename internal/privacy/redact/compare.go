@@ -293,7 +293,10 @@ func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
 	keys := make([]valueKey, len(entries))
 	for i, e := range entries {
 		if e.Type != entries[0].Type {
-			return core.Errorf(core.KindInvalidArguments, "pii.sortBy", "tokens of different types cannot be sorted together: %s and %s", entries[0].Type, e.Type)
+			return core.Errorf(
+				core.KindInvalidArguments, "pii.sortBy", "tokens of different types cannot be sorted together: %s and %s",
+				entries[0].Type, e.Type,
+			)
 		}
 		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programs && from != models })
 		if !sent {
