@@ -27,7 +27,7 @@ func (d *describer) isWidened(f *ast.Diagnostic, n *ast.Node, target *Target) bo
 	return false
 }
 
-// explanation returns the message that explains another one, or nil.
+// explanation returns the diagnostic that gives the reason for d, or nil.
 func explanation(d *ast.Diagnostic) *ast.Diagnostic {
 	if chain := d.MessageChain(); len(chain) > 0 {
 		return chain[0]

@@ -35,7 +35,7 @@ type rowDiagnosis struct {
 	belongs *Row // a later row, or the next one, that belongs where the bad one stands
 }
 
-// addLaterRow examines a later row, and reports whether the cause is clear.
+// addLaterRow looks at a row after the first faulty one, and reports whether it has seen enough to name the cause.
 func (d *rowDiagnosis) addLaterRow(r *Row) bool {
 	if d.next == nil {
 		next := *r

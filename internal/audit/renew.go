@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// ErrUnsynced is the cause of a store's error if its file could not be synced to disk. What the file contains
-	// afterwards may exist only in the page cache, and a later successful sync proves nothing. So neither Head nor a
-	// second attempt is trusted.
+	// ErrUnsynced is wrapped by the error that a store returns after its file could not be synced to disk. From then
+	// on the file's contents may exist only in the page cache, and a later successful sync proves nothing. Callers
+	// must neither trust Head nor try again.
 	ErrUnsynced = errors.New("the disk did not confirm that it was written")
 	// ErrGone is the cause of a store's error if its file was deleted or replaced while it was open: what is written
 	// goes into a file without a name.

@@ -139,7 +139,7 @@ const (
 	PermissionExecuteFull     PermissionLevel = "execute_full"
 )
 
-// ToolChanges selects how a tool is treated whose definition differs from the trusted one.
+// ToolChanges selects what happens to a tool when its definition differs from the trusted one.
 type ToolChanges string
 
 // The treatments of a changed tool, strictest first.

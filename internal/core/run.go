@@ -84,7 +84,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults returns l with its zero fields taken from d. A stated Timeout also bounds Computing, unless that is stated too.
+// WithDefaults returns l with zero fields taken from d. If l sets Timeout but not Computing, Computing is at most
+// Timeout.
 func (l Limits) WithDefaults(d Limits) Limits {
 	l.Computing = firstNonZero(firstNonZero(l.Computing, l.Timeout), d.Computing)
 	l.Timeout = firstNonZero(l.Timeout, d.Timeout)

@@ -275,7 +275,7 @@ func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.E
 	return t, req, nil
 }
 
-// address returns the URL and the target of a request.
+// address returns the URL of a proxied request, and the host and port to connect to.
 func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
 	if !strings.HasPrefix(h.target, "/") {
 		return parseURL(h.target)

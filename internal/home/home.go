@@ -51,7 +51,7 @@ func (d Dir) Pending() string { return d.join("pending") }
 // AccessTokens returns the file of the tokens with which clients call over HTTP.
 func (d Dir) AccessTokens() string { return d.join("access", "tokens.json") }
 
-// Cache returns the directory of the kept answers of tools.
+// Cache returns the directory of cached tool results.
 func (d Dir) Cache() string { return d.join("cache") }
 
 // Catalog returns the directory of the definitions of tools.

@@ -30,7 +30,7 @@ type askingServer struct{ principal, server string }
 // askerCounts counts an asker's questions within the current minute and hour.
 type askerCounts struct{ minute, hour timeSpan }
 
-// timeSpan counts questions since a time.
+// timeSpan has the start of a period and the number of questions asked in it.
 type timeSpan struct {
 	since time.Time
 	asked int
@@ -78,7 +78,7 @@ func (s *questionCounts) countQuestion(principal, server string, questions int, 
 	return ""
 }
 
-// countsOf returns the counts of an asker. The caller holds mu.
+// countsOf returns the counts of a server that asks questions in an execution. The caller holds mu.
 func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	if s.askers == nil {
 		s.askers = map[askingServer]*askerCounts{}

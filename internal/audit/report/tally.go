@@ -112,7 +112,7 @@ type Approvals struct {
 }
 
 const (
-	// HighRisk is the lowest risk score of executions that are listed: where the level high begins.
+	// HighRisk is the score at which the risk level high begins. The report lists executions with this score or more.
 	HighRisk = 50
 
 	listed  = 50      // lines of a list

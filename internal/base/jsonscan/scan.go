@@ -172,7 +172,8 @@ func (s *Scanner) readValue(p []byte) (Kind, int) {
 	return Literal, s.readLiteral(p)
 }
 
-// readText continues a string at p[i].
+// readText reads the rest of a string or key, from p[i] on. It returns the kind and the index after the closing
+// quote, or len(p) if the string continues in the next chunk.
 func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	kind := String
 	if s.key {

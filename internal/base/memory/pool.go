@@ -218,5 +218,5 @@ func (h *Hold) Shrink(n int64) {
 	}
 }
 
-// Free releases the whole part. It may be called more than once.
+// Free returns all memory of this hold to its pool. Further calls do nothing.
 func (h *Hold) Free() { h.Shrink(0) }

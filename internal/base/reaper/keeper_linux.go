@@ -18,8 +18,8 @@ const (
 	// keeperPatience bounds how long a new keeper may take to start its child. It matters for programs that embed the
 	// engine and do not call Serve.
 	keeperPatience = time.Minute
-	// stopPatience bounds how long a keeper may take to kill everything. After that, the keeper itself is killed,
-	// because something may have stopped it, and this process kills the processes that it adopts.
+	// stopPatience is how long a keeper may take to kill all its processes. After that, which happens if the keeper
+	// is suspended, this process kills the keeper, adopts its orphans and kills them, too.
 	stopPatience = 10 * time.Second
 )
 

@@ -49,9 +49,9 @@ func processLineage(pid int) (all []Stat, err error) {
 	return nil, errLineage
 }
 
-// withParent returns the Stat of a process whose parent is alive. If the parent ends during the check, another
-// process may get its id. So withParent checks that the process still has the same parent after it saw the parent
-// alive.
+// withParent returns the Stat of a process whose parent is alive. The parent may end during the check, and another
+// process may get its id. So withParent reads the process again after it has seen the parent alive, and requires the
+// same parent.
 func withParent(pid int) (Stat, error) {
 	for range 10 {
 		before, err := ReadStat(pid)

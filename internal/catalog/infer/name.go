@@ -58,7 +58,7 @@ func fewDigits(key string) bool {
 	return digits == 1 && letters > 0 || digits == 2 && letters > 2 && numbers == 1 && !apart
 }
 
-// isHex reports whether a part looks like a hash or a piece of one.
+// isHex reports whether one part of a name looks like a hexadecimal hash or a piece of one.
 func isHex(key string) bool {
 	const short = 7
 	return len(key) >= short && strings.Trim(key, "0123456789abcdefABCDEF-") == ""

@@ -101,7 +101,7 @@ func nextOf(a, b []shapeField) int {
 	return cmp.Compare(a[0].name, b[0].name)
 }
 
-// orAbsent returns the field joined with objects that do not have it.
+// orAbsent returns the field after it was merged with objects that do not have it: it is optional then.
 func (f shapeField) orAbsent(other *Shape) shapeField {
 	f.always = f.always && other.kinds&object == 0
 	return f

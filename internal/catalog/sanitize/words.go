@@ -111,7 +111,8 @@ func (r *wordReader) readWide(start int) bool {
 	return true
 }
 
-// isInsideWord reports whether a sign stands between letters and so replaces one.
+// isInsideWord reports whether a symbol has letters on both sides, so that it probably stands for a letter
+// (p@ssword).
 func (r *wordReader) isInsideWord() bool {
 	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.isAddress()
 }

@@ -62,7 +62,7 @@ type orderKey struct {
 	descending bool
 }
 
-// maxNesting bounds parentheses and NOT in conditions.
+// maxNesting bounds how deeply parentheses and NOT operators may be nested in a condition.
 const maxNesting = 60
 
 type sqlParser struct {

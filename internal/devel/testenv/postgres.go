@@ -23,8 +23,8 @@ type PostgresServer struct {
 	ended   chan struct{}
 }
 
-// StartPostgres starts a server with the programs of this machine, as another user if this
-// one is root. It outlives neither Stop nor, on Linux, this process.
+// StartPostgres starts a PostgreSQL server from the programs that are installed on this machine. If this process is
+// root, the server runs as another user. It ends with Stop and, on Linux, when this process ends.
 func StartPostgres() (*PostgresServer, error) {
 	bin, err := postgresPrograms()
 	if err != nil {

@@ -35,7 +35,8 @@ func (l *serverLink) refuseText(data []byte) jsonrpc.ID {
 	return id
 }
 
-// refuseBatch delivers the messages of a batch one by one and refuses items that are not messages.
+// refuseBatch handles a batch that has items which are not messages: it delivers the messages one by one and refuses
+// the other items.
 func (l *serverLink) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
 	var batch []json.RawMessage
 	if firstByte(data) != '[' || tooDeep(data) || json.Unmarshal(data, &batch) != nil || len(batch) == 0 {

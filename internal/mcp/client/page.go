@@ -106,8 +106,8 @@ func onlyAction(answer json.RawMessage) json.RawMessage {
 	return text
 }
 
-// expectCompletion returns a channel that is closed when the server reports that an elicitation is complete. Waiting is bounded
-// by the time that a person may take.
+// expectCompletion returns a channel that is closed when the server reports that an elicitation is complete. Callers
+// wait no longer than a person may take.
 func (l *serverLink) expectCompletion(id string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,8 +37,9 @@ type spoolDir struct {
 	freed chan struct{} // closed, and another one made, whenever a message gives place back
 }
 
-// newSpool empties the folder. What another engine has in it has no name, or cannot be
-// removed while it is open.
+// newSpool returns the directory for answers that are too large for memory, or nil if the settings name none. It
+// removes files that an earlier engine left there. Files in use by another engine are not affected: on Unix they have
+// no name any more, and Windows does not remove open files.
 func newSpool(o Spool) *spoolDir {
 	if o.Dir == "" || o.Bytes <= 0 {
 		return nil

@@ -50,7 +50,8 @@ func approvalTimeout(req mcp.Request) time.Duration {
 	return 25 * time.Second
 }
 
-// withApprovalChannel lets executions of ctx ask the person at the client, if the protocol version has requests from servers.
+// withApprovalChannel returns a context whose executions can ask the person at the client, if the protocol version
+// lets servers send requests.
 func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || isModern(req) {

@@ -55,7 +55,7 @@ func findMember(object []byte, name string) (from, to int) {
 	return 0, 0
 }
 
-// withMember returns an object with another value of a member.
+// withMember returns a JSON object with the value of one member replaced.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
 	text, err := marshalPlain(value)
 	if err != nil {

@@ -46,7 +46,7 @@ type requestState struct {
 	Expires      time.Time         `json:"expires"`
 }
 
-// issueState returns a state as the client keeps it.
+// issueState returns a state as the text that the client keeps and sends back with its next call. The text is signed.
 func (r *RequestStates) issueState(s requestState) (string, error) {
 	s.Nonce = rand.Text()
 	text, err := json.Marshal(s)
@@ -116,7 +116,7 @@ func (r *RequestStates) openState(state string) (s requestState, ok bool) {
 	return s, json.Unmarshal(text, &s) == nil
 }
 
-// spend reports whether a state has not been used yet, and uses it.
+// spend marks a state as used, and reports whether this was its first use.
 func (r *RequestStates) spend(s requestState, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -154,7 +154,7 @@ func (w *Webhook) deliverOnce(ctx context.Context, a core.Approval) (deliveryRes
 	return w.readResponse(a, response)
 }
 
-// readResponse parses a response. Anything that is not clearly an answer does not count.
+// readResponse parses a response. A response that is not clearly an approval or a denial is no answer.
 func (w *Webhook) readResponse(a core.Approval, r webhook.Response) (deliveryResult, error) {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	later := time.Duration(max(1, min(seconds, 300))) * time.Second

@@ -96,7 +96,7 @@ func (m *evalMachine) spendSteps(n int) error {
 	return nil
 }
 
-// chargeTexts counts the steps for reading a text.
+// chargeTexts charges the evaluation for reading texts, by their lengths.
 func (m *evalMachine) chargeTexts(texts ...string) error {
 	n := 0
 	for _, s := range texts {

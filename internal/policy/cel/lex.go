@@ -41,7 +41,8 @@ func lexTokens(text string) ([]exprToken, error) {
 	return append(tokens, exprToken{kind: endToken, at: len(text)}), nil
 }
 
-// scanToken reads the token at an offset. It returns an endToken for white space and comments.
+// scanToken reads the token at an offset. For white space and comments it returns an endToken, which the caller
+// skips.
 func scanToken(s string, at int) (t exprToken, next int, err error) {
 	c := s[at]
 	switch {

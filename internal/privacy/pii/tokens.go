@@ -15,7 +15,7 @@ func (s *Scanner) tokenEnd(text []byte, i int) int {
 	return digits + 1
 }
 
-// isType reports whether a word in capitals is the name of a type.
+// isType reports whether a word names a type of personal data in capitals, as tokens do: EMAIL.
 func (s *Scanner) isType(word []byte) bool {
 	for _, t := range s.types {
 		if len(t) == len(word) && strings.EqualFold(string(t), string(word)) {

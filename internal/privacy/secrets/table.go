@@ -128,7 +128,8 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings finds the spellings that match byte for byte.
+// findSpellings adds the places where a known secret occurs byte for byte, in one of the spellings in which it is
+// searched.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {

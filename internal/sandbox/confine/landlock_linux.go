@@ -7,9 +7,9 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 )
 
-// applyLandlock forbids every path that the plan does not name, TCP, and signals and abstract sockets to processes
-// outside, as far as the kernel supports it. With namespaces it is a second line of defence. Without them, an
-// interpreter is not started unless Landlock works.
+// applyLandlock forbids three things, as far as the kernel supports it: paths that the plan does not name; TCP; and
+// signals and abstract sockets to processes outside the sandbox. With namespaces it is a second line of defence.
+// Without them, Landlock must work or no interpreter is started.
 func (p *SandboxPlan) applyLandlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {

@@ -117,7 +117,8 @@ func openBelow(m PlanMount) (detachedMount, error) {
 	return detachedMount{PlanMount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
 }
 
-// checkSame returns an error unless fd is the file with this identity. What the path means by now does not matter.
+// checkSame returns an error unless fd is open on the file with this identity. It looks at the descriptor, because a
+// path may lead to another file meanwhile.
 func (i *FileIdentity) checkSame(fd int) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {

@@ -145,8 +145,8 @@ func isOrphan(labels map[string]string) bool {
 // sweepInterval sets the interval at which containers of dead engines are looked for.
 const sweepInterval = 10 * time.Minute
 
-// secondSweepDelay sets the delay of a second search after the first: an engine may have been killed while the daemon was making
-// a container for it.
+// secondSweepDelay is the time between the first and the second search for abandoned containers. The second search
+// finds containers that the daemon was still creating when their engine was killed.
 var secondSweepDelay = []time.Duration{2 * time.Second, 8 * time.Second}
 
 // sweepDeadEngines removes the containers that dead engines left behind, and then the files that showed that they are dead.

@@ -116,9 +116,9 @@ func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	return failedDone(e)
 }
 
-// outOfMemory reports whether a thrown value means that the memory is used up. The engine throws an InternalError if
-// it still can, or else null. It may also be impossible to read what was thrown. A string or buffer beyond the
-// maximum size gives a RangeError.
+// outOfMemory reports whether a thrown value means that memory is used up. That is an InternalError about memory, a
+// RangeError about the length of a string or buffer, and, if much memory is in use, null or a value that cannot be
+// read.
 func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":

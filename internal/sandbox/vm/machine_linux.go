@@ -200,8 +200,8 @@ func (m *machine) sendWake() error {
 	return err
 }
 
-// listenControl waits for the machine's message about its guest's end, the only one that it sends. A machine that sends
-// anything else is compromised and is killed.
+// listenControl waits for the only message that a machine may send: that its guest has exited. A machine that sends
+// anything else is killed.
 func (m *machine) listenControl() {
 	defer close(m.said)
 	if m.events == nil { // the connection was never made

@@ -94,7 +94,7 @@ func linkedMounts(program string) (mounts []confine.PlanMount, err error) {
 	return mounts, nil
 }
 
-// programFiles returns the program, the libraries that it is linked with, its modules and its data.
+// programFiles returns the files that QEMU needs: its executable, shared libraries, modules and data.
 func programFiles(program string) ([]confine.PlanMount, error) {
 	mounts, err := linkedMounts(program)
 	if err != nil {

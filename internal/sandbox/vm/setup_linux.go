@@ -112,7 +112,8 @@ func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	return errors.Join(os.WriteFile(part, data, 0o600), os.Rename(part, filepath.Join(b.Dir, chosenFile)))
 }
 
-// prepareOthers makes the machines of the other runtimes that are installed and that the settings ask for.
+// prepareOthers creates a virtual machine for each further runtime that is installed, and one for commands if the
+// settings allow any.
 func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	var more []string
 	for _, i := range b.Interpreters {

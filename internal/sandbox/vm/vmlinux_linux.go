@@ -28,8 +28,8 @@ const (
 
 var errPacked = errors.New("this kernel's file has an unknown format")
 
-// readVmlinux returns the kernel of a file as ELF, which a monitor can start without the kernel's own decompressor. The
-// kernels of distributions are compressed and unpack themselves.
+// readVmlinux reads a kernel image and returns it as an uncompressed ELF file, which a monitor can start.
+// Distributions ship kernels that unpack themselves.
 func readVmlinux(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 	// refillDelay sets how long a program that got a ready guest has the machine to itself before a replacement is
 	// started.
 	refillDelay = 10 * time.Millisecond
-	// maxRefillDelay sets how long no other item is started while some are ready and a program runs. A start takes a
-	// processor, which the program may need.
+	// maxRefillDelay is the longest time for which a refill is postponed while a program runs and ready items remain.
+	// Starting an item would take processor time from the program.
 	maxRefillDelay = time.Second
 )
 

@@ -66,7 +66,8 @@ func (t *tenant) enterRequests(n int) {
 	t.used = time.Now()
 }
 
-// takeQuota takes requests from what a principal has, or reports how long it has to wait.
+// takeQuota takes n requests from the principal's quota. If too few are left, it takes none and returns how long the
+// principal has to wait.
 func (t *tenant) takeQuota(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -144,7 +144,7 @@ func constantOf(j *treeJudge, i int32) string {
 	return "(computed)"
 }
 
-// noteTool notes a tool.
+// noteTool records that the program calls a tool.
 func (m *ProgramImpact) noteTool(name string, loop bool) {
 	if name == "" || !strings.ContainsAny(name, "._") {
 		return

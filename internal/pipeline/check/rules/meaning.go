@@ -346,7 +346,7 @@ var reexportedModules = []string{
 // globalObject is the path of globalThis, and of Python's builtins and globals().
 const globalObject = "global"
 
-// globalPath returns the path of a name that the program does not declare.
+// globalPath returns the dotted path of a name that the program does not declare itself.
 func (p *analyzedTree) globalPath(name string) string {
 	if p.Language == Python {
 		switch {

@@ -27,7 +27,8 @@ func (p *analyzedTree) toolPath(path string) string {
 	return path
 }
 
-// serverModule splits the path of a member of a server's module.
+// serverModule splits the path of a member of a server's module, such as ./servers/github/index.createIssue, into the
+// module's and the member's name. Both are empty if the path is none of these.
 func serverModule(path string) (module, member string) {
 	k := strings.LastIndex(path, "servers")
 	if k < 0 {

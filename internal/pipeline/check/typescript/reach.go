@@ -229,7 +229,7 @@ func (r *programReach) addAll(name string, use *tsc.Use, erased bool) {
 	}
 }
 
-// isBare reports whether the program reaches only what every program has.
+// isBare reports whether the program uses no servers, skills or modules, only what every program has.
 func (r *programReach) isBare() bool {
 	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
 }
