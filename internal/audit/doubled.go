@@ -106,8 +106,8 @@ func happeningOf(r *Row) eventIdentity {
 	return eventIdentity{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
-// writtenTwice returns the rows of the failed batch that were written to the old chain nevertheless and are in the
-// new chain, too.
+// writtenTwice returns the rows of the batch whose write to the old chain was reported as failed, if they are in the
+// old chain nevertheless. They were written to the new chain as well.
 func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {

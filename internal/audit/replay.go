@@ -111,7 +111,8 @@ func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, sinc
 	}
 }
 
-// firstSequence returns the entry before the first one to replay. It is read for its hash.
+// firstSequence returns the sequence number of the entry before the first one to replay. That entry is read only for
+// its hash, which the first replayed entry follows.
 func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {

@@ -63,7 +63,7 @@ func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
 // Queue returns the directory of the jobs.
 func (d Dir) Queue() string { return d.join("queue") }
 
-// Registry returns the file of the servers that a registry lists.
+// Registry returns the path of the file that caches the list of servers of a registry.
 func (d Dir) Registry() string { return d.join("registry.json") }
 
 // Skills returns the directory of the skills of a project.

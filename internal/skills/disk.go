@@ -53,8 +53,8 @@ func (t skillFiles) contentVersion() string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// readPair reads both files of a folder in a consistent state, also during a save. A save is marked
-// from before the code is replaced until after the document is.
+// readPair reads a skill's code and document consistently, also while they are being saved. A save sets a mark before
+// it replaces the code, and removes it after it has replaced the document.
 func readPair(root *os.Root, dir string) (skillFiles, error) {
 	for range attempts {
 		before := markedVersion(root, dir)

@@ -11,8 +11,8 @@ var (
 	errLineage = errors.New("it cannot be determined which process started the one that answers")
 )
 
-// CheckOrigin returns an error if this process or another engine started the process, directly or through other
-// processes. It also returns an error if the origin cannot be determined.
+// CheckOrigin returns an error if a process descends from this one or from another engine, or if its ancestry cannot
+// be determined.
 func CheckOrigin(pid int) error {
 	before, err := processLineage(pid)
 	if err != nil {

@@ -335,7 +335,7 @@ func (c *conversation) deliverAnswers(responses mcp.InputResponseMap) {
 	}
 }
 
-// wakeRequest wakes the request, which then answers with the open questions.
+// wakeRequest wakes the handler of the waiting request, which then returns the open questions to the client.
 func (c *conversation) wakeRequest() {
 	select {
 	case c.news <- struct{}{}:

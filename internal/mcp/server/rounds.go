@@ -18,9 +18,9 @@ import (
 	"retort/internal/core"
 )
 
-// RequestStates signs what clients keep between a question and its answer, and takes each back
-// once. The key is that of the process: what waits ends with it. Servers that clients
-// may take for one share it. It is safe for concurrent use.
+// RequestStates signs the state that a client carries from a question to its answer, and accepts each state once. The
+// key lives as long as the process, so that open questions do not survive a restart. Servers that a client cannot
+// tell apart share one RequestStates. It is safe for concurrent use.
 type RequestStates struct {
 	key   []byte
 	mu    sync.Mutex

@@ -293,7 +293,8 @@ func jsonObject(name string, value any) json.RawMessage {
 	return orMember(json.RawMessage("{}"), name, value)
 }
 
-// withOwnConversation makes questions of servers wait until the client asks for the task.
+// withOwnConversation returns a context in which questions of servers wait until the client asks for the task's state
+// or result.
 func withOwnConversation(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
 	talk := &conversation{req: req, told: &core.ClientPeer{}, questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
 	was := core.PeerOf(ctx)

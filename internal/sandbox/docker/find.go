@@ -31,7 +31,7 @@ func (a daemonAddress) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, a.network, a.path)
 }
 
-// parseAddress parses an address as DOCKER_HOST and contexts have it.
+// parseAddress parses an address in the format of DOCKER_HOST and of Docker contexts.
 func parseAddress(host string) (daemonAddress, error) {
 	network, path, ok := strings.Cut(host, "://")
 	switch {
