@@ -110,7 +110,7 @@ func listening(t *testing.T, c retort.Config) (address string) {
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// ask sends a request with a token, if there is one. The answer's body is not read yet.
+// ask sends a request with a token, if any. The answer's body is not read yet.
 func ask(t *testing.T, method, address, token, body string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))

@@ -77,7 +77,7 @@ type parts struct {
 	commands  hostcmd.CommandSet   // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.TemplateSet
-	model     *model.Endpoint // nil: there is none, or it is the client's
+	model     *model.Endpoint // nil without a configured model
 	parked    *agent.ParkedTasks
 	line      *line    // the queue of tasks
 	passing   *passing // tells clients what has changed on exposed servers
@@ -561,7 +561,7 @@ func policyVersion(r policy.Rules, s config.Settings) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// embeddings returns the search options with the embedding endpoint of the settings, if there is one.
+// embeddings returns the search options with the embedding endpoint of the settings, if any.
 func (p *parts) embeddings() search.Options {
 	e := p.config.Settings.Search.Embeddings
 	if e.URL == "" {

@@ -77,7 +77,7 @@ type directTask struct{ principal, id string }
 // attached is a task in the queue whose caller waits for it. The task can use what the caller's request offers: a
 // model, a person to ask.
 type attached struct {
-	caller   atomic.Pointer[context.Context] // of the request that waits now; nil if there is none
+	caller   atomic.Pointer[context.Context] // of the request that waits now, or nil
 	progress func(core.TaskStep)             // of the first
 	said     chan Outcome                    // holds one: the task is pending, and goes on with the next resumption
 	goOn     chan resumption
@@ -265,7 +265,7 @@ func (l *line) waits(execution string, a *attached) {
 	l.attached[execution] = a
 }
 
-// take removes and returns the task that waits with this execution; nil if there is none.
+// take removes and returns the task that waits with this execution, or nil.
 func (l *line) take(execution string) *attached {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -175,7 +175,7 @@ type started struct {
 	Servers  map[string]string `json:"servers"`
 }
 
-// lastStart returns the start record of the engine that wrote the store before; nil if there is none.
+// lastStart returns the start record of the engine that wrote the store before, or nil.
 func lastStart(ctx context.Context, rows audit.Store) *started {
 	for row, err := range rows.Find(ctx, audit.Filter{Kinds: []string{string(core.EventStart)}, Limit: 1}) {
 		var last started

@@ -265,7 +265,7 @@ func differenceOf(before, next *inForce) (d difference) {
 }
 
 // firstExposed returns the name of a directly exposed server in next, unless a server was exposed when the engine was
-// opened; "" if there is none.
+// opened, or "".
 func firstExposed(started *config.Config, next *inForce) string {
 	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
 	for _, s := range started.Settings.Servers {
@@ -281,7 +281,7 @@ func firstExposed(started *config.Config, next *inForce) string {
 	return ""
 }
 
-// outstanding describes the changes to the files that are not in force; "" if there are none.
+// outstanding describes the changes to the files that are not in force, or "".
 func (d difference) outstanding() string {
 	if d.narrowed {
 		return "the files changed while calls that may have effects were under way, so only what forbids more is in force; " +

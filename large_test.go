@@ -311,7 +311,7 @@ func TestLargeAnswersOfOtherForms(t *testing.T) {
 func TestLargeLies(t *testing.T) {
 	e, home := openLarge(t, "maxExecutionTime: 10m\nresourceLimits: {disk: 8MB}\n")
 	for as, want := range map[string]string{
-		"broken":  "tool_error: the answer begins as JSON and is none: unexpected",
+		"broken":  "tool_error: the answer starts like JSON but is not valid JSON: unexpected",
 		"gone":    "it may be too much for the server",
 		"endless": "over the limit of",
 		"deep":    "can't be read: nested deeper than 1000",

@@ -92,7 +92,7 @@ type recalled struct {
 type recall struct {
 	totals *Recorded // nil: not known yet
 	at     time.Time
-	ready  chan struct{} // closed when the adding under way has ended; nil if there is none
+	ready  chan struct{} // closed when the adding under way has ended, or nil
 }
 
 const (

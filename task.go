@@ -92,7 +92,7 @@ func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *c
 
 func (s screened) Cleaned(text string) string { return s.pipeline.CleanText(text) }
 
-// modelOf returns the model for a request: the one in the settings or else the client's; nil if there is none.
+// modelOf returns the model for a request: the one in the settings or else the client's, or nil.
 func (e *Engine) modelOf(ctx context.Context) model.Model {
 	switch p := e.config.Settings.Model.Provider; {
 	case e.model != nil:

@@ -114,7 +114,7 @@ func within(n ast.Node, outer []ast.Node) bool {
 	return slices.ContainsFunc(outer, func(o ast.Node) bool { return o.Pos() <= n.Pos() && n.End() <= o.End() })
 }
 
-// enclosing returns the name of the declared function that contains n, or "" if there is none.
+// enclosing returns the name of the declared function that contains n, or "".
 func enclosing(f *ast.File, n ast.Node) string {
 	for _, d := range f.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && within(n, []ast.Node{f}) {

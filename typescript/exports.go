@@ -24,7 +24,7 @@ type Param struct {
 	Schema   string // the JSON Schema of it, as far as it can be told without a checker; "{}" if not at all
 	Optional bool
 	Rest     bool
-	Default  string // as written; "" if there is none
+	Default  string // as written, or ""
 }
 
 // exportsOf finds the functions that a module exports, in source order.

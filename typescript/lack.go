@@ -11,7 +11,7 @@ type Lack struct {
 	File   string
 	Name   string   // of the member
 	Type   string   // type that lacks it
-	Near   string   // a member of a similar name; "" if there is none
+	Near   string   // a member of a similar name, or ""
 	Has    []string // existing members, at most maxHas
 	List   bool     // Type is an array
 	Partly bool     // Type is a union, and other types of it have the member

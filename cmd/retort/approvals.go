@@ -172,7 +172,7 @@ func (a *app) find(id string) (approval.FoundApproval, error) {
 // process that a program or an agent started in the background has none.
 func terminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// asked returns a context whose executions ask at the terminal, if there is one.
+// asked returns a context whose executions ask at the terminal, if any.
 func (a *app) asked(ctx context.Context) context.Context {
 	tty, err := terminal()
 	if err != nil {

@@ -31,7 +31,7 @@ func (a *app) login() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "login SERVER", Short: "Log in at a server, in a browser", Args: cobra.ExactArgs(1),
-		Long: "Log in at a server, in a browser on this machine. Where there is none, --device gives a code to\ntype in elsewhere, and --paste takes the address that a browser elsewhere shows in the end.",
+		Long: "Log in at a server, in a browser on this machine. Without a browser, --device gives a code to\ntype in elsewhere, and --paste takes the address that a browser elsewhere shows in the end.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if device && paste {
 				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste cannot be given together")

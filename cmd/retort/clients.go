@@ -285,7 +285,7 @@ func (a *app) printInstalled(done *clientfiles.Installed, asJSON bool) error {
 	case done.DryRun:
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
-		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s; start the client anew\n", line(done.File), line(done.Ours))
+		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s; restart the client\n", line(done.File), line(done.Ours))
 	}
 	return nil
 }

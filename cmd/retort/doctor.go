@@ -194,7 +194,7 @@ func (a *app) printDiagnosis(s retort.ServerDiagnosis) {
 	}
 }
 
-// mend prints the next step for the user, if there is one.
+// mend prints the next step for the user, if any.
 func (a *app) mend(how string) {
 	if how != "" {
 		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, bold, "→ "+printable(how)))

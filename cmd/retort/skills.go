@@ -48,7 +48,7 @@ func (a *app) skillsList() *cobra.Command {
 
 func (a *app) printSkills(list []retort.SkillInfo) error {
 	if len(list) == 0 {
-		fmt.Fprintln(a.stderr, "there is none; retort skills save FILE --name NAME --description TEXT saves one")
+		fmt.Fprintln(a.stderr, "no skills are saved; retort skills save FILE --name NAME --description TEXT saves one")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

@@ -17,7 +17,7 @@ import (
 
 // visitor is a program that speaks to the desks in .retort/approvals itself, without the command. It lists
 // what waits, approves it always, and prints each answer. Its arguments are the id of an approval to be
-// approved unseen, if there is one, and before that "-terminal", which has it make a terminal of its own.
+// approved unseen, if any, and before that "-terminal", which has it make a terminal of its own.
 func visitor() {
 	arguments := os.Args[1:]
 	if len(arguments) > 0 && arguments[0] == "-terminal" {

@@ -84,7 +84,7 @@ type Orchestrator struct {
 	Screen    TextRedactor
 	Recorder  ProgressRecorder
 	Templates PromptRenderer
-	// Model returns the model for a task with this context, or nil if there is none.
+	// Model returns the model for a task with this context, or nil.
 	Model     func(ctx context.Context) model.Model
 	Count     func(text string) int // tokens
 	Parked    *ParkedTasks

@@ -26,7 +26,7 @@ func clippedTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// programOf extracts the program from an answer. If there is none, missing says why.
+// programOf extracts the program from an answer. If the answer has no program, missing says why.
 func (w *taskRun) programOf(ctx context.Context, r model.Reply) (code, missing string) {
 	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {

@@ -131,7 +131,7 @@ func (l Limits) withDefaults() Limits {
 // Options selects what is detected and how findings are acted on. The zero value records every finding.
 type Options struct {
 	Zone     *time.Location  // of the people; UTC if nil
-	Actions  map[Kind]Action // Note where there is none
+	Actions  map[Kind]Action // the default is Note
 	Learning Learning
 	Limits   Limits
 }

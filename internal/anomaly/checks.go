@@ -54,8 +54,8 @@ func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditE
 	d.found = append(d.found, f)
 }
 
-// toldOf returns when and how often a finding on the same subject was last reported. It creates an empty entry if
-// there is none.
+// toldOf returns when and how often a finding on the same subject was last reported. It creates an
+// empty entry for a new subject.
 func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
@@ -74,7 +74,7 @@ func principalText(principal string) string { return cmp.Or(principal, "the loca
 // usualMaximum describes the usual value and the highest one as text.
 func usualMaximum(s *histogramSketch, unit func(float64) string) string {
 	if s.n == 0 {
-		return "usual is none"
+		return "none is usual"
 	}
 	return fmt.Sprintf("usual is %s, at most %s", unit(bucketCenter(s.medianBucket())), unit(math.Ceil(s.highestValue())-1))
 }

@@ -18,7 +18,7 @@ func newLRU[K comparable, V any](most int) *lruCache[K, V] {
 	return &lruCache[K, V]{most: most, by: map[K]*list.Element{}}
 }
 
-// getValue returns the value of a key, if there is one.
+// getValue returns the value of a key, if any.
 func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	e, ok := l.by[key]
 	if !ok {

@@ -67,7 +67,7 @@ func (s *histogramSketch) medianDeviation(median int) float64 {
 	return octave / 2
 }
 
-// highestValue returns an upper bound of all remembered values, or 0 if there are none.
+// highestValue returns an upper bound of all remembered values, or 0.
 func (s *histogramSketch) highestValue() float64 {
 	for i := buckets - 1; i >= 0; i-- {
 		if s.buckets[i] > 0 {

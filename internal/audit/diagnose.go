@@ -87,7 +87,7 @@ func (d *rowDiagnosis) describeFault() (what, says string) {
 	case d.isLinked():
 		return Edited, "is not what was hashed: it was edited"
 	case d.isShifted():
-		return Deleted, "is missing, perhaps with some that followed, and the rest was numbered anew"
+		return Deleted, "is missing, perhaps with some that followed, and the rest was renumbered"
 	case d.belongs == nil:
 		return Edited, "and those around it do not follow each other: they were edited, or replaced"
 	case d.isExchanged():

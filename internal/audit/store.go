@@ -19,13 +19,13 @@ type Row struct {
 	Server    string
 	Tool      string
 	Status    string
-	Risk      int64 // up to 100; -1 if there is none
+	Risk      int64 // up to 100, or -1
 	Micros    int64 // how long it took
 	Bytes     int64
 	Returned  int64  // tokens
 	Avoided   int64  // tokens
 	Facts     []byte // JSON, in the clear
-	Body      []byte // sealed; nil if there is none
+	Body      []byte // sealed, or nil
 	Hash      []byte // 32 bytes, of all above and the hash before
 	Code      []byte // with which the hash is sealed
 }

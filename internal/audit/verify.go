@@ -19,7 +19,7 @@ const (
 	Deleted   = "deleted"   // entries are missing
 	Swapped   = "swapped"   // entries stand at each other's place
 	Inserted  = "inserted"  // an entry was put in that nobody recorded
-	Rehashed  = "re-hashed" // entries were changed, and hashed anew
+	Rehashed  = "re-hashed" // entries were changed, and their hashes recomputed
 	Truncated = "truncated" // the end is missing
 	Missing   = "missing"   // a whole chain is nowhere
 	Damaged   = "damaged"   // an archive cannot be read, or is not what was sealed
@@ -353,7 +353,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) e
 		k.addFault(
 			r.Seq, Rehashed,
 			fmt.Sprintf(
-				"entry %d of chain %s holds by itself, and is not the one that a checkpoint saw there: this one, or one before it, was changed and everything hashed anew",
+				"entry %d of chain %s is valid, but a checkpoint recorded another entry at this position: this entry or an earlier one was changed, and all hashes were recomputed",
 				r.Seq, r.Chain,
 			),
 		)
@@ -419,7 +419,7 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 		k.addFault(
 			r.Seq, Inserted,
 			fmt.Sprintf(
-				"entry %d of chain %s was added by somebody without the key, or it and those before it since the last checkpoint were hashed anew",
+				"entry %d of chain %s was added without the key, or the hashes since the last checkpoint were recomputed without it",
 				r.Seq, r.Chain,
 			),
 		)
@@ -432,7 +432,7 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 			k.addFault(
 				r.Seq, Inserted,
 				fmt.Sprintf(
-					"entry %d of chain %s was put in by somebody without the key: the one that belongs there is now number %d",
+					"entry %d of chain %s was inserted without the key: the entry that belongs there is now number %d",
 					r.Seq, r.Chain, d.belongs.Seq,
 				),
 			)
@@ -440,7 +440,7 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 		k.addFault(
 			r.Seq, Rehashed,
 			fmt.Sprintf(
-				"entry %d of chain %s was changed and hashed anew by somebody without the key, perhaps with those that follow",
+				"entry %d of chain %s was changed and its hash recomputed without the key, perhaps with later entries, too",
 				r.Seq, r.Chain,
 			),
 		)

@@ -292,7 +292,7 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey attaches a key to the first queued item that needs it. If there is none, the next such item will carry
+// attachKey attaches a key to the first queued item that needs it. If no queued item needs it, the next such item will carry
 // the key.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {

@@ -35,7 +35,7 @@ const maxToken = 16 << 10
 
 // Guard authenticates callers. It is safe for concurrent use.
 type Guard struct {
-	tokens *TokenStore  // nil: there are none
+	tokens *TokenStore  // may be nil
 	oauth  *JWTVerifier // nil: there is no authorization server
 }
 

@@ -70,7 +70,7 @@ func fieldLines(definition jsonNode, field string) []string {
 	return lines
 }
 
-// compareLines returns the differing lines, or nil if there are none.
+// compareLines returns the differing lines, or nil.
 func compareLines(a, b []string) []string {
 	first := 0
 	for first < len(a) && first < len(b) && a[first] == b[first] {

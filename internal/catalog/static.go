@@ -136,7 +136,7 @@ func (l *staticLoader) addTool(t *core.Tool) error {
 	return nil
 }
 
-// completeDefinition determines the server of a definition, and its name if it has none.
+// completeDefinition determines the server of a definition, and its name if it lacks one.
 func completeDefinition(data []byte, category, file string) (server string, definition []byte, err error) {
 	if !json.Valid(data) {
 		return "", nil, fmt.Errorf("it is not JSON")

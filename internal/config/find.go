@@ -242,7 +242,8 @@ func readFile(file string, again bool) ([]byte, error) {
 	return src, nil
 }
 
-// openFile opens a file. Opening a regular file never blocks.
+// openFile opens a regular file, or one that this process was started with. Opening these never blocks, while a named
+// pipe would wait for a writer.
 func openFile(file string, again bool) (*os.File, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -252,13 +253,22 @@ func openFile(file string, again bool) (*os.File, error) {
 		return nil, errors.New("it is a directory")
 	case !info.Mode().IsRegular() && again:
 		return nil, errors.New("it is not a regular file, so it can be read only once")
-	case !info.Mode().IsRegular():
+	case isInherited(file):
 		return os.Open(file)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
 	}
 	if file, err = filepath.EvalSymlinks(file); err != nil {
 		return nil, err
 	}
 	return seal.Open(file)
+}
+
+// isInherited reports whether a path names a file that this process was started with, as <(command) of a shell does, or
+// the empty device.
+func isInherited(file string) bool {
+	file = filepath.ToSlash(file)
+	return file == "/dev/null" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }
 
 // reason returns the cause of an error of package os, without operation and path.

@@ -38,7 +38,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns the problems as an error, or nil if there are none.
+// err returns the problems as an error, or nil.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil

@@ -11,7 +11,7 @@ type FilePart struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`
 	Bytes      int64  `json:"bytes"`                 // of the whole file, in the encoding that Content is a part of
-	NextOffset int64  `json:"next_offset,omitempty"` // where the rest begins; 0: there is none
+	NextOffset int64  `json:"next_offset,omitempty"` // where the rest begins; 0 at the end of the file
 	MIMEType   string `json:"mimeType,omitempty"`    // of an image
 	Image      []byte `json:"-"`                     // the whole, if the file is one
 }

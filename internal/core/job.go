@@ -26,7 +26,7 @@ type Job struct {
 	Name     string          // ID chosen by the submitter; empty if none. No two unfinished jobs of a principal share one
 	Title    string          // for lists; may be empty
 	Session  string          // "default" if empty
-	Client   string          // name and version of the MCP client, if there is one
+	Client   string          // name and version of the MCP client, if any
 	Priority int             // among the tasks of the same principal; -10 to 10, higher is sooner
 	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
 	Keep     time.Duration   // how long it is stored from now on, at least until a while after its end; 0 is as the settings say

@@ -21,7 +21,7 @@ const (
 type ExecutionRequest struct {
 	ID      string // unique; made by the pipeline if empty
 	Session string // "default" if empty
-	Client  string // name and version of the MCP client, if there is one
+	Client  string // name and version of the MCP client, if any
 	// Model and ModelVersion name the model that wrote the code, as the client states it. They may be empty.
 	Model, ModelVersion string
 	Language            Language // recognized by the syntax of Code if empty

@@ -18,10 +18,10 @@ type AgentTask struct {
 	Code          string          // a program: no model is asked, and it reaches RequiredTools alone
 	Budget        TaskBudget
 	Session       string // "default" if empty
-	Client        string // name and version of the MCP client, if there is one
+	Client        string // name and version of the MCP client, if any
 	// Progress is called with each step. It may be nil, must not block and may be called from several goroutines.
 	Progress func(TaskStep) `json:"-"`
-	// Job holds the ID of the job that performs the task, if there is one. Its programs are named after the job, and
+	// Job holds the ID of the job that performs the task, if any. Its programs are named after the job, and
 	// calls that may have effects are stored on disk before they are sent.
 	Job string `json:"-"`
 }

@@ -139,7 +139,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 // head holds the parts of a request's head that are checked.
 type head struct {
 	method, target, version string
-	host                    string // of the header; "" if there is none
+	host                    string // of the header, or ""
 	length                  string // Content-Length
 	chunked, upgrade        bool
 }

@@ -27,7 +27,7 @@ const (
 type Attempt struct {
 	Decision       Decision
 	Host           string // as the program wrote it if it is not a valid name
-	Port           int    // 0 if there is none
+	Port           int    // may be 0
 	Protocol       string
 	Reason         *core.Error // why it was refused or failed
 	Blacklisted    bool        // the blacklist names the host, or an address that it leads to

@@ -47,7 +47,7 @@ type runningExecution struct {
 	turn          chan struct{} // holds one token: a person is asked one thing at a time
 
 	mu       sync.Mutex
-	channel  core.ApprovalChannel // of the request that returns the Outcome; nil if there is none
+	channel  core.ApprovalChannel // of the request that returns the Outcome, or nil
 	news     chan struct{}        // closed and replaced when a question can only be answered elsewhere
 	interim  *core.Outcome        // what the request returns once a person is asked; see tell
 	detached bool

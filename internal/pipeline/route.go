@@ -11,7 +11,7 @@ import (
 type Routing struct {
 	ByRisk bool        // sandboxMode: auto
 	Level  rules.Level // securityLevel
-	Least  int         // the strength that securityLevel asks for in addition to that of Level; 0 is none
+	Least  int         // the strength that securityLevel asks for in addition to that of Level; 0 asks for nothing
 }
 
 // Sandbox strengths that the settings ask for: by the risk of a program, and for every program. The stronger one

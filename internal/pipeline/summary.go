@@ -209,7 +209,7 @@ func countUnits(what string, n int, unit string) string {
 	return fmt.Sprintf("%s %d %s", what, n, unit)
 }
 
-// describeResult lets the Describer, if there is one, describe the result. What it is sent and what it returns is hidden
+// describeResult lets the Describer, if any, describe the result. What it is sent and what it returns is hidden
 // and masked. Its text is quoted, so that readers of the summary know that it is data.
 func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer

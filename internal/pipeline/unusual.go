@@ -23,7 +23,7 @@ type AnomalyWatch interface {
 	Warnings(execution string) []string
 }
 
-// AnomalyVerdict says which anomalies make a call need approval. It is empty if there are none.
+// AnomalyVerdict says which anomalies make a call need approval. It is empty if nothing is unusual.
 type AnomalyVerdict struct {
 	Kinds string // with commas
 	Rule  string // in words

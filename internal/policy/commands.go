@@ -112,7 +112,7 @@ func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 		}
 		farthest, patterns = max(farthest, at), append(patterns, c.Args...)
 	}
-	e := refusedCommand("argument %d of %s is none that the settings allow", farthest+1, name)
+	e := refusedCommand("the settings do not allow argument %d of %s", farthest+1, name)
 	if len(patterns) == 0 {
 		return e.WithHint("%s takes no arguments here; only the person who runs Retort can change that (commands)", name)
 	}

@@ -181,7 +181,7 @@ func (v *View) Hosts() (all []HostRules) {
 	return all
 }
 
-// ApprovalRequired returns the rule that requires a person's approval for each program, or "" if there is none.
+// ApprovalRequired returns the rule that requires a person's approval for each program, or "".
 func (v *View) ApprovalRequired() string {
 	for _, l := range v.allLayers() {
 		if l.rules.ApprovalRequired {

@@ -35,7 +35,7 @@ type Rules struct {
 	// Removed lists principals that earlier settings named and the present ones do not. Everything is denied to them:
 	// without rules of their own they would fall back to the default rules, which allow more.
 	Removed []string `json:"-"`
-	// Disabled names the setting that denies everything to every principal, or is "" if there is none.
+	// Disabled names the setting that denies everything to every principal, or is "".
 	Disabled string   `json:"-"`
 	Approval Approval `json:"-"`
 	// Version identifies the rules: different rules have different versions. A person's approval is valid for one
@@ -162,7 +162,7 @@ func (p *Policy) sightOf(principal string) *principalSight {
 
 // limitLayer is one compiled set of limits.
 type limitLayer struct {
-	closed  string // the rule that denies everything; "" if there is none
+	closed  string // the rule that denies everything, or ""
 	prefix  string // of the names of its rules
 	level   Level
 	rules   LevelRules // of the level

@@ -105,7 +105,7 @@ func (v *View) principalText() string {
 	return v.principal
 }
 
-// ReadOnly returns the rule that forbids all changes, or "" if there is none.
+// ReadOnly returns the rule that forbids all changes, or "".
 func (v *View) ReadOnly() (rule string) {
 	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule

@@ -159,7 +159,7 @@ func (l *List) Save(path string) *core.Error {
 	return nil
 }
 
-// Load reads a saved list. It returns nil if there is none.
+// Load reads a saved list. It returns nil if it does not exist.
 func Load(path string) (*List, *core.Error) {
 	text, err := seal.ReadFile(path, maxList)
 	if errors.Is(err, os.ErrNotExist) {

@@ -236,7 +236,7 @@ func (p SkillPlace) readPlain(root *os.Root, name string) (Skill, error) {
 	return skill, nil
 }
 
-// FirstComment returns the first line of text in the first comment or docstring of a program, clipped, or "" if it has none.
+// FirstComment returns the first line of text in the first comment or docstring of a program, clipped, or "".
 func FirstComment(code string) string {
 	for line := range strings.Lines(code) {
 		said := strings.TrimSpace(line)

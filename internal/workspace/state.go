@@ -91,7 +91,7 @@ func (s *SessionState) Draft() (*SessionState, error) {
 	return &SessionState{values: values}, err
 }
 
-// Get returns a value. ok is false if there is none.
+// Get returns a value. ok is false for an unknown name.
 func (s *SessionState) Get(key string) (value json.RawMessage, ok bool, err error) {
 	values, err := s.readValues()
 	value, ok = values[key]

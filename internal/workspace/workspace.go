@@ -25,7 +25,7 @@ import (
 type Store struct {
 	dir    string
 	quota  int64
-	copies string // folder of the copies for people; empty if there are none
+	copies string // folder of the copies for people; may be empty
 
 	mu    sync.Mutex
 	known map[string]*Workspace

@@ -13,7 +13,7 @@ type TaskData struct {
 	Task     string      `json:"task"`
 	Language string      `json:"language"`
 	Python   bool        `json:"python"`
-	Inputs   string      `json:"inputs"` // JSON; "" if there are none
+	Inputs   string      `json:"inputs"` // JSON, or ""
 	Tools    []ToolData  `json:"tools"`
 	Skills   []SkillUse  `json:"skills"`
 	Effects  []EffectOne `json:"effects"` // side effects that tools of the task may have

@@ -230,7 +230,7 @@ func (s *Scanner) readEscaped(c byte) {
 func (s *Scanner) readLiteral(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {
-			s.setError("a word that is none")
+			s.setError("an invalid literal")
 			return n
 		}
 		s.word = s.word[1:]
@@ -239,7 +239,7 @@ func (s *Scanner) readLiteral(p []byte) (n int) {
 	for ; n < len(p) && s.number != none; n++ {
 		next := s.number.nextState(p[n])
 		if next == none && !s.number.isComplete() {
-			s.setError("a number that is none")
+			s.setError("an invalid number")
 			return n
 		}
 		if s.number = next; next == none {

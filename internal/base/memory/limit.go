@@ -46,8 +46,8 @@ func firstField(s string) string {
 	return ""
 }
 
-// groupLimit returns the smallest memory limit of the control groups of this process, versions 1 and 2, or 0 if there
-// is none.
+// groupLimit returns the smallest memory limit of the control groups of this process, versions 1 and 2, or 0 if nothing
+// is found.
 func groupLimit(read func(name string) string) (least int64) {
 	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
 	for _, line := range strings.Split(groups, "\n") {

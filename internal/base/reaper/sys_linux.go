@@ -18,7 +18,7 @@ type systemStarter struct {
 
 	once      sync.Once     // of sweep
 	endHelper sync.Once     // of close
-	quit      chan struct{} // closed to end the sweeper, nil if there is none
+	quit      chan struct{} // closed to end the sweeper, or nil
 	swept     chan struct{} // closed when the sweeper has ended
 }
 

@@ -173,7 +173,7 @@ func unescapeView(v textView) (next textView, spelled []Finding, changed bool) {
 }
 
 // decodeEscape decodes the escape sequence at the start of text. It returns the decoded text and the sequence's length in
-// bytes, or 0 if there is none.
+// bytes, or 0.
 func decodeEscape(text string) (decoded string, n int) {
 	if len(text) < 3 {
 		return "", 0

@@ -138,7 +138,7 @@ func (e Environment) paths(p place) []string {
 	return found
 }
 
-// first returns the existing file of a place, or the one to create if there is none.
+// first returns the existing file of a place, or the one to create.
 func (e Environment) first(p place) string {
 	if found := e.paths(p); len(found) > 0 {
 		return found[0]
@@ -175,7 +175,7 @@ func there(file string) bool {
 }
 
 // keys returns the key path to the servers of a place in a file. If the place is the project part of a user's file,
-// the path is that of the nearest folder above Dir, or Dir itself, with servers; nil if there is none.
+// the path is that of the nearest folder above Dir, or Dir itself, with servers, or nil.
 func (e Environment) keys(c *Client, p place, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {

@@ -151,7 +151,7 @@ func sameJSON(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// object returns the object at the key path at in a decoded file, or nil if there is none.
+// object returns the object at the key path at in a decoded file, or nil.
 func object(whole map[string]any, at []string) (map[string]any, error) {
 	for i, key := range at {
 		value, there := whole[key]

@@ -44,7 +44,7 @@ type removal struct {
 	Members []member `json:"members"`
 }
 
-// openJournal reads the journal of a file. If there is none, the journal has no steps.
+// openJournal reads the journal of a file. If it does not exist, the journal has no steps.
 func openJournal(data home.Dir, client, target string) (*journal, error) {
 	path := filepath.Join(data.Clients(), client+"-"+hash([]byte(target))[:16])
 	j := &journal{Client: client, File: target, path: path}

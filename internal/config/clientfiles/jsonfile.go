@@ -139,7 +139,7 @@ func plainJSON(v hujson.Value) any {
 	return nil
 }
 
-// find returns the object at the key path at, or nil if there is none. The last of repeated keys counts, as in
+// find returns the object at the key path at, or nil. The last of repeated keys counts, as in
 // JSON.parse.
 func (jsonFile) find(root *hujson.Object, at []string) (*hujson.Object, error) {
 	for i, key := range at {

@@ -64,7 +64,7 @@ func (t *translator) text(s string) string {
 }
 
 // placeholder translates the placeholder at the beginning of s and returns its length in bytes. The length is 0 if
-// there is none.
+// s begins with no placeholder.
 func (t *translator) placeholder(s string) (value string, n int) {
 	if t.curly {
 		if inside, ok := bracketed(s, "{env:"); ok && variable.FindString(inside) == inside && inside != "" {

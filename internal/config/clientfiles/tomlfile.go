@@ -96,7 +96,7 @@ type tomlPart struct {
 	header bool
 }
 
-// below returns the member of the object at the key path at that the part belongs to, if there is one.
+// below returns the member of the object at the key path at that the part belongs to, if any.
 func (p tomlPart) below(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false

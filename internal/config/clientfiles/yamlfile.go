@@ -128,9 +128,9 @@ type yamlMember struct {
 	span
 }
 
-// yamlPlace describes the mapping of servers. Members is nil if there is none.
+// yamlPlace describes the mapping of servers. Members is nil if the file has no such mapping.
 type yamlPlace struct {
-	key     span // the line of its key; from == to if there is none
+	key     span // the line of its key; from == to without one
 	end     int  // behind what belongs to it
 	indent  string
 	members []yamlMember

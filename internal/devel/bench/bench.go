@@ -21,7 +21,7 @@ type ResultRow struct {
 	Worst  float64 `json:"worst,omitempty"` // of the same runs
 	Unit   string  `json:"unit"`            // "ms", "µs", "MB"
 	Runs   int     `json:"runs,omitempty"`
-	Target float64 `json:"target,omitempty"` // the project's target; 0 if there is none
+	Target float64 `json:"target,omitempty"` // the project's target, or 0
 }
 
 // IsMet reports whether the median meets the target.

@@ -96,7 +96,7 @@ var personalSamples = []detectionSample{
 }
 
 // personalTargets measures how many documents of each type are handled correctly: the value is hidden from the model,
-// or nothing is hidden if there is none.
+// or nothing is hidden where the document has none.
 func personalTargets() ([]PromisedTarget, error) {
 	const promised = 99.0
 	var all []PromisedTarget

@@ -224,7 +224,7 @@ func (t toolFunc) runTool(args json.RawMessage) []byte {
 // toolResult represents the result of a tool.
 type toolResult struct {
 	content    []any
-	structured json.RawMessage // nil if there is none
+	structured json.RawMessage // may be nil
 	isError    bool
 }
 

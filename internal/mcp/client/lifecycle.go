@@ -32,7 +32,7 @@ func (s *serverConn) acquireSession(ctx context.Context) (*serverSession, *core.
 }
 
 // currentSession returns the session in use, already entered, or else the connection attempt to wait for. It begins an
-// attempt if there is none.
+// attempt if necessary.
 func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error) {
 	if err := s.configError(); err != nil {
 		return nil, nil, err

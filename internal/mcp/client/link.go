@@ -174,7 +174,7 @@ func (l *serverLink) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// registerCall adds a pending call, and gives it an id if it has none.
+// registerCall adds a pending call, and gives it an id if it lacks one.
 func (l *serverLink) registerCall(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,7 +36,7 @@ type Status struct {
 	LastError  *core.Error
 	Connect    time.Duration // how long the last connecting took
 	Latency    time.Duration // of the last answered request
-	PID        int           // of the child process; 0 if there is none
+	PID        int           // of the child process, or 0
 	Stderr     []string      // the last lines, cut and without terminal sequences
 	Rubbish    NonProtocolOutput
 	Unanswered int // pings in a row that it has not answered, after a call that it did not answer

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// subscription is the stream on which a server of the newer versions says that its tools, prompts or resources
-// have changed. The SDK requests it while it connects. What changes before the server has it is not said by
-// anybody. The mutex of the link guards it.
+// subscription is the stream on which a server of the newer versions reports that its tools, prompts or resources have
+// changed. The SDK requests it while it connects. Changes before the server has acknowledged it are not reported. The
+// mutex of the link guards it.
 type subscription struct {
-	request *pendingCall  // nil if there is none: the server says that it never tells
+	request *pendingCall  // nil if the server reports no changes
 	began   chan struct{} // closed when the server has acknowledged or refused it for the first time
 	known   bool          // began is closed
 	late    bool          // connecting does not wait for it any more

@@ -128,7 +128,7 @@ func (t *serverTask) waitForPoll(ctx context.Context) error {
 // maxTaskID exceeds any sensible id.
 const maxTaskID = 1024
 
-// taskAnswered returns the task in the answer to a call; nil if it has none.
+// taskAnswered returns the task in the answer to a call, or nil.
 func taskAnswered(result json.RawMessage, era protocolEra) *serverTask {
 	if !bytes.Contains(result, []byte(`"taskId"`)) {
 		return nil
@@ -281,7 +281,7 @@ func (s *serverSession) taskNow(ctx context.Context, x *pendingCall, id string) 
 	}
 	t := &serverTask{}
 	if err := unmarshalExact(result, t); err != nil || t.ID != id || t.Status == "" {
-		return nil, unknownTask("its answer about the task is none")
+		return nil, unknownTask("its answer about the task is not valid")
 	}
 	return t, nil
 }

@@ -505,7 +505,7 @@ func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage,
 		Role   json.RawMessage `json:"role"`
 	}
 	if json.Unmarshal(answer, &r) != nil || a.Method == core.MethodElicit && r.Action == "" || a.Method == core.MethodSample && r.Role == nil {
-		return nil, core.Errorf(core.KindToolError, "mcpserver", "the client's answer is none to %s", a.Method)
+		return nil, core.Errorf(core.KindToolError, "mcpserver", "the client's answer does not fit %s", a.Method)
 	}
 	return answer, nil
 }

@@ -454,7 +454,7 @@ func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next strin
 		id, bad := base64.RawURLEncoding.DecodeString(cursor)
 		at := slices.IndexFunc(all, func(t core.JobState) bool { return t.ID == string(id) })
 		if bad != nil || at < 0 {
-			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none of this list, or its task is gone"}
+			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor does not belong to this list, or its task is gone"}
 		}
 		all = all[at+1:]
 	}

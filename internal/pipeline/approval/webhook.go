@@ -132,7 +132,7 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 
 // deliveryResult holds the result of one request.
 type deliveryResult struct {
-	answer *core.ApprovalAnswer // nil if there is none
+	answer *core.ApprovalAnswer // may be nil
 	again  time.Duration        // until it should be asked again; 0: never
 }
 

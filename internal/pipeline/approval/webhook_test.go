@@ -74,7 +74,7 @@ func TestWebhook(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		answer   func(w http.ResponseWriter, n int64, q WebhookQuestion)
-		want     string // the person's decision; "" if there is none
+		want     string // the person's decision, or ""
 		requests int64
 	}{
 		{"yes", func(w http.ResponseWriter, _ int64, q WebhookQuestion) {

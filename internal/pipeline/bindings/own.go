@@ -237,7 +237,7 @@ func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schema
 	return fields
 }
 
-// otherProperties returns the type of undeclared properties, or nil if there are none. An object that declares no properties
+// otherProperties returns the type of undeclared properties, or nil. An object that declares no properties
 // may hold anything. One that declares some is assumed to be complete, so that misspelt ones are found.
 func (b *typeBuilder) otherProperties(v *jsonValue, inner schemaScope, bare bool) *typeNode {
 	var types []*typeNode

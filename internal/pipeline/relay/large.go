@@ -153,7 +153,7 @@ func errBroken(err error) error {
 	if !errors.As(err, &none) {
 		return err
 	}
-	return core.Errorf(core.KindToolError, "relay.large", "the answer begins as JSON and is none: %v", none).
+	return core.Errorf(core.KindToolError, "relay.large", "the answer starts like JSON but is not valid JSON: %v", none).
 		WithHint("the server cut it off or produced it incorrectly: ask for less, with a filter, a page size, a range")
 }
 

@@ -47,8 +47,8 @@ func undisguised(text string) []string {
 	return list
 }
 
-// misspelled returns the destructive verb of which a word, or its base form, is a misspelling. It returns "" if there
-// is none. Words with another meaning of their own are not misspellings.
+// misspelled returns the destructive verb of which a word, or its base form, is a misspelling. It returns ""
+// for other words. Words with another meaning of their own are not misspellings.
 func misspelled(text string) string {
 	forms := wordForms(text)
 	for _, form := range forms {

@@ -59,7 +59,7 @@ func mixesScripts(words []string) (string, bool) {
 // knownWord is a word with its class in the lexicon.
 type knownWord struct {
 	text  string
-	verb  string // the verb that it is a form of, "" if it is none
+	verb  string // the verb that it is a form of, or ""
 	class wordClass
 	bare  bool // it is the verb itself: delete, not deletes or deleting
 }

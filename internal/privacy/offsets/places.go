@@ -34,7 +34,7 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// Find returns the first place under the hash for which is returns true, or 0 if there is none.
+// Find returns the first place under the hash for which is returns true, or 0.
 func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
@@ -140,7 +140,7 @@ type ByNumber struct{ pages []*offsetPage }
 // as places of numbers assigned in sequence are.
 type offsetPage struct {
 	base uint32
-	near [pageSize]uint16 // how far above base, from 1 on; 0: it has none
+	near [pageSize]uint16 // how far above base, from 1 on; 0: no place
 	far  *[pageSize]uint32
 }
 
@@ -174,7 +174,7 @@ func (p *offsetPage) setPlace(i int, place uint32) {
 	p.far[i] = place
 }
 
-// At returns the place of a number, or 0 if it has none.
+// At returns the place of a number, or 0.
 func (n *ByNumber) At(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].placeAt(number % pageSize)

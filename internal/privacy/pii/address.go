@@ -89,7 +89,7 @@ func streetName(text []byte, i, most int) (end int) {
 	return end
 }
 
-// houseNumber returns the end of a house number at i (12, 12a or 12-14), or 0 if there is none.
+// houseNumber returns the end of a house number at i (12, 12a or 12-14), or 0.
 func houseNumber(text []byte, i int) int {
 	e := spanEnd(text, i, isDigit)
 	if e == i || e-i > 4 {

@@ -20,7 +20,7 @@ var months = sync.OnceValue(func() *phraseLexicon[bool] {
 	return l
 })
 
-// dateAt returns the end of a date at i, or 0 if there is none. The date may be all digits or contain a month name.
+// dateAt returns the end of a date at i, or 0. The date may be all digits or contain a month name.
 func dateAt(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
 		var g digitGroups
@@ -83,7 +83,7 @@ func jointEnd(text []byte, i int) int {
 	return i
 }
 
-// monthEnd returns the end of a month name at i, or i if there is none.
+// monthEnd returns the end of a month name at i, or i.
 func monthEnd(text []byte, i int) int {
 	h := wordHash(text, i, spanEnd(text, i, isAlnum))
 	if l := months(); l.mayBegin(h) {

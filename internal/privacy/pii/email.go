@@ -79,7 +79,7 @@ func wideRune(text []byte, i int) bool {
 	return i >= 0 && text[i] >= 0xE3
 }
 
-// domainEnd returns the end of a dotted domain name that begins at i, or 0 if there is none.
+// domainEnd returns the end of a dotted domain name that begins at i, or 0.
 func domainEnd(text []byte, i int) int {
 	start, label, dots, end := i, i, 0, 0
 	for ; i < len(text) && i-start < 254; i++ {

@@ -248,7 +248,7 @@ func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 	return place
 }
 
-// findPlace returns the offset of the first value with the spelling, whose hash is h, or 0 if there is none.
+// findPlace returns the offset of the first value with the spelling, whose hash is h, or 0.
 func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
 	return g.values.Find(h, func(place uint32) bool {
 		var room [256]byte

@@ -448,8 +448,8 @@ func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	return m
 }
 
-// stringEnd returns the offset of the closing quote of the string that begins at i, or the end of the text if there
-// is none.
+// stringEnd returns the offset of the closing quote of the string that begins at i, or the end of the text if it
+// is not closed.
 func stringEnd(text []byte, i int) (end int, escaped bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {

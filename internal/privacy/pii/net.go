@@ -122,7 +122,7 @@ func (sc *textScan) findIPv6(start int) int {
 	return sc.addFinding(start, i, IP)
 }
 
-// quadEnd returns the end of four dotted numbers up to 255 at i, or 0 if there are none.
+// quadEnd returns the end of four dotted numbers up to 255 at i, or 0.
 func quadEnd(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {

@@ -198,8 +198,8 @@ func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	return false
 }
 
-// Country returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if there
-// is none, or if several countries share the calling code and plan.
+// Country returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if it
+// is unknown, or if several countries share the calling code and plan.
 func (s *Scanner) Country(t Type, value string) string {
 	switch {
 	case t == IBAN && len(value) > 2:
@@ -325,7 +325,7 @@ func (g *digitGroups) mobileArgentina(k int) bool {
 	return string(g.digits[area:area+2]) == "15" && !isUniform(g.digits[area+2:13])
 }
 
-// extensionEnd returns the end of " ext. 12" or "x12" at i, or i if there is none.
+// extensionEnd returns the end of " ext. 12" or "x12" at i, or i.
 func extensionEnd(text []byte, i int) int {
 	j := blanksEnd(text, i, 1)
 	for _, w := range []string{"extension", "ext.", "ext", "x"} {

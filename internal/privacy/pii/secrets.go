@@ -132,7 +132,7 @@ func (c secretPart) hasByte(b byte) bool {
 	return false
 }
 
-// matchEnd returns the end of a match at i, or 0 if there is none.
+// matchEnd returns the end of a match at i, or 0.
 func (r *secretRule) matchEnd(text []byte, i int) int {
 	start := i
 	for _, p := range r.parts {

@@ -2,7 +2,7 @@ package pii
 
 import "strings"
 
-// tokenEnd returns the end of text in the form of a token, such as [EMAIL_1], at i, or 0 if there is none.
+// tokenEnd returns the end of text in the form of a token, such as [EMAIL_1], at i, or 0.
 func (s *Scanner) tokenEnd(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {

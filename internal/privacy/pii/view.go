@@ -78,7 +78,7 @@ func (v textView) unquote() textView {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
 		end := indexFrom(v.text, i, '\\')
-		if end+1 == len(v.text) { // the last byte is none
+		if end+1 == len(v.text) { // nothing follows the backslash
 			end++
 		}
 		b.copyRange(i, end)
@@ -156,7 +156,7 @@ type escapeFinder struct {
 	percent, and int // the next of each
 }
 
-// nextEscape returns the offset of the next escape at i or later, or -1 if there is none.
+// nextEscape returns the offset of the next escape at i or later, or -1.
 func (e *escapeFinder) nextEscape(i int) int {
 	for {
 		if e.percent < i {
@@ -193,7 +193,7 @@ var entities = []struct {
 	{"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
 	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
 
-// decodeEscape decodes %40, &#64;, &#x40; or &commat; at i. n is the escape's length, or 0 if there is none.
+// decodeEscape decodes %40, &#64;, &#x40; or &commat; at i. n is the escape's length, or 0.
 func decodeEscape(text []byte, i int) (r rune, n int) {
 	rest := text[i:min(len(text), i+12)]
 	if rest[0] == '%' {

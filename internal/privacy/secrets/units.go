@@ -249,7 +249,7 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// number parses a number in the given base at i, between opens and a closing brace. end is 0 if there is none.
+// number parses a number in the given base at i, between opens and a closing brace. end is 0 if nothing is found.
 func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
@@ -266,7 +266,7 @@ func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	return rune(v), i + n + 1
 }
 
-// readOctal parses three octal digits at i. end is 0 if there are none.
+// readOctal parses three octal digits at i. end is 0 if nothing is found.
 func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
@@ -281,7 +281,7 @@ func readOctal(text []byte, i int) (c byte, end int) {
 }
 
 // readOctets decodes a UTF-8 character from escaped bytes, of which first is the first. next decodes the byte at an
-// offset and returns its end, or 0 if there is none.
+// offset and returns its end, or 0.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)
@@ -322,7 +322,7 @@ func readPercent(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// percentByte decodes one percent-encoded byte at i. end is 0 if there is none.
+// percentByte decodes one percent-encoded byte at i. end is 0 if nothing is found.
 func percentByte(text []byte, i int) (c byte, end int) {
 	if i >= len(text) || text[i] != '%' {
 		return 0, 0

@@ -25,7 +25,7 @@ type Keys struct {
 	File     string // file with 32 bytes, made when it is needed
 }
 
-// Read returns the user's key. If there is none yet, it creates one in the keyring or in File.
+// Read returns the user's key. If it does not exist yet, it creates one in the keyring or in File.
 func (k Keys) Read() ([]byte, error) {
 	switch {
 	case k.Variable != "":
@@ -49,7 +49,7 @@ const (
 	keyringUser    = "vault"
 )
 
-// fromKeyring returns the key stored in the system keyring, and creates it if there is none.
+// fromKeyring returns the key stored in the system keyring, and creates it if it does not exist.
 func fromKeyring() ([]byte, error) {
 	if err := noBus(); err != nil {
 		return nil, err

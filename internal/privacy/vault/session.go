@@ -38,7 +38,7 @@ func errFull() error {
 		)
 }
 
-// Mint returns the token of a value, creating one if there is none, and records new servers that the value comes
+// Mint returns the token of a value, creating one if it does not exist, and records new servers that the value comes
 // from. The number is reserved on disk before it is given out, so it never denotes another value. If the session is
 // full, the error is a *core.Error of KindLimit.
 func (s *Session) Mint(e Entry) (token string, err error) {
@@ -100,7 +100,7 @@ func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 	return token, 0, nil
 }
 
-// findEntry returns the entry of a value. at is 0 if there is none.
+// findEntry returns the entry of a value. at is 0 if nothing is found.
 func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil
@@ -372,7 +372,7 @@ func (s *Session) closeFile() {
 }
 
 // withExclusiveLock calls do while it holds the session's lock file, after it has read what other processes wrote. It
-// creates the data file if there is none.
+// creates the data file if it does not exist.
 func (s *Session) withExclusiveLock(do func() error) error {
 	unlock, err := s.store.lockSession(s.id)
 	if err != nil {

@@ -74,7 +74,7 @@ func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	return next
 }
 
-// columnOf returns the index of a type, and creates it if there is none.
+// columnOf returns the index of a type, and creates it if it does not exist.
 func (t *entryTable) columnOf(typ string) *typeColumn {
 	c := t.types[typ]
 	if c == nil {
@@ -91,7 +91,7 @@ func (c *typeColumn) tokenText(number int) string {
 	return string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(number), 10), ']'))
 }
 
-// findValue returns the entry of a value, whose hash is h, and its place. The place is 0 if there is none.
+// findValue returns the entry of a value, whose hash is h, and its place. The place is 0 if nothing is found.
 func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found frameRecord, place uint32, err error) {
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }

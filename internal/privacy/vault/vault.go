@@ -117,7 +117,7 @@ func (s *Store) lockSession(id string) (unlock func(), err error) {
 // patience bounds the wait for another process that is writing.
 const patience = 10 * time.Second
 
-// readKey returns the encrypted key of a session as stored on disk, or nil if there is none.
+// readKey returns the encrypted key of a session as stored on disk, or nil.
 func (s *Store) readKey(id string) ([]byte, error) {
 	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -246,7 +246,7 @@ func (b *rootBuilder) mountTemporary(size int64) {
 }
 
 // mountProc mounts a /proc that shows only the processes inside the sandbox. A machine that hides parts of its own /proc,
-// as containers do, does not allow that; then there is none.
+// as containers do, does not allow that; the sandbox has no /proc then.
 func (b *rootBuilder) mountProc(wanted bool) {
 	if !wanted {
 		return

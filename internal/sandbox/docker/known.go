@@ -34,7 +34,7 @@ var knownVulnerabilityList = []knownVulnerability{
 	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers reach the daemon itself"},
 }
 
-// knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports; "" if there are none.
+// knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports, or "".
 // Distributions fix old versions without changing the number, which it cannot know.
 func knownVulnerabilities(versions map[string]string) string {
 	var found []string

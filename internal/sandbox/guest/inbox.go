@@ -10,7 +10,7 @@ import (
 type frameInbox interface {
 	// hasFrame reports whether a frame has arrived.
 	hasFrame() bool
-	// takeFrame returns the first frame that has arrived; ok is false if there is none. open is false if the other side
+	// takeFrame returns the first frame that has arrived; ok is false if no frame has arrived. open is false if the other side
 	// has closed the connection.
 	takeFrame() (f wire.Frame, ok, open bool)
 	// waitFrame works like take, but waits for a frame until deadline, or without a bound if deadline is zero. The guest

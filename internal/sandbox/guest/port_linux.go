@@ -40,7 +40,7 @@ type portConn struct {
 const maxStash = 256
 
 // silentWait sets how long a port waits without telling Go's scheduler, which would otherwise look for other work at each
-// call. There is none, because the guest has flushed its output. A longer wait is for something slow.
+// call. Nothing is pending, because the guest has flushed its output. A longer wait is for something slow.
 const silentWait = 2 * time.Millisecond
 
 // openPort returns the connection and inbox of a guest. ok is false unless in and out are pipes, sockets or one

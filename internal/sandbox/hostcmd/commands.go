@@ -67,7 +67,7 @@ func (s CommandSet) Commands() (all []*HostCommand) {
 	return all
 }
 
-// FindCommand returns the command called name, or an error that says why there is none.
+// FindCommand returns the command called name, or an error that says why it is not available.
 func (s CommandSet) FindCommand(name string) (*HostCommand, *core.Error) {
 	if c, ok := s.found[name]; ok {
 		return c, nil

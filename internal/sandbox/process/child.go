@@ -41,7 +41,7 @@ type guestChild struct {
 	footing  baselineMemory // when its program came
 	starved  bool           // the kernel killed it because memory ran out; known when it has exited
 	exited   chan struct{}  // closed when it has ended and been waited for
-	listener *os.File       // receives the listener of its network; nil if it has none
+	listener *os.File       // receives the listener of its network, or nil
 }
 
 // spawnChild starts a child of a kind and waits until it is ready for a program.

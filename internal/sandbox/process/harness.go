@@ -25,7 +25,7 @@ type compiledHarness struct {
 	code     atomic.Pointer[[]byte]
 }
 
-// compiledHarness returns the compiled harness of k, or nil if there is none. Starting the second child has it made in the
+// compiledHarness returns the compiled harness of k, or nil. Starting the second child has it made in the
 // background: a user who runs one program does not need it.
 func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {

@@ -296,7 +296,7 @@ func (o *ChildGroup) PeakBytes() int64 {
 	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
 }
 
-// readBytes reads a number from the file of control groups version 2 or, if there is none, version 1.
+// readBytes reads a number from the file of control groups version 2 or, if it does not exist, of version 1.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0

@@ -27,7 +27,7 @@ func New(groups *GroupSet) *ChildSpawner {
 	return s
 }
 
-// Start starts cmd and returns its group, which is nil if it has none. The caller must remove the group after it has
+// Start starts cmd and returns its group, which is nil without control groups. The caller must remove the group after it has
 // waited for the process.
 func (s *ChildSpawner) Start(cmd *exec.Cmd) (*ChildGroup, error) {
 	in := s.groups.AddGroup()

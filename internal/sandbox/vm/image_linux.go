@@ -211,7 +211,7 @@ func (i *machineImage) imageKey(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }
 
-// ensureMachine returns the folder of the image's saved machine. If there is none, it starts and saves the machine first.
+// ensureMachine returns the folder of the image's saved machine. If it does not exist, it starts and saves the machine first.
 func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	version, err := b.driver.driverVersion()
 	if err != nil {

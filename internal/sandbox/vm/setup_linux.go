@@ -139,7 +139,7 @@ func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	return nil
 }
 
-// measureMachine makes the machine of a runtime if there is none, and starts a copy. If a saved machine cannot be resumed,
+// measureMachine makes the machine of a runtime if it does not exist yet, and starts a copy. If a saved machine cannot be resumed,
 // it is made again.
 func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	for again := false; ; again = true {

@@ -104,7 +104,7 @@ func Serve(ctx context.Context, conn *Conn, p core.CheckedProgram, h CallHost) (
 	return s.endOf(err, cause)
 }
 
-// pauseClocks stops the clock of the program and the clock that the caller of Serve keeps, if there is one.
+// pauseClocks stops the clock of the program and the clock that the caller of Serve keeps, if any.
 func (s *hostSession) pauseClocks() (resume func()) {
 	outer, own := core.PauseClock(s.ctx), s.clock.pauseClock()
 	return func() { own(); outer() }

@@ -52,7 +52,7 @@ func (c *Client) identify(ctx context.Context, m metadata, redirect string) (ide
 
 func (c *Client) registrationPath(m metadata) string { return c.o.Store.name("client", m.Issuer) }
 
-// registered returns the stored registration. It returns false if there is none or it has expired.
+// registered returns the stored registration. It returns false if it does not exist or has expired.
 func (c *Client) registered(m metadata) (registration, bool) {
 	var r registration
 	there, err := c.o.Store.read(c.registrationPath(m), &r)

@@ -34,7 +34,7 @@ type Status struct {
 	Error     *core.Error `json:"error,omitempty"`
 }
 
-// Status returns the state of the stored login. It returns false if there is none.
+// Status returns the state of the stored login. It returns false if it does not exist.
 func (c *Client) Status(ctx context.Context) (Status, bool) {
 	s := Status{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.command("")}
 	t, err := c.read()

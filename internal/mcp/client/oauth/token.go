@@ -40,7 +40,7 @@ func (c *Client) path() string {
 	return c.o.Store.name("token", parts...)
 }
 
-// read returns the stored token, or nil if there is none. It reads the file only if that has changed since the last
+// read returns the stored token, or nil. It reads the file only if that has changed since the last
 // read.
 func (c *Client) read() (*token, error) {
 	path := c.path()

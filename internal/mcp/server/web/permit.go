@@ -28,7 +28,7 @@ func (c *tokenHolder) current() Principal {
 }
 
 // permit returns the Permit for work that is done for the client. An expired token of an authorization server is
-// replaced by a newer one of the same principal, if there is one. A revoked token is not.
+// replaced by a newer one of the same principal, if any. A revoked token is not.
 func (c *tokenHolder) permit() core.Permit {
 	p := c.current()
 	if p.Holds == nil {

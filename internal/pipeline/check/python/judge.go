@@ -239,7 +239,7 @@ func unknownNames(found []refusalFinding) []string {
 	return names
 }
 
-// refuseFindings returns the error for findings, or nil if there are none. It describes the first in full and some others in
+// refuseFindings returns the error for findings, or nil. It describes the first in full and some others in
 // one line each.
 func (p *pythonProgram) refuseFindings(found []refusalFinding) *core.Error {
 	if len(found) == 0 {

@@ -409,7 +409,7 @@ func (u *treeUnpickler) makeInstance() error {
 	return nil
 }
 
-// openDict returns the dict under construction at an index of the stack, if there is one.
+// openDict returns the dict under construction at an index of the stack, if any.
 func (u *treeUnpickler) openDict(at int) *nodeDict {
 	if at < 0 || at >= len(u.stack) || u.stack[at].sort != sortDict || int(u.stack[at].at) != len(u.dicts)-1 {
 		return nil

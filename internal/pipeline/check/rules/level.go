@@ -36,7 +36,7 @@ const Commanding Level = 1 << 6
 // baseLevel returns the level without Networked and Commanding.
 func (l Level) baseLevel() int { return int(l &^ (Networked | Commanding)) }
 
-// LevelOf returns the level of this name in the settings, or Standard if there is none.
+// LevelOf returns the level of this name in the settings, or Standard for an unknown name.
 func LevelOf(name string) Level {
 	for l, n := range levelNames {
 		if n == name {

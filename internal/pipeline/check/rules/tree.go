@@ -39,8 +39,8 @@ const (
 	Delete                // operand
 	Spread                // operand
 	Await                 // operand
-	Return                // operand, if there is one
-	Throw                 // operand, if there is one
+	Return                // operand, if any
+	Throw                 // operand, if any
 	kindCount
 )
 

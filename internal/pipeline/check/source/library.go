@@ -9,7 +9,7 @@ import (
 // SkillLibrary provides the source of skills. An execution asks for each skill once, so that the checked code is what
 // runs.
 type SkillLibrary interface {
-	// FindSkill returns the skill of this name. The error says that there is none in that language, and what to do.
+	// FindSkill returns the skill of this name. The error says that it does not exist in that language, and what to do.
 	FindSkill(name string, lang core.Language) (core.Skill, *core.Error)
 }
 
@@ -37,7 +37,7 @@ type FunctionParam struct {
 	Name     string
 	Type     string // as written; "" if it is not written
 	Schema   string // its JSON Schema, as far as the source shows it; {} if it does not
-	Default  string // as written; "" if there is none or it is unknown
+	Default  string // as written; "" if absent or unknown
 	Optional bool
 	Rest     bool
 }
