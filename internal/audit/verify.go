@@ -353,7 +353,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) e
 		k.addFault(
 			r.Seq, Rehashed,
 			fmt.Sprintf(
-				"entry %d of chain %s is valid, but a checkpoint recorded another entry at this position: this entry or an earlier one was changed, and all hashes were recomputed",
+				"entry %d of chain %s has a valid hash but does not match the checkpoint for this position; this entry or an earlier one was changed, and the hashes were recomputed",
 				r.Seq, r.Chain,
 			),
 		)

@@ -252,7 +252,7 @@ func openFile(file string, again bool) (*os.File, error) {
 	case info.IsDir():
 		return nil, errors.New("it is a directory")
 	case !info.Mode().IsRegular() && again:
-		return nil, errors.New("it is not a regular file, so it can be read only once")
+		return nil, errors.New("it is not a regular file, so it can be read only once; name a regular file")
 	case isInherited(file):
 		return os.Open(file)
 	case !info.Mode().IsRegular():
@@ -264,8 +264,8 @@ func openFile(file string, again bool) (*os.File, error) {
 	return seal.Open(file)
 }
 
-// isInherited reports whether a path names a file that this process was started with, as <(command) of a shell does, or
-// the empty device.
+// isInherited reports whether a path names a file descriptor that this process inherited, such as /dev/fd/63 of a
+// shell's <(command), or the null device. Opening these does not block.
 func isInherited(file string) bool {
 	file = filepath.ToSlash(file)
 	return file == "/dev/null" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")

@@ -12,9 +12,9 @@ import (
 
 var errAmbiguous = errors.New("the JSON can be read in more than one way")
 
-// Normalize returns the canonical form of raw, also if raw is ambiguous: the last of several members with one name
-// counts. It returns raw if raw is not JSON. Use it only where the result replaces raw, so that every later reader
-// sees the same value.
+// Normalize returns the canonical form of raw. Unlike Marshal it accepts repeated member names and keeps the last
+// value. It returns raw unchanged if raw is not JSON. Use it only where the result replaces raw, so that every later
+// reader sees the same value.
 func Normalize(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -57,8 +57,8 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// OrRaw returns the canonical form of raw, or raw itself where Marshal returns an error: only the same bytes are then
-// the same call.
+// OrRaw returns the canonical form of raw, or raw unchanged if Marshal fails. Two calls whose arguments have no
+// canonical form are the same only if their bytes are equal.
 func OrRaw(raw json.RawMessage) json.RawMessage {
 	if c, err := Marshal(raw); err == nil {
 		return c

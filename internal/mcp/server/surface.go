@@ -26,8 +26,8 @@ type modelTool struct {
 	handle   toolHandler
 }
 
-// modelTools returns every tool in the order in which clients list them, those that every client needs first. The lean
-// surface has the first leanTools of them.
+// modelTools returns all tools of Retort in the order in which clients list them. The tools that every client needs
+// come first: the lean surface has the first leanTools of them.
 func (s *Server) modelTools() []modelTool {
 	return []modelTool{
 		{"search_tools", true, s.searchTools},

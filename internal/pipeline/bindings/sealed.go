@@ -11,8 +11,8 @@ import (
 // sealedDoc is the comment before the namespace pii.
 const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
 
-// sealedNames returns the TypeScript namespace pii, without the word declare before it. Each built-in type of personal
-// data has an alias in it.
+// sealedNames returns the source of the TypeScript namespace pii, without the leading word declare. The namespace has
+// an alias for each built-in type of personal data.
 func sealedNames() string {
 	var b strings.Builder
 	b.WriteString("namespace pii {\n  type Sealed<T extends string> = string & { readonly __sealed?: T };\n")

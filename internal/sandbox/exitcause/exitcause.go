@@ -38,7 +38,7 @@ const (
 // Effects is the part of a hint which says that calls may already have had effects.
 const Effects = effects
 
-// Explain returns the error for an exit.
+// Explain returns an error that describes why the process of a guest ended. It never returns nil.
 func Explain(x Exit) *core.Error {
 	detail := "(" + x.State + ")" + Detail(x.Stderr)
 	switch {
@@ -98,7 +98,8 @@ func OutOfMemory(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
-// OfShell reads an exit status above 128 as the signal that ended the process, as shells write it.
+// OfShell returns the signal that ended a process, from an exit status by the convention of shells: 128 plus the
+// signal. ok is false for other statuses.
 func OfShell(code int) (signal syscall.Signal, ok bool) {
 	if code > 128 {
 		return syscall.Signal(code - 128), true
