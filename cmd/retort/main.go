@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
+	"retort/internal/base/memory"
 	"retort/internal/base/reaper"
 	"retort/internal/core"
 )
@@ -26,8 +27,12 @@ const (
 	exitOurs   = 4 // Retort's own fault
 )
 
+// firstCollection is the heap size in bytes of the first garbage collection. Most commands end before that.
+const firstCollection = 32 << 20
+
 func main() {
 	retort.Init()
+	memory.DelayFirstCollection(firstCollection, 100)
 	os.Exit(mainCode())
 }
 

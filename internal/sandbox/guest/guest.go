@@ -121,7 +121,9 @@ func beginPort(p *portConn, o guestOptions) error {
 // Go allocates is mostly short-lived copies of sent and received data.
 func goThrifty() {
 	const threads, memory = 1, 64 << 20
-	runtime.GOMAXPROCS(min(threads, runtime.GOMAXPROCS(0)))
+	if runtime.GOMAXPROCS(0) > threads {
+		runtime.GOMAXPROCS(threads)
+	}
 	debug.SetMemoryLimit(memory)
 }
 

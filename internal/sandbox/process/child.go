@@ -126,6 +126,10 @@ func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser,
 	return c.pipes, nil
 }
 
+// oneThread is the environment variable that makes Go's runtime run Go code on one thread at a time. Setting that from the
+// start is cheaper than runtime.GOMAXPROCS in the process, which stops all threads. An interpreter does not receive it.
+const oneThread = "GOMAXPROCS=1"
+
 func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	in, toChild, err := os.Pipe()
 	if err != nil {
@@ -145,7 +149,7 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	c.pipes = &pipeConn{child: c, in: fromChild, out: toChild}
 	c.conn = wire.NewConn(c.pipes)
 	cmd.Path = sameProgram(cmd.Path)
-	cmd.Env, cmd.Dir = []string{}, rootDir()
+	cmd.Env, cmd.Dir = []string{oneThread}, rootDir()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, c.stderr
 	cmd.WaitDelay = time.Second // for standard error, if another process holds it open
 	k.sendPlan(plan, weak)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/microsoft/typescript-go/tsc"
 
+	"retort/internal/base/memory"
 	"retort/internal/core"
 	"retort/internal/pipeline/bindings"
 )
@@ -43,11 +44,14 @@ func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
 // heapSize is the memory, in bytes, that the process may use before it collects garbage at any cost.
 const heapSize = 512 << 20
 
+// firstCollection is the heap size in bytes of the first collection. Checking a program of usual length needs less.
+const firstCollection = 64 << 20
+
 // TuneCollector tunes the garbage collector for a compiler process, so that a long program is checked before the second
 // collection.
 func TuneCollector() {
 	debug.SetMemoryLimit(heapSize)
-	debug.SetGCPercent(200)
+	memory.DelayFirstCollection(firstCollection, 200)
 }
 
 type compilerService struct {
