@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"retort/internal/agent/model"
 	"retort/internal/core"
@@ -95,7 +96,9 @@ func (w *taskRun) inputsPrelude() string {
 	return "const inputs = " + strings.Join(strings.Split(string(inputs), "\n"), " ") + ";\n"
 }
 
-var numbered = regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
+var numbered = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
+})
 
 // adjustLine returns the error with its line number adjusted to the program as it was written, without the line of
 // inputs.
@@ -107,7 +110,7 @@ func (w *taskRun) adjustLine(e *core.Error) *core.Error {
 	c.Line = max(e.Line-1, 0)
 	var lines []string
 	for _, line := range strings.Split(e.Frame, "\n") {
-		m := numbered.FindStringSubmatch(line)
+		m := numbered().FindStringSubmatch(line)
 		if m == nil {
 			lines = append(lines, line)
 			continue

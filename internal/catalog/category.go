@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	"retort/internal/core"
@@ -59,10 +60,11 @@ var categories = [...]struct {
 	{"memory", "memory mem0 kgrag", "entity relation observation memory graph"},
 }
 
-// byProduct and byWord map words to indexes of categories.
-var byProduct, byWord = wordTable(
-	func(i int) string { return categories[i].products },
-), wordTable(func(i int) string { return categories[i].words })
+// byProduct and byWord return maps from words to indexes of categories.
+var (
+	byProduct = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].products }) })
+	byWord    = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].words }) })
+)
 
 func wordTable(column func(int) string) map[string][]int {
 	table := map[string][]int{}
@@ -79,7 +81,7 @@ func wordTable(column func(int) string) map[string][]int {
 func classifyTools(server string, tools []*core.Tool) (string, []string) {
 	each := make([]string, len(tools))
 	for _, word := range splitWords(server) {
-		if known, ok := byProduct[word]; ok {
+		if known, ok := byProduct()[word]; ok {
 			whole := categories[known[0]].name
 			for i := range each {
 				each[i] = whole
@@ -113,9 +115,9 @@ type categoryVotes [len(categories)]int
 // countWords adds points to a category for each of its words in text. The words may be plural.
 func (v *categoryVotes) countWords(text string, points int) {
 	for _, word := range splitWords(text) {
-		found, ok := byWord[word]
+		found, ok := byWord()[word]
 		if !ok {
-			found = byWord[strings.TrimSuffix(word, "s")]
+			found = byWord()[strings.TrimSuffix(word, "s")]
 		}
 		for _, i := range found {
 			v[i] += points

@@ -10,23 +10,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
 var (
-	unsetVariable = regexp.MustCompile(`the variable ([A-Za-z_][A-Za-z0-9_]*) is not set`)
-	editorInput   = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+	unsetVariable = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`the variable ([A-Za-z_][A-Za-z0-9_]*) is not set`)
+	})
+	editorInput = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\$\{input:([^}]*)\}`)
+	})
 )
 
 // explainConfiguration explains configuration errors found before anything is started.
 func explainConfiguration(s Symptom) *Cause {
-	if m := unsetVariable.FindStringSubmatch(s.Message); m != nil {
+	if m := unsetVariable().FindStringSubmatch(s.Message); m != nil {
 		return &Cause{
 			"unset_variable", fmt.Sprintf("its configuration needs the environment variable %s, which is not set", m[1]),
 			"export " + m[1] + "=…",
 		}
 	}
-	if m := editorInput.FindStringSubmatch(s.Message); m != nil {
+	if m := editorInput().FindStringSubmatch(s.Message); m != nil {
 		return &Cause{
 			"editor_input", "its configuration asks the person in an editor for ${input:" + m[1] + "}, which Retort cannot",
 			"replace it by ${" + variableName(m[1]) + "} in the configuration and set that variable",

@@ -65,7 +65,9 @@ func missesTool(err error) bool {
 }
 
 // noSuch extracts the unknown name from a checker's error.
-var noSuch = regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
+var noSuch = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
+})
 
 // explainUnknown explains an error about an unknown tool or name. If the name belongs to a configured server, the error
 // says why its tools are unknown.
@@ -84,7 +86,7 @@ func (p *Pipeline) explainUnknown(e *core.Error) *core.Error {
 	var name string
 	if errors.As(e, &missing) {
 		name = missing.Name
-	} else if m := noSuch.FindStringSubmatch(e.Message); m != nil {
+	} else if m := noSuch().FindStringSubmatch(e.Message); m != nil {
 		name, _ = strconv.Unquote(m[1])
 	}
 	server, why := p.Tools.FindDown(name)

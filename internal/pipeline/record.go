@@ -410,12 +410,14 @@ func (r *executionRecord) recordReveal(toModel bool, text string) *core.Error {
 	return r.add(e, true)
 }
 
-var tokenPattern = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
+var tokenPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_[0-9]+\]`)
+})
 
 // countCategories counts the tokens of each type in a text.
 func countCategories(text string) map[string]int {
 	found := map[string]int{}
-	for _, m := range tokenPattern.FindAllStringSubmatch(text, -1) {
+	for _, m := range tokenPattern().FindAllStringSubmatch(text, -1) {
 		found[strings.ToLower(m[1])]++
 	}
 	return found

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"retort/internal/core"
@@ -106,7 +107,7 @@ func (r *executionRecord) noteTokens(arguments json.RawMessage) {
 	if !bytes.Contains(arguments, []byte("[")) {
 		return
 	}
-	found := numberedToken.FindAllSubmatch(arguments[:min(len(arguments), maxNamed)], -1)
+	found := numberedToken().FindAllSubmatch(arguments[:min(len(arguments), maxNamed)], -1)
 	if len(found) == 0 {
 		return
 	}
@@ -119,7 +120,9 @@ func (r *executionRecord) noteTokens(arguments json.RawMessage) {
 	}
 }
 
-var numberedToken = regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_([0-9]{1,9})\]`)
+var numberedToken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_([0-9]{1,9})\]`)
+})
 
 func (t *tokenRun) add(kind string, number int) {
 	switch {

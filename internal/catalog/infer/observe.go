@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // Bounds on what is examined of one document. The rest is skipped, which takes about a millisecond per megabyte.
@@ -34,7 +35,9 @@ func ObserveDocument(document []byte, private func(key string) bool) *Shape {
 }
 
 // specialPattern matches characters that no identifier contains. A key with one is never written after a dot.
-var specialPattern = regexp.MustCompile(Special)
+var specialPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(Special)
+})
 
 // valueCollector collects the values at one place of a document.
 type valueCollector struct {
@@ -74,7 +77,7 @@ func (p *valueCollector) collectMember(key []byte, isName bool) *valueCollector 
 		if p.others == nil {
 			p.others = newPlace()
 		}
-		p.plain = p.plain || !specialPattern.Match(key)
+		p.plain = p.plain || !specialPattern().Match(key)
 		return p.others
 	}
 	m := p.fields[string(key)]

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"retort/internal/config"
@@ -388,14 +389,16 @@ func (e entry) ourselves(name string) bool {
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))
 }
 
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
+})
 
 // secrets returns the values that look like credentials and are written in plain text, not as variables.
 func (e entry) secrets() []string {
 	var found []string
 	for _, m := range []map[string]string{e.env, e.headers} {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
-			if v := m[name]; secretName.MatchString(name) && v != "" && !strings.Contains(v, "${") {
+			if v := m[name]; secretName().MatchString(name) && v != "" && !strings.Contains(v, "${") {
 				found = append(found, v)
 			}
 		}

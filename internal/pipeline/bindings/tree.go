@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"retort/internal/core"
 )
@@ -35,7 +36,7 @@ func CommandDeclarations() string { return commandsText }
 func AmbientDeclarations() string {
 	var b strings.Builder
 	b.WriteString(globalsText + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modulesText)
-	for _, m := range nodeModule.FindAllStringSubmatch(modulesText, -1) {
+	for _, m := range nodeModule().FindAllStringSubmatch(modulesText, -1) {
 		b.WriteString(
 			"\ndeclare module " + quoteString(m[1]) + " {\n  export * from \"node:" + m[1] + "\";\n  export { default } from \"node:" + m[1] +
 				"\";\n}\n",
@@ -44,7 +45,9 @@ func AmbientDeclarations() string {
 	return b.String()
 }
 
-var nodeModule = regexp.MustCompile(`(?m)^declare module "node:([^"]+)"`)
+var nodeModule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^declare module "node:([^"]+)"`)
+})
 
 const serversFolder = "servers"
 

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"retort/internal/core"
 	"retort/internal/pipeline/check/python"
@@ -169,13 +170,15 @@ func (v Verdict) LocateError(e *core.Error) *core.Error {
 	return &c
 }
 
-var positionPattern = regexp.MustCompile(`(skills/[a-z0-9-]+/skill\.(?:ts|py))?:(\d+):(\d+)`)
+var positionPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(skills/[a-z0-9-]+/skill\.(?:ts|py))?:(\d+):(\d+)`)
+})
 
 func (v Verdict) locateFrames(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i, line := range lines {
-		lines[i] = positionPattern.ReplaceAllStringFunc(line, func(found string) string {
-			m := positionPattern.FindStringSubmatch(found)
+		lines[i] = positionPattern().ReplaceAllStringFunc(line, func(found string) string {
+			m := positionPattern().FindStringSubmatch(found)
 			l, _ := strconv.Atoi(m[2])
 			c, _ := strconv.Atoi(m[3])
 			locate := v.locate

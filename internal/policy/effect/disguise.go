@@ -2,6 +2,7 @@ package effect
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -52,7 +53,7 @@ func undisguised(text string) []string {
 func misspelled(text string) string {
 	forms := wordForms(text)
 	for _, form := range forms {
-		if _, known := lexicon[form]; known || harmless[form] || len(form) < 3 {
+		if _, known := lexicon()[form]; known || harmless[form] || len(form) < 3 {
 			return ""
 		}
 	}
@@ -67,7 +68,7 @@ func misspelled(text string) string {
 // misspelling compares a word with each verb.
 func misspelling(text string) string {
 	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeeze(text)
-	for _, v := range spellings {
+	for _, v := range spellings() {
 		if !vowels && text == v.consonants || squeezed == v.squeezed || oneMistake(text, v.verb) && !isForm(text, v.verb) {
 			return v.verb
 		}
@@ -84,8 +85,8 @@ func isForm(text, verb string) bool {
 // spelling is a verb with the forms that misspellings are compared with.
 type spelling struct{ verb, squeezed, consonants string }
 
-// spellings contains the destructive English verbs that are long enough to be recognized despite a mistake.
-var spellings = func() (list []spelling) {
+// spellings returns the destructive English verbs that are long enough to be recognized despite a mistake.
+var spellings = sync.OnceValue(func() (list []spelling) {
 	for _, verb := range append(strings.Fields(englishFinal), "refund") {
 		if len(verb) < 5 {
 			continue
@@ -97,7 +98,7 @@ var spellings = func() (list []spelling) {
 		list = append(list, s)
 	}
 	return list
-}()
+})
 
 // squeeze replaces each run of a repeated letter with one letter. For example, both delete and deleeete become
 // delete.

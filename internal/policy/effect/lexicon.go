@@ -1,6 +1,9 @@
 package effect
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // wordClass classifies what a word means as part of a tool's name.
 type wordClass uint8
@@ -14,8 +17,11 @@ const (
 	destroys             // a verb of something that cannot be undone: something is lost, sent, paid, published or run
 )
 
-// lexicon maps each known word to its class. A word in two lists has the stricter class.
-var lexicon = classesByWord(map[wordClass]string{
+// lexicon returns the class of each known word. A word in two lists has the stricter class. The map is built on first
+// use, because most processes judge no tool.
+var lexicon = sync.OnceValue(func() map[string]wordClass { return classesByWord(wordLists) })
+
+var wordLists = map[wordClass]string{
 	reads: `list get search find read fetch query lookup describe show view count check compare download export inspect preview validate
 		verify summarize summarise analyze analyse calculate compute convert parse resolve scrape crawl extract browse explore retrieve recall
 		wait diff snapshot screenshot estimate glob grep whoami echo ping tree info stat return access help load monitor trace profile detect
@@ -54,7 +60,7 @@ var lexicon = classesByWord(map[wordClass]string{
 		usunąć usuwa verwijderen verwijdert verzenden
 		удалить удаляет удали стереть стирает очистить уничтожить отозвать отправить отправляет оплатить оплачивает купить продать ` +
 		ideographic,
-})
+}
 
 // englishFinal contains the destructive English verbs.
 const englishFinal = `delete remove destroy purge wipe erase truncate revoke terminate uninstall unpublish deactivate overwrite unlink drop kill

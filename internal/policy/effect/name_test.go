@@ -68,10 +68,10 @@ func TestReadingNames(t *testing.T) {
 // TestVerbsCountAnywhere joins each reading word with each destructive verb in the usual
 // spellings of names.
 func TestVerbsCountAnywhere(t *testing.T) {
-	known := slices.Sorted(maps.Keys(lexicon))
+	known := slices.Sorted(maps.Keys(lexicon()))
 	for _, reading := range known {
 		for _, verb := range known {
-			if lexicon[reading] != reads || withObject(lookupWord(reading), nil, []string{verb}).class != reads || lexicon[verb] < mayDestroy || lexicon[verb] == mayDestroy && onlyVerb[reading] {
+			if lexicon()[reading] != reads || withObject(lookupWord(reading), nil, []string{verb}).class != reads || lexicon()[verb] < mayDestroy || lexicon()[verb] == mayDestroy && onlyVerb[reading] {
 				continue
 			}
 			camel := reading + strings.ToUpper(verb[:1]) + verb[1:]

@@ -72,7 +72,7 @@ func withoutBlanks(r rune) bool {
 // lookupWord finds the verb that a word contains: delete in "delete", "deletes", "deleting", "deleteuser".
 func lookupWord(text string) knownWord {
 	for _, f := range wordForms(text) {
-		if c, ok := lexicon[f]; ok {
+		if c, ok := lexicon()[f]; ok {
 			return knownWord{text, f, c, f == text}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // knownVulnerability is a known vulnerability of some versions of a component, through which a program could leave its container or
@@ -79,11 +80,13 @@ func (h knownVulnerability) affects(version string) bool {
 	return compareVersions(have, last) < 0
 }
 
-var versionNumbers = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-rc|~rc)?`)
+var versionNumbers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-rc|~rc)?`)
+})
 
 // parseVersion parses the start of a version. A release candidate is older than its release.
 func parseVersion(version string) (n [4]int, ok bool) {
-	m := versionNumbers.FindStringSubmatch(strings.TrimSpace(version))
+	m := versionNumbers().FindStringSubmatch(strings.TrimSpace(version))
 	if m == nil {
 		return n, false
 	}

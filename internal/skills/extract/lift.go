@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"retort/internal/core"
 )
@@ -31,7 +32,9 @@ const (
 )
 
 // sealedToken matches a token for a personal value, which stands for another value in each session.
-var sealedToken = regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
+var sealedToken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
+})
 
 // FromProgram turns a program into a function named after a skill. Parameters in skip stay literals. A program that
 // exports functions already is returned unchanged.
@@ -74,7 +77,7 @@ func WrapBody(code string, lang core.Language, skill string) ExtractedFunction {
 // HasReturn reports whether a program returns a value outside of functions.
 func HasReturn(code string, lang core.Language) bool {
 	if lang == core.Python {
-		return topReturn.MatchString(code)
+		return topReturn().MatchString(code)
 	}
 	p := &sourceProgram{code: code}
 	return slices.ContainsFunc(
@@ -83,7 +86,9 @@ func HasReturn(code string, lang core.Language) bool {
 	)
 }
 
-var topReturn = regexp.MustCompile(`(?m)^return\b`)
+var topReturn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^return\b`)
+})
 
 // sourceProgram represents a program that is being turned into a function.
 type sourceProgram struct {
@@ -194,7 +199,7 @@ func (p *sourceProgram) assignmentCount(name string) (n int) {
 
 func (p *sourceProgram) liftLiteral(key, value sourceToken, e textEdit) {
 	name := strings.Trim(key.text, `"'`)
-	if key.kind != word && key.kind != text || !identifier.MatchString(name) || reservedNames[name] {
+	if key.kind != word && key.kind != text || !identifier().MatchString(name) || reservedNames[name] {
 		return
 	}
 	if p.python {
@@ -205,12 +210,16 @@ func (p *sourceProgram) liftLiteral(key, value sourceToken, e textEdit) {
 	}
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
-var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+var capital = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([a-z0-9])([A-Z])`)
+})
 
 func snakeCase(name string) string {
-	return strings.ToLower(capital.ReplaceAllString(name, "${1}_${2}"))
+	return strings.ToLower(capital().ReplaceAllString(name, "${1}_${2}"))
 }
 
 // addParam makes a parameter of a literal, or returns the one that it already is. other is prefixed to a name that means
@@ -226,7 +235,7 @@ func (p *sourceProgram) addParam(name string, value sourceToken, other string) s
 			if len(p.params) >= maxParams || slices.Contains(p.skip, name) {
 				return ""
 			}
-			q := LiteralParam{Name: name, Literal: value.text, Type: "string", Needed: sealedToken.MatchString(value.text)}
+			q := LiteralParam{Name: name, Literal: value.text, Type: "string", Needed: sealedToken().MatchString(value.text)}
 			if value.kind == number {
 				q.Type = "number"
 			}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/microsoft/typescript-go/tsc"
@@ -124,10 +125,12 @@ func (p *scriptProgram) explainMember(f *checkFinding, d tsc.Diagnostic) {
 	f.message, f.hint = p.nameErrors().NoTool(s, d.Member.Name)
 }
 
-var serverFile = regexp.MustCompile(`^/servers/([^/]+)/`)
+var serverFile = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/servers/([^/]+)/`)
+})
 
 func (p *scriptProgram) serverOf(file string) *core.ToolServer {
-	m := serverFile.FindStringSubmatch(file)
+	m := serverFile().FindStringSubmatch(file)
 	if m == nil {
 		return nil
 	}

@@ -42,11 +42,13 @@ func newWrappers(admit func(text string) error) *wrapperMaker {
 // otherModules returns the modules that are not servers, such as node:path.
 func (w *wrapperMaker) otherModules() []string { return w.known() }
 
-var moduleDeclaration = regexp.MustCompile(`(?m)^\s*declare module "([^"]+)"`)
+var moduleDeclaration = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*declare module "([^"]+)"`)
+})
 
 func declaredModules(ambient string) []string {
 	var names []string
-	for _, m := range moduleDeclaration.FindAllStringSubmatch(ambient, -1) {
+	for _, m := range moduleDeclaration().FindAllStringSubmatch(ambient, -1) {
 		names = append(names, m[1])
 	}
 	return names
