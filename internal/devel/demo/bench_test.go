@@ -34,9 +34,9 @@ func BenchmarkCall(b *testing.B) {
 				b.Fatal(err)
 			}
 			i := slices.IndexFunc(s.definitions, func(d *toolDefinition) bool { return d.name == x.tool })
-			s.runToolCall(s.definitions[i], json.RawMessage(x.args))
+			s.runToolCall(b.Context(), s.definitions[i], json.RawMessage(x.args))
 			for b.Loop() {
-				s.runToolCall(s.definitions[i], json.RawMessage(x.args))
+				s.runToolCall(b.Context(), s.definitions[i], json.RawMessage(x.args))
 			}
 		})
 	}

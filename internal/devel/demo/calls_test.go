@@ -255,16 +255,16 @@ database describe_table {"table":"nope"} | ! relation \"nope\" does not exist; t
 database query {"sql":"SELECT COUNT(*) AS n FROM orders"} | {"columns":["n"],"rows":[{"n":10000}],"row_count":1,"truncated":false}
 database query {"sql":"SELECT id FROM events WHERE id = ?","params":[9007199254740995]} | "rows":[{"id":9007199254740995}]
 database query {"sql":"SELECT * FROM orders","max_rows":2} | "row_count":2,"truncated":true
-database query {"sql":"SELEC * FROM orders"} | ! syntax error at \"SELEC\"
+database query {"sql":"SELEC * FROM orders"} | ! near \"SELEC\": syntax error
 database query {"sql":"SELECT * FROM salaries"} | ! permission denied for table salaries
 database query {"sql":"SELECT * FROM \"rate-limited\""} | ! 429
 database query {"sql":"DELETE FROM orders"} | ! read-only transaction
 database query {"sql":""} | ! minLength
-database explain_query {"sql":"SELECT region FROM orders WHERE amount > 5 GROUP BY region ORDER BY region LIMIT 3"} | HashAggregate  (key=region)
-database explain_query {"sql":"SELECT"} | ! syntax error
+database explain_query {"sql":"SELECT region FROM orders WHERE amount > 5 GROUP BY region ORDER BY region LIMIT 3"} | USE TEMP B-TREE FOR GROUP BY
+database explain_query {"sql":"SELECT"} | ! incomplete input
 database execute {"sql":"UPDATE orders SET status = 'shipped' WHERE order_id = ?","params":["ORD-10001"]} | {"rows_affected":1,"statement_id":"evt_000001"}
 database execute {"sql":"SELECT * FROM orders"} | ! use query for SELECT
-database execute {"sql":"UPDATE orders SET nothing = 1"} | ! column \"nothing\" does not exist
+database execute {"sql":"UPDATE orders SET colour = 1"} | ! no such column: colour; describe_table lists
 database list_statements {} | []
 database list_statements {"limit":0} | ! minimum
 

@@ -16,6 +16,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -90,14 +91,30 @@ func (s *DemoServer) Effects() []RecordedEffect {
 	return slices.Clone(s.base.effects)
 }
 
+// Close frees what the instance holds. There must be no connections to it.
+func (s *DemoServer) Close() error {
+	s.base.lock.Lock()
+	defer s.base.lock.Unlock()
+	if s.base.close == nil {
+		return nil
+	}
+	return s.base.close()
+}
+
 // Dial opens a connection to this instance, in process. The connection ends when it is closed. ctx bounds only the
 // dialling.
 func (s *DemoServer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	return s.dial(ctx, func() {})
+}
+
+// dial opens a connection and calls ended when it has ended.
+func (s *DemoServer) dial(ctx context.Context, ended func()) (io.ReadWriteCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	client, server := net.Pipe()
 	go func() {
+		defer ended()
 		defer server.Close()
 		_ = s.Serve(context.WithoutCancel(ctx), server, server) // the client sees the end of the stream
 	}()
@@ -111,7 +128,7 @@ func Serve(ctx context.Context, name string, in io.Reader, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	return s.Serve(ctx, in, out)
+	return errors.Join(s.Serve(ctx, in, out), s.Close())
 }
 
 // Dial returns a function that opens connections to a fresh instance of its own
@@ -122,6 +139,6 @@ func Dial(name string) func(context.Context) (io.ReadWriteCloser, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.Dial(ctx)
+		return s.dial(ctx, func() { _ = s.Close() })
 	}
 }

@@ -360,5 +360,5 @@ func (s *DemoServer) callTool(ctx context.Context, params json.RawMessage) ([]by
 	if ctx.Err() != nil {
 		return nil, newRPCError(codeInternal, "cancelled")
 	}
-	return s.runToolCall(s.definitions[i], p.Arguments), nil
+	return s.runToolCall(ctx, s.definitions[i], p.Arguments), nil
 }

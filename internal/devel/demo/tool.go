@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
@@ -83,7 +84,8 @@ func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 type serverBase struct {
 	lock    sync.RWMutex
 	effects []RecordedEffect
-	given   int // bytes of the arguments of calls that write
+	given   int          // bytes of the arguments of calls that write
+	close   func() error // frees what the tools hold; nil if nothing
 
 	limiting sync.Mutex
 	asked    map[string]int
@@ -161,21 +163,25 @@ func notFound(kind, id string) error {
 // toolFunc implements one definition.
 type toolFunc struct {
 	writes bool // runs alone; others run concurrently
-	call   func(args json.RawMessage) (toolResult, error)
+	call   func(ctx context.Context, args json.RawMessage) (toolResult, error)
 }
 
 // readTool and write make a tool from a function of decoded arguments. The arguments have passed the schema, so f need
 // not check what the schema guarantees.
 func readTool[T any](f func(T) (toolResult, error)) toolFunc {
-	return toolFunc{call: decodeArguments(f)}
+	return toolFunc{call: decodeArguments(withoutContext(f))}
 }
 
 func writeTool[T any](f func(T) (toolResult, error)) toolFunc {
-	return toolFunc{writes: true, call: decodeArguments(f)}
+	return toolFunc{writes: true, call: decodeArguments(withoutContext(f))}
 }
 
-func decodeArguments[T any](f func(T) (toolResult, error)) func(json.RawMessage) (toolResult, error) {
-	return func(args json.RawMessage) (toolResult, error) {
+func withoutContext[T any](f func(T) (toolResult, error)) func(context.Context, T) (toolResult, error) {
+	return func(_ context.Context, in T) (toolResult, error) { return f(in) }
+}
+
+func decodeArguments[T any](f func(context.Context, T) (toolResult, error)) func(context.Context, json.RawMessage) (toolResult, error) {
+	return func(ctx context.Context, args json.RawMessage) (toolResult, error) {
 		var in T
 		var wrong *json.UnmarshalTypeError
 		err := json.Unmarshal(args, &in)
@@ -185,12 +191,12 @@ func decodeArguments[T any](f func(T) (toolResult, error)) func(json.RawMessage)
 		if err != nil {
 			return toolResult{}, err
 		}
-		return f(in)
+		return f(ctx, in)
 	}
 }
 
 // runToolCall runs a tool and returns the encoded result. An error of the tool becomes a result with isError.
-func (s *DemoServer) runToolCall(d *toolDefinition, args json.RawMessage) []byte {
+func (s *DemoServer) runToolCall(ctx context.Context, d *toolDefinition, args json.RawMessage) []byte {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
@@ -201,7 +207,7 @@ func (s *DemoServer) runToolCall(d *toolDefinition, args json.RawMessage) []byte
 	if !t.writes {
 		s.base.lock.RLock()
 		defer s.base.lock.RUnlock()
-		return t.runTool(args)
+		return t.runTool(ctx, args)
 	}
 	s.base.lock.Lock()
 	defer s.base.lock.Unlock()
@@ -210,11 +216,11 @@ func (s *DemoServer) runToolCall(d *toolDefinition, args json.RawMessage) []byte
 			fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven),
 		).encode()
 	}
-	return t.runTool(args)
+	return t.runTool(ctx, args)
 }
 
-func (t toolFunc) runTool(args json.RawMessage) []byte {
-	r, err := t.call(args)
+func (t toolFunc) runTool(ctx context.Context, args json.RawMessage) []byte {
+	r, err := t.call(ctx, args)
 	if err != nil {
 		r = failureResult(err)
 	}
