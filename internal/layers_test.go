@@ -132,7 +132,7 @@ var owners = []struct {
 	{"github.com/zalando/go-keyring", []string{"internal/agent/model", "internal/privacy/vault"}, "another way to keep a key"},
 	{"github.com/goccy/go-yaml", []string{"internal/config/clientfiles", "internal/config", "internal/skills"}, "settings, the front matter of skills, and a client's file"},
 	{"github.com/pelletier/go-toml/v2", []string{"internal/config/clientfiles"}, "a client's file"},
-	{"github.com/tailscale/hujson", []string{"internal/config/clientfiles"}, "clients' files are edited without touching what is around"},
+	{"github.com/tailscale/hujson", []string{"internal/config", "internal/config/clientfiles"}, "JSON with comments is read, and edited without touching what is around"},
 	{"github.com/go-jose/go-jose/v4", []string{"internal/auth"}, "tokens of others are judged in one place"},
 	{"github.com/spf13/cobra", []string{"cmd/retort"}, "the command line"},
 	{"github.com/spf13/pflag", []string{"cmd/retort"}, "the command line"},

@@ -1,11 +1,15 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
 )
 
 const (
@@ -23,300 +27,245 @@ func (e *syntaxError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.message)
 }
 
-// parseJSON parses JSON as the editors of clients' files accept it: with // and /* */ comments, trailing commas, and
-// a byte order mark. It keeps positions and repeated keys. Its error is a *syntaxError.
-func parseJSON(src []byte) (*node, error) {
-	p := &jsonParser{src: strings.TrimPrefix(string(src), "\ufeff"), line: 1, column: 1}
-	n, err := p.document()
-	if err != nil {
-		return nil, err
+// textPosition is a position in a text. It moves forward only.
+type textPosition struct {
+	src          []byte
+	offset       int // in bytes
+	line, column int // 1-based, in characters
+}
+
+func startOf(src []byte) *textPosition { return &textPosition{src: src, line: 1, column: 1} }
+
+// moveTo moves forward to an offset, which must be the beginning of a character.
+func (p *textPosition) moveTo(offset int) *textPosition {
+	passed := p.src[p.offset:offset]
+	if i := bytes.LastIndexByte(passed, '\n'); i >= 0 {
+		p.line += bytes.Count(passed, []byte("\n"))
+		p.column = 1
+		passed = passed[i+1:]
 	}
-	return n, nil
+	p.column += utf8.RuneCount(passed)
+	p.offset = offset
+	return p
 }
 
-type jsonParser struct {
-	src          string
-	pos          int // next byte
-	line, column int // of the next character
-	nodes        int
-}
-
-// fail reports a syntax error at the next character.
-func (p *jsonParser) fail(format string, args ...any) *syntaxError {
+func (p *textPosition) fail(format string, args ...any) *syntaxError {
 	return &syntaxError{p.line, p.column, fmt.Sprintf(format, args...)}
 }
 
-func (p *jsonParser) document() (*node, *syntaxError) {
-	if err := p.space(); err != nil {
-		return nil, err
+// parseJSON parses JSON as the editors of clients' files accept it: with // and /* */ comments, trailing commas, and
+// a byte order mark. It keeps positions and repeated keys. Its error is a *syntaxError.
+func parseJSON(src []byte) (*node, error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	open, failed := scanJSON(src)
+	if failed != nil {
+		return nil, failed
 	}
-	if p.pos == len(p.src) {
-		return nil, p.fail("the file is empty; the least is {}")
-	}
-	n, err := p.value(0)
+	src = append(bytes.Clone(src), '\n') // ends a line comment, which hujson requires
+	v, err := hujson.Parse(src)
 	if err != nil {
-		return nil, err
+		return nil, explainJSON(src, open, err)
 	}
-	if err := p.space(); err != nil {
-		return nil, err
-	}
-	if p.pos < len(p.src) {
-		return nil, p.fail("there is more after the end of the value: %s", p.peeked())
-	}
-	return n, nil
+	return jsonNode(v, startOf(src)), nil
 }
 
-// peek returns the next byte, or 0 at the end.
-func (p *jsonParser) peek() byte {
-	if p.pos < len(p.src) {
-		return p.src[p.pos]
+// scanJSON checks the bounds of a text before it is parsed, since the parser is recursive and has none. It returns the
+// offset of the innermost bracket, string or comment that has no end, or -1.
+func scanJSON(src []byte) (open int, err *syntaxError) {
+	if valid := validUTF8(src); valid < len(src) {
+		return -1, startOf(src).moveTo(valid).fail("the file is not UTF-8")
 	}
-	return 0
-}
-
-// peeked describes the next character for an error message.
-func (p *jsonParser) peeked() string {
-	if p.pos == len(p.src) {
-		return "the end of the file"
-	}
-	r, _ := utf8.DecodeRuneInString(p.src[p.pos:])
-	return fmt.Sprintf("%q", r)
-}
-
-// advance skips n bytes, which must end at the end of a character.
-func (p *jsonParser) advance(n int) {
-	for _, r := range p.src[p.pos : p.pos+n] {
-		if r == '\n' {
-			p.line, p.column = p.line+1, 1
-		} else {
-			p.column++
+	var brackets []int
+	values := 1
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case '"', '/':
+			length := pieceOfJSON(src[i:])
+			if length < 0 {
+				return i, nil
+			}
+			i += length - 1
+		case '{', '[':
+			brackets = append(brackets, i)
+			values++
+		case '}', ']':
+			brackets = brackets[:max(0, len(brackets)-1)]
+		case ',':
+			values++
+		}
+		if len(brackets) > maxDepth+1 {
+			return -1, startOf(src).moveTo(i).fail("values are nested more than %d deep", maxDepth)
+		}
+		if values > maxNodes {
+			return -1, startOf(src).moveTo(i).fail("the file has more than %d values", maxNodes)
 		}
 	}
-	p.pos += n
+	if len(brackets) > 0 {
+		return brackets[len(brackets)-1], nil
+	}
+	return -1, nil
 }
 
-// space skips white space and comments.
-func (p *jsonParser) space() *syntaxError {
-	for p.pos < len(p.src) {
-		rest := p.src[p.pos:]
-		switch {
-		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
-			p.advance(1)
-		case strings.HasPrefix(rest, "//"):
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			p.advance(end)
-		case strings.HasPrefix(rest, "/*"):
-			end := strings.Index(rest[2:], "*/")
-			if end < 0 {
-				return p.fail("the comment that begins here has no end")
-			}
-			p.advance(end + 4)
-		default:
-			return nil
+// validUTF8 returns the length of the part of src that is UTF-8.
+func validUTF8(src []byte) (length int) {
+	for length < len(src) {
+		r, size := utf8.DecodeRune(src[length:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		length += size
+	}
+	return length
+}
+
+// pieceOfJSON returns the length of the string or comment that src begins with, 1 if it begins with another slash, and
+// -1 if it has no end.
+func pieceOfJSON(src []byte) int {
+	lengthTo := func(start int, end string) int {
+		if i := bytes.Index(src[start:], []byte(end)); i >= 0 {
+			return start + i + len(end)
+		}
+		return -1
+	}
+	switch {
+	case bytes.HasPrefix(src, []byte("//")):
+		if length := lengthTo(2, "\n"); length > 0 {
+			return length
+		}
+		return len(src)
+	case bytes.HasPrefix(src, []byte("/*")):
+		return lengthTo(2, "*/")
+	case src[0] == '/':
+		return 1
+	}
+	for i := 1; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
 		}
 	}
-	return nil
+	return -1
 }
 
-func (p *jsonParser) value(depth int) (*node, *syntaxError) {
-	if p.nodes++; p.nodes > maxNodes {
-		return nil, p.fail("the file has more than %d values", maxNodes)
-	}
-	if depth > maxDepth {
-		return nil, p.fail("values are nested more than %d deep", maxDepth)
-	}
-	n := &node{line: p.line, column: p.column}
-	var err *syntaxError
-	switch c := p.peek(); {
-	case c == '{':
+// jsonNode converts a value. The position moves to its end.
+func jsonNode(v hujson.Value, at *textPosition) *node {
+	at.moveTo(v.StartOffset)
+	n := &node{line: at.line, column: at.column}
+	switch value := v.Value.(type) {
+	case *hujson.Object:
 		n.kind = objectKind
-		err = p.object(n, depth)
-	case c == '[':
+		for _, m := range value.Members {
+			n.entries = append(n.entries, entry{jsonNode(m.Name, at), jsonNode(m.Value, at)})
+		}
+	case *hujson.Array:
 		n.kind = listKind
-		err = p.list(n, depth)
-	case c == '"':
-		n.kind = textKind
-		n.text, err = p.text()
-	case c == '-' || '0' <= c && c <= '9':
-		n.kind = numberKind
-		n.text, err = p.number()
-	default:
-		err = p.word(n)
-	}
-	return n, err
-}
-
-func (p *jsonParser) object(n *node, depth int) *syntaxError {
-	return p.sequence('}', func() *syntaxError {
-		key := &node{kind: textKind, line: p.line, column: p.column}
-		if p.peek() != '"' {
-			return p.fail("expected a key in double quotes or }, found %s", p.peeked())
+		for _, item := range value.Elements {
+			n.items = append(n.items, jsonNode(item, at))
 		}
-		var err *syntaxError
-		if key.text, err = p.text(); err != nil {
-			return err
-		}
-		if err := p.space(); err != nil {
-			return err
-		}
-		if p.peek() != ':' {
-			return p.fail("expected : after the key %q, found %s", shorten(key.text), p.peeked())
-		}
-		p.advance(1)
-		if err := p.space(); err != nil {
-			return err
-		}
-		value, err := p.value(depth + 1)
-		n.entries = append(n.entries, entry{key, value})
-		return err
-	})
-}
-
-func (p *jsonParser) list(n *node, depth int) *syntaxError {
-	return p.sequence(']', func() *syntaxError {
-		item, err := p.value(depth + 1)
-		n.items = append(n.items, item)
-		return err
-	})
-}
-
-// sequence parses the elements between two brackets, up to and including the closing one.
-func (p *jsonParser) sequence(closing byte, element func() *syntaxError) *syntaxError {
-	line, column := p.line, p.column
-	p.advance(1)
-	for {
-		if err := p.space(); err != nil {
-			return err
-		}
-		if p.pos == len(p.src) {
-			return &syntaxError{line, column, fmt.Sprintf("the bracket that begins here has no %c", closing)}
-		}
-		if p.peek() == closing {
-			p.advance(1)
-			return nil
-		}
-		if err := element(); err != nil {
-			return err
-		}
-		if err := p.space(); err != nil {
-			return err
-		}
-		switch {
-		case p.peek() == ',':
-			p.advance(1)
-		case p.peek() != closing && p.pos < len(p.src):
-			return p.fail("expected a comma or %c, found %s", closing, p.peeked())
+	case hujson.Literal:
+		n.text = value.String()
+		switch value.Kind() {
+		case '"':
+			n.kind = textKind
+		case '0':
+			n.kind = numberKind
+		case 't', 'f':
+			n.kind = boolKind
 		}
 	}
+	return n
 }
 
-// word parses true, false or null.
-func (p *jsonParser) word(n *node) *syntaxError {
-	end := p.pos
-	for end < len(p.src) && ('a' <= p.src[end] && p.src[end] <= 'z' || 'A' <= p.src[end] && p.src[end] <= 'Z') {
-		end++
-	}
-	switch n.text = p.src[p.pos:end]; n.text {
-	case "true", "false":
-		n.kind = boolKind
-	case "null":
-		n.kind = nullKind
-	case "":
-		return p.fail("expected a value, found %s", p.peeked())
-	default:
-		return p.fail("expected a value, found %s; strings need double quotes", shorten(n.text))
-	}
-	p.advance(len(n.text))
-	return nil
+// expectedJSON says what hujson expected, by the end of its message.
+var expectedJSON = map[string]string{
+	"at start of value":                         "expected a value, found ",
+	"at start of object name":                   "expected a key in double quotes or }, found ",
+	"after object name":                         "expected : after the key, found ",
+	"after object value (expecting ',' or '}')": "expected a comma or }, found ",
+	"after array value (expecting ',' or ']')":  "expected a comma or ], found ",
+	"after top-level value":                     "there is more after the end of the value: ",
 }
 
-func (p *jsonParser) number() (string, *syntaxError) {
-	end := p.pos
-	for end < len(p.src) && strings.IndexByte("+-.eE0123456789", p.src[end]) >= 0 {
-		end++
+// explainJSON returns an error of hujson with its position in characters and in words for people who edit the file.
+// open is the offset of what has no end, or -1.
+func explainJSON(src []byte, open int, err error) *syntaxError {
+	var line, column int
+	_, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
+	if _, bad := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); bad != nil {
+		return &syntaxError{1, 1, err.Error()}
 	}
-	s := p.src[p.pos:end]
-	if !json.Valid([]byte(s)) {
-		return "", p.fail("%s is not a number", shorten(s))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return unendedJSON(src, open)
 	}
-	p.advance(len(s))
-	return s, nil
-}
-
-// text parses a string in double quotes.
-func (p *jsonParser) text() (string, *syntaxError) {
-	begin := *p
-	p.advance(1)
-	var b strings.Builder
-	for p.pos < len(p.src) {
-		switch c := p.src[p.pos]; {
-		case c == '"':
-			p.advance(1)
-			return b.String(), nil
-		case c == '\\':
-			r, err := p.escape()
-			if err != nil {
-				return "", err
+	at := startOf(src).moveTo(offsetOf(src, line, column))
+	if literal, ok := strings.CutPrefix(message, "invalid literal: "); ok {
+		return explainLiteral(at, literal)
+	}
+	if found, ok := strings.CutPrefix(message, "invalid character "); ok {
+		for where, expected := range expectedJSON {
+			if character, ok := strings.CutSuffix(found, " "+where); ok {
+				message = expected + character
 			}
-			b.WriteRune(r)
+		}
+		if strings.HasPrefix(found, `'\''`) {
+			message += "; strings need double quotes"
+		}
+	}
+	return at.fail("%s", message)
+}
+
+// offsetOf returns the offset of a line and of a column in bytes, both 1-based.
+func offsetOf(src []byte, line, column int) int {
+	offset := 0
+	for range line - 1 {
+		offset += bytes.IndexByte(src[offset:], '\n') + 1
+	}
+	return min(offset+column-1, len(src))
+}
+
+func unendedJSON(src []byte, open int) *syntaxError {
+	if open < 0 {
+		return startOf(src).fail("the file is empty; the least is {}")
+	}
+	at := startOf(src).moveTo(open)
+	switch src[open] {
+	case '"':
+		return at.fail("the string that begins here has no closing quote")
+	case '/':
+		return at.fail("the comment that begins here has no end")
+	case '{':
+		return at.fail("the bracket that begins here has no }")
+	}
+	return at.fail("the bracket that begins here has no ]")
+}
+
+// explainLiteral says what is wrong with a literal that begins at a position.
+func explainLiteral(at *textPosition, literal string) *syntaxError {
+	if strings.ContainsRune("-0123456789", rune(literal[0])) {
+		return at.fail("%s is not a number", shorten(literal))
+	}
+	if literal[0] != '"' {
+		return at.fail("expected a value, found %s; strings need double quotes", shorten(literal))
+	}
+	start := at.offset
+	for i := 0; i < len(literal); i++ {
+		switch c := literal[i]; {
 		case c == '\n':
-			return "", p.fail("the line ends inside a string; write \\n for a line break")
+			return at.moveTo(start + i).fail("the line ends inside a string; write \\n for a line break")
 		case c < ' ':
-			return "", p.fail("control character %q inside a string; write it as an escape", c)
-		default:
-			r, size := utf8.DecodeRuneInString(p.src[p.pos:])
-			if r == utf8.RuneError && size == 1 {
-				return "", p.fail("the file is not UTF-8")
+			return at.moveTo(start+i).fail("control character %q inside a string; write it as an escape", c)
+		case c == '\\':
+			length := 2
+			if strings.HasPrefix(literal[i:], `\u`) {
+				length = min(6, len(literal)-i)
 			}
-			b.WriteString(p.src[p.pos : p.pos+size])
-			p.advance(size)
+			if !json.Valid([]byte(`"` + literal[i:i+length] + `"`)) {
+				return at.moveTo(start + i).fail("unknown escape in a string; a backslash itself is written \\\\")
+			}
+			i += length - 1
 		}
 	}
-	return "", begin.fail("the string that begins here has no closing quote")
-}
-
-// escape parses one escape, or two that are the halves of a surrogate pair. A lone half becomes U+FFFD, as in
-// encoding/json.
-func (p *jsonParser) escape() (rune, *syntaxError) {
-	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	rest := p.src[p.pos:]
-	if len(rest) > 1 {
-		if i := strings.IndexByte(from, rest[1]); i >= 0 {
-			p.advance(2)
-			return rune(to[i]), nil
-		}
-	}
-	high, ok := unicodeEscape(rest)
-	if !ok {
-		return 0, p.fail("unknown escape in a string; a backslash itself is written \\\\")
-	}
-	p.advance(6)
-	if !utf16.IsSurrogate(high) {
-		return high, nil
-	}
-	low, _ := unicodeEscape(p.src[p.pos:])
-	r := utf16.DecodeRune(high, low)
-	if r != utf8.RuneError {
-		p.advance(6)
-	}
-	return r, nil
-}
-
-// unicodeEscape parses \uXXXX at the beginning of s.
-func unicodeEscape(s string) (rune, bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	var r rune
-	for _, c := range []byte(s[2:6]) {
-		digit := strings.IndexByte("0123456789abcdef", c|0x20)
-		if digit < 0 || c < '0' {
-			return 0, false
-		}
-		r = r<<4 | rune(digit)
-	}
-	return r, true
+	return at.fail("%s is not a string", shorten(literal))
 }

@@ -36,13 +36,13 @@ func TestParseJSON(t *testing.T) {
 func TestParseJSONErrors(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
 		{"", "1:1: the file is empty; the least is {}"},
-		{"{\n  'a': 1}", `2:3: expected a key in double quotes or }, found '\''`},
-		{"{\"a\" 1}", `1:6: expected : after the key "a", found '1'`},
+		{"{\n  'a': 1}", `2:3: expected a value, found '\''; strings need double quotes`},
+		{"{\"a\" 1}", `1:6: expected : after the key, found '1'`},
 		{"{\"a\": 1\n \"b\": 2}", `2:2: expected a comma or }, found '"'`},
 		{"{\"ü\": [1, 2}", `1:12: expected a comma or ], found '}'`},
 		{"{\"a\": {\n", "1:7: the bracket that begins here has no }"},
 		{`{"a": }`, `1:7: expected a value, found '}'`},
-		{`{"a":`, `1:6: expected a value, found the end of the file`},
+		{`{"a":`, "1:1: the bracket that begins here has no }"},
 		{`[yes]`, "1:2: expected a value, found yes; strings need double quotes"},
 		{`[01]`, "1:2: 01 is not a number"},
 		{`[1.]`, "1:2: 1. is not a number"},
@@ -56,6 +56,11 @@ func TestParseJSONErrors(t *testing.T) {
 		{"[1] /* x", "1:5: the comment that begins here has no end"},
 		{"{} {}", "1:4: there is more after the end of the value: '{'"},
 		{"[\"\xff\"]", "1:3: the file is not UTF-8"},
+		{"{1: 2}", "1:2: expected a key in double quotes or }, found '1'"},
+		{"// only\n", "1:1: the file is empty; the least is {}"},
+		{"[1, // \u2028\n2]", `1:8: invalid character '\u2028' in line comment`},
+		{"\"x\" /", "1:5: there is more after the end of the value: '/'"},
+		{"[" + strings.Repeat("1,", maxNodes) + "1]", "1:2097151: the file has more than 1048576 values"},
 		{strings.Repeat("[", 500), "1:202: values are nested more than 200 deep"},
 	} {
 		_, err := parseJSON([]byte(tt.src))
