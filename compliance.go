@@ -15,6 +15,7 @@ import (
 	"retort/internal/audit/report"
 	"retort/internal/audit/sqlstore"
 	"retort/internal/config"
+	"retort/internal/core"
 )
 
 // Export selects entries of the audit log to export, and the format.
@@ -139,7 +140,7 @@ func situation(s config.Settings) report.Situation {
 	}
 	set("pii.restoreToModel", position(s.PII.RestoreToModel))
 	set("pii.showInForms", position(s.PII.ShowInForms))
-	set("pii.expiry", lasting(cmp.Or(s.PII.Expiry, 30*24*time.Hour))) // the vault's own, if nothing is set
+	set("pii.expiry", lasting(cmp.Or(s.PII.Expiry, core.DefaultPIIExpiry))) // the vault's own, if nothing is set
 	set("pii.key", keptIn(s.PII.Key))
 	set("workspace.results", lasting(s.Workspace.Results))
 	set("workspace.sessions", lasting(s.Workspace.Sessions))

@@ -229,14 +229,11 @@ func until(t *time.Time) string {
 // runtimeVersions returns the versions of the installed language runtimes, by name.
 func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabilities) map[string]string {
 	r := e.config.Settings.Runtimes
-	commands := map[string]string{
-		"python": cmp.Or(r.Python, "python3"), "node": cmp.Or(r.Node, "node"), "bun": cmp.Or(r.Bun, "bun"),
-		"deno": cmp.Or(r.Deno, "deno"),
-	}
+	commands := map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
 	versions := map[string]string{}
 	for _, s := range sandboxes {
 		for _, name := range s.Runtimes {
-			if path, err := exec.LookPath(commands[name]); err == nil && versions[name] == "" {
+			if path, err := exec.LookPath(cmp.Or(commands[name], core.DefaultCommand(name))); err == nil && versions[name] == "" {
 				versions[name] = doctor.ProgramVersion(ctx, path)
 			}
 		}

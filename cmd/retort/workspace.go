@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
+	"retort/internal/config"
 	"retort/internal/core"
 )
 
@@ -118,11 +119,13 @@ func (a *app) printFiles(list retort.FileList, asJSON bool) error {
 
 func (a *app) collect() *cobra.Command {
 	var dry, asJSON bool
+	kept := config.Settings{}.Defaults().Workspace
 	c := &cobra.Command{
 		Use: "gc", Short: "Remove files that are older than the settings say", Args: cobra.NoArgs,
-		Long: `Removes what was too large to return after workspace.results (7 days), whole sessions that
-nobody has used for workspace.sessions (30 days), and the oldest results beyond workspace.size
-(10 GB). What a program uses is left alone. An engine that serves does this every hour.`,
+		Long: fmt.Sprintf(`Removes what was too large to return after workspace.results (%d days), whole sessions that
+nobody has used for workspace.sessions (%d days), and the oldest results beyond workspace.size
+(%d GB). What a program uses is left alone. An engine that serves does this every hour.`,
+			kept.Results/(24*time.Hour), kept.Sessions/(24*time.Hour), kept.Size>>30),
 		RunE: func(*cobra.Command, []string) error {
 			swept, err := retort.SweepWorkspaces(retort.Config{Files: a.configs, Home: a.home}, dry)
 			if err != nil {

@@ -62,18 +62,18 @@ type TokenPrice struct {
 	Currency      string
 }
 
-// Options bound the cost of a task. Zero fields mean the defaults.
+// Options bound the cost of a task. Zero fields mean the defaults in core.
 type Options struct {
-	Attempts  int // maximum programs; 3 if 0
-	Tools     int // maximum tools that are offered; 10 if 0
-	Tokens    int // maximum tokens of one task; 100,000 if 0
-	MaxTokens int // maximum tokens of one answer; 4,096 if 0
+	Attempts  int // maximum programs
+	Tools     int // maximum tools that are offered
+	Tokens    int // maximum tokens of one task
+	MaxTokens int // maximum tokens of one answer
 	Price     TokenPrice
 }
 
 func (o Options) withDefaults() Options {
-	o.Attempts, o.Tools = cmp.Or(o.Attempts, 3), cmp.Or(o.Tools, 10)
-	o.Tokens, o.MaxTokens = cmp.Or(o.Tokens, 100_000), cmp.Or(o.MaxTokens, 4096)
+	o.Attempts, o.Tools = cmp.Or(o.Attempts, core.DefaultTaskAttempts), cmp.Or(o.Tools, core.DefaultTaskTools)
+	o.Tokens, o.MaxTokens = cmp.Or(o.Tokens, core.DefaultTaskTokens), cmp.Or(o.MaxTokens, core.DefaultModelTokens)
 	return o
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -373,6 +374,18 @@ func TestSettingsInReadme(t *testing.T) {
 	}
 	if commands := read[12].Commands; len(commands) != 3 || commands[1].Command != "/usr/bin/xmllint" || !cmp.Equal(commands[2].Args, []string{"-n", "-k*"}) {
 		t.Errorf("the commands shown are %+v", commands)
+	}
+	shown := read[11].Network
+	shown.Whitelist, shown.Blacklist, shown.Certificates, shown.Secrets = nil, nil, "", nil
+	if diff := cmp.Diff(read[0].Network, shown, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the network shown is not the default:\n%s", diff)
+	}
+	for _, sentence := range []string{
+		fmt.Sprintf("`audit.keep` (%d days)", read[0].Audit.Keep/(24*time.Hour)), fmt.Sprintf("`audit.size` (%d GB)", read[0].Audit.Size/gib),
+	} {
+		if !strings.Contains(string(text), sentence) {
+			t.Errorf("the README does not say: %s", sentence)
+		}
 	}
 	read[7].HTTP.AllowedHosts, read[7].HTTP.AllowedOrigins, read[7].HTTP.TLS = nil, nil, TLS{}
 	if diff := cmp.Diff(read[0].HTTP, read[7].HTTP); diff != "" {

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/url"
 	"time"
+
+	"retort/internal/core"
 )
 
 // HTTP configures the listener for MCP clients.
@@ -32,16 +34,16 @@ type TLS struct{ Cert, Key string }
 
 func (h HTTP) defaults() HTTP {
 	state(&h.Addr, "127.0.0.1:7337")
-	state(&h.MaxBody, 4*mib)
-	state(&h.MaxHeader, 64*kib)
-	state(&h.Connections, 4096)
-	state(&h.Sessions, 256)
-	state(&h.AllSessions, 16_384)
-	state(&h.Executions, 64)
-	state(&h.Rate, Rate{Count: 3000, Per: time.Minute})
-	state(&h.Idle, 4*time.Hour)
-	state(&h.ReadTimeout, 30*time.Second)
-	state(&h.Drain, 30*time.Second)
+	state(&h.MaxBody, core.DefaultHTTPBody)
+	state(&h.MaxHeader, core.DefaultHTTPHeader)
+	state(&h.Connections, core.DefaultConnections)
+	state(&h.Sessions, core.DefaultSessions)
+	state(&h.AllSessions, core.DefaultAllSessions)
+	state(&h.Executions, core.DefaultExecutions)
+	state(&h.Rate, Rate{Count: core.DefaultHTTPRequests, Per: time.Minute})
+	state(&h.Idle, core.DefaultSessionIdle)
+	state(&h.ReadTimeout, core.DefaultReadTimeout)
+	state(&h.Drain, core.DefaultDrainTimeout)
 	return h
 }
 

@@ -3,6 +3,8 @@ package config
 import (
 	"regexp"
 	"time"
+
+	"retort/internal/core"
 )
 
 // Model selects the model that writes the programs of agent tasks. The zero Model is the one that the client offers.
@@ -58,16 +60,16 @@ func (m Model) defaults() Model {
 	case m.Provider == ProviderAnthropic:
 		m.URL = "https://api.anthropic.com/v1"
 	}
-	state(&m.MaxTokens, 4096)
-	state(&m.Timeout, 2*time.Minute)
+	state(&m.MaxTokens, core.DefaultModelTokens)
+	state(&m.Timeout, core.DefaultModelTimeout)
 	state(&m.Price.Currency, "$")
 	return m
 }
 
 func (o Orchestrator) defaults() Orchestrator {
-	state(&o.Attempts, 3)
-	state(&o.Tools, 10)
-	state(&o.Tokens, 100_000)
+	state(&o.Attempts, core.DefaultTaskAttempts)
+	state(&o.Tools, core.DefaultTaskTools)
+	state(&o.Tokens, core.DefaultTaskTokens)
 	return o
 }
 

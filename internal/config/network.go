@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"retort/internal/core"
 )
 
 // Network configures which hosts a program may reach directly.
@@ -45,8 +47,8 @@ type NetworkSecret struct {
 
 func (n Network) defaults() Network {
 	state(&n.Default, NetworkDeny)
-	state(&n.RateLimitPerDomain, Rate{Count: 100, Per: time.Minute})
-	state(&n.BytesPerRun, 100*mib)
+	state(&n.RateLimitPerDomain, Rate{Count: core.DefaultNetworkRequests, Per: time.Minute})
+	state(&n.BytesPerRun, core.DefaultNetworkBytes)
 	return n
 }
 

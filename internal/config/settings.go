@@ -426,8 +426,8 @@ func (s Settings) Defaults() Settings {
 	state(&s.Audit.Keep, 90*24*time.Hour)
 	state(&s.Audit.Size, gib)
 	state(&s.Audit.Archives, 2*365*24*time.Hour)
-	state(&s.Results.MaxTokens, 2000)
-	state(&s.Results.DefinitionTokens, 4000)
+	state(&s.Results.MaxTokens, core.DefaultResultTokens)
+	state(&s.Results.DefinitionTokens, core.DefaultDefinitionTokens)
 	state(&s.Results.Learn, On)
 	state(&s.Results.Summarize, Off)
 	state(&s.Workspace.Results, 7*24*time.Hour)
@@ -438,18 +438,18 @@ func (s Settings) Defaults() Settings {
 	state(&s.Approval.AutoApproveLow, On)
 	state(&s.Approval.AutoApproveMedium, On)
 	state(&s.Approval.AutoApproveHigh, Off)
-	state(&s.Approval.Timeout, 10*time.Minute)
-	state(&s.Approval.Questions, 50)
-	state(&s.Approval.Declined, 5)
+	state(&s.Approval.Timeout, core.DefaultApprovalTimeout)
+	state(&s.Approval.Questions, core.DefaultQuestions)
+	state(&s.Approval.Declined, core.DefaultDeclined)
 	s.Model, s.Orchestrator = s.Model.defaults(), s.Orchestrator.defaults()
 	s.Anomalies = s.Anomalies.defaults()
 	s.Network = s.Network.defaults()
 	state(&s.Telemetry.Ratio, 1)
 	state(&s.Stats.Price.Currency, "$")
 	s.HTTP = s.HTTP.defaults()
-	state(&s.MaxTasks, 4)
-	state(&s.Tasks.Waiting, 1000)
-	state(&s.Tasks.Keep, 24*time.Hour)
+	state(&s.MaxTasks, core.DefaultJobSlots)
+	state(&s.Tasks.Waiting, core.DefaultWaitingJobs)
+	state(&s.Tasks.Keep, core.DefaultJobExpiry)
 	limits := s.Limits()
 	s.MaxExecutionTime = limits.Timeout
 	s.ResourceLimits = ResourceLimits{
@@ -536,10 +536,10 @@ func (s *Settings) read() into {
 }
 
 func (r Runtimes) defaults() Runtimes {
-	state(&r.Python, "python3")
-	state(&r.Node, "node")
-	state(&r.Bun, "bun")
-	state(&r.Deno, "deno")
+	state(&r.Python, core.DefaultCommand("python"))
+	state(&r.Node, core.DefaultCommand("node"))
+	state(&r.Bun, core.DefaultCommand("bun"))
+	state(&r.Deno, core.DefaultCommand("deno"))
 	return r
 }
 

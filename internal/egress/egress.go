@@ -89,9 +89,7 @@ type Network struct {
 }
 
 const (
-	defaultRate  = 100
-	defaultBytes = 100 << 20
-	defaultBody  = 16 << 20
+	defaultBody = 16 << 20
 )
 
 // New returns a Network with these options. Its errors are of kind invalid_arguments.
@@ -124,10 +122,10 @@ func New(o Options) (*Network, error) {
 
 func (o Options) complete() Options {
 	if o.Rate <= 0 || o.Per <= 0 {
-		o.Rate, o.Per = defaultRate, time.Minute
+		o.Rate, o.Per = core.DefaultNetworkRequests, time.Minute
 	}
 	if o.Bytes <= 0 {
-		o.Bytes = defaultBytes
+		o.Bytes = core.DefaultNetworkBytes
 	}
 	if o.Body <= 0 {
 		o.Body = defaultBody

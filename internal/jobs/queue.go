@@ -91,7 +91,7 @@ type jobEntry struct {
 
 // Open opens a queue. No job runs before Work or WorkOn is called.
 func Open(o Options) (*Queue, error) {
-	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, 4), cmp.Or(o.Waiting, 1000), cmp.Or(o.Keep, usual)
+	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, core.DefaultJobSlots), cmp.Or(o.Waiting, core.DefaultWaitingJobs), cmp.Or(o.Keep, core.DefaultJobExpiry)
 	o.Marks = cmp.Or(o.Marks, filepath.Join(o.Dir, "begun"))
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -24,8 +24,6 @@ const (
 	defaultHits = 10
 	maxHits     = 100
 
-	defaultDefinitionTokens = 4000
-
 	// searchPatience bounds how long a search waits for servers that have not listed their tools. Servers that are
 	// still missing then are named.
 	searchPatience = 3 * time.Second
@@ -90,7 +88,7 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 // renderStub returns a tool's definition, rendered with the project's template.
 func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.StubDetail) string {
 	definition := bindings.RenderStub(tools, t, lang, detail)
-	if most := cmp.Or(p.DefinitionTokens, defaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
+	if most := cmp.Or(p.DefinitionTokens, core.DefaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
 		if _, fits := ledger.Fits(definition, most); !fits {
 			definition = abridgeSignature(bindings.RenderStub(tools, t, lang, bindings.Signature), lang, most)
 		}
@@ -267,7 +265,7 @@ func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	if !ok {
 		return
 	}
-	most := cmp.Or(x.pipeline.DefinitionTokens, defaultDefinitionTokens)
+	most := cmp.Or(x.pipeline.DefinitionTokens, core.DefaultDefinitionTokens)
 	if _, fits := ledger.Fits(text, most); len(text) <= most || fits {
 		f.Definition = x.pipeline.RenderWrapper(x.req.Language, name, text)
 	}

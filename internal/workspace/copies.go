@@ -35,7 +35,7 @@ type Copied struct {
 // workspace only, so the content, size and number of copies tell them nothing. Copies take at most the workspace's quota
 // more than its files. CopyOut reads only what has changed since the last time.
 func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (Copied, error) {
-	c := copying{workspace: w, render: render, more: cmp.Or(w.quota, 1<<30)}
+	c := copying{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
 	if w.store.copies == "" || w.draft {
 		return c.done, nil
 	}

@@ -45,7 +45,7 @@ type Options struct {
 	URL     string // without /chat/completions or /messages
 	Model   string
 	Key     string
-	Timeout time.Duration // timeout of one answer including retries; 2 minutes if 0
+	Timeout time.Duration // timeout of one answer including retries; core.DefaultModelTimeout if 0
 	// Dial connects to an IP address. If it is nil, the system's network is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Pause waits before the next attempt. If it is nil, a timer is used.
@@ -71,7 +71,7 @@ func New(o Options) (*Endpoint, *core.Error) {
 		).
 			WithHint("use https, or an address such as http://127.0.0.1:11434/v1")
 	}
-	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	o.Timeout = cmp.Or(o.Timeout, core.DefaultModelTimeout)
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	}

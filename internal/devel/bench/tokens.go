@@ -56,11 +56,11 @@ func (b *benchRun) measurePreviews() error {
 		{"5,000 rows", array}, {"an object around 5,000 rows", `{"total":5000,"next":null,"rows":` + array + `}`}, {"1 MB of text", string(text)},
 	} {
 		o := report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: json.RawMessage(r.value)}, report.Options{
-			ID: "bench", MaxTokens: report.DefaultMaxTokens, Files: discardFiles{},
+			ID: "bench", MaxTokens: core.DefaultResultTokens, Files: discardFiles{},
 		})
 		b.rows = append(b.rows, ResultRow{
 			Name: "outcome with a preview of " + r.name, Median: float64(report.CountReturned(o)), Unit: "tokens",
-			Target: report.DefaultMaxTokens,
+			Target: core.DefaultResultTokens,
 		})
 	}
 	return nil

@@ -67,7 +67,7 @@ type tableEntry struct {
 // lasts as long as the run.
 func New(timeout time.Duration, rules RuleStore) *Table {
 	return &Table{
-		timeout: cmp.Or(timeout, 10*time.Minute), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
+		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
 		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{},
 		windows: map[sessionKey]*questionWindow{},
 	}

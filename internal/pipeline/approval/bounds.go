@@ -16,7 +16,7 @@ type QuestionBounds struct {
 
 // WithDefaults returns b with defaults for its zero fields.
 func (b QuestionBounds) WithDefaults() QuestionBounds {
-	return QuestionBounds{cmp.Or(b.Questions, 50), cmp.Or(b.Declined, 5)}
+	return QuestionBounds{cmp.Or(b.Questions, core.DefaultQuestions), cmp.Or(b.Declined, core.DefaultDeclined)}
 }
 
 // A session may ask sessionShare times as many questions within an hour as one execution may. A principal may ask twice

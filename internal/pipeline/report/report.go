@@ -17,9 +17,6 @@ type FileStore interface {
 	Write(path string, data []byte) error
 }
 
-// DefaultMaxTokens bounds result and output together, in tokens.
-const DefaultMaxTokens = 2000
-
 // maxMessage bounds the text of an error, in bytes: enough for a message with
 // its code frame, too little to carry data out.
 const maxMessage = 4 << 10

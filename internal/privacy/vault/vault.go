@@ -57,7 +57,7 @@ type sessionLimits struct {
 // first needed.
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
-		dir: dir, expiry: cmp.Or(expiry, 30*24*time.Hour), master: sync.OnceValues(key),
+		dir: dir, expiry: cmp.Or(expiry, core.DefaultPIIExpiry), master: sync.OnceValues(key),
 		limits: sessionLimits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few}, sessions: map[string]*Session{},
 	}
 	if dir != "" {

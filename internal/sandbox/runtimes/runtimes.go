@@ -5,6 +5,7 @@ package runtimes
 import (
 	"cmp"
 
+	"retort/internal/core"
 	"retort/internal/sandbox/guest/nodejs"
 	"retort/internal/sandbox/guest/python"
 	"retort/internal/sandbox/interpreter"
@@ -17,13 +18,13 @@ const maxThreads = 64
 // programs; without an entry, the usual name is looked up.
 func SupportedRuntimes(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
-		Runtime: "python", Command: cmp.Or(commands["python"], "python3"), Flags: []string{"-I", "-S", "-B"},
+		Runtime: "python", Command: cmp.Or(commands["python"], core.DefaultCommand("python")), Flags: []string{"-I", "-S", "-B"},
 		Env: []string{"MALLOC_ARENA_MAX=1"}, Main: python.Main, Harness: python.GuestFiles, Compiles: true,
 		Exhausted: func(string) bool { return false }, Crashed: python.ParseCrash, Threads: maxThreads, Proxied: true,
 	}}
 	for _, r := range nodejs.Runtimes() {
 		all = append(all, interpreter.Interpreter{
-			Runtime: r.Name, Command: cmp.Or(commands[r.Name], r.Name), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc,
+			Runtime: r.Name, Command: cmp.Or(commands[r.Name], core.DefaultCommand(r.Name)), Flags: r.Args(memory), Env: r.Env, Proc: r.Proc,
 			Main: nodejs.FileName, Harness: scriptFiles,
 			Exhausted: nodejs.OutOfMemory, Threads: maxThreads,
 		})

@@ -30,13 +30,13 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Body: cmp.Or(l.Body, 4<<20), Header: cmp.Or(l.Header, 64<<10), Connections: cmp.Or(l.Connections, 4096),
-		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, 4096)/4)),
-		Sessions:   cmp.Or(l.Sessions, 256), AllSessions: cmp.Or(l.AllSessions, 16_384),
-		Executions: cmp.Or(l.Executions, 64), Requests: cmp.Or(l.Requests, 3000),
+		Body: cmp.Or(l.Body, core.DefaultHTTPBody), Header: cmp.Or(l.Header, core.DefaultHTTPHeader), Connections: cmp.Or(l.Connections, core.DefaultConnections),
+		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, core.DefaultConnections)/4)),
+		Sessions:   cmp.Or(l.Sessions, core.DefaultSessions), AllSessions: cmp.Or(l.AllSessions, core.DefaultAllSessions),
+		Executions: cmp.Or(l.Executions, core.DefaultExecutions), Requests: cmp.Or(l.Requests, core.DefaultHTTPRequests),
 		Programs: cmp.Or(l.Programs, max(32, 8*runtime.NumCPU())),
-		Idle:     cmp.Or(l.Idle, 4*time.Hour), Read: cmp.Or(l.Read, 30*time.Second),
-		Write: cmp.Or(l.Write, 30*time.Second), Drain: cmp.Or(l.Drain, 30*time.Second),
+		Idle:     cmp.Or(l.Idle, core.DefaultSessionIdle), Read: cmp.Or(l.Read, core.DefaultReadTimeout),
+		Write: cmp.Or(l.Write, 30*time.Second), Drain: cmp.Or(l.Drain, core.DefaultDrainTimeout),
 	}
 }
 
