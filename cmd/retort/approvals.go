@@ -28,7 +28,6 @@ func (a *app) approvals() *cobra.Command {
 }
 
 func (a *app) listApprovals() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List what waits", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -36,7 +35,7 @@ func (a *app) listApprovals() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{"approvals": found})
 			}
 			if len(found) == 0 {
@@ -54,7 +53,7 @@ func (a *app) listApprovals() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -67,7 +66,6 @@ func times(count int) string {
 }
 
 func (a *app) showApproval() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show what waits in full", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -75,14 +73,14 @@ func (a *app) showApproval() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(f)
 			}
 			fmt.Fprint(a.stdout, printable(f.RenderText()))
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 

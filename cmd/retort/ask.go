@@ -21,7 +21,7 @@ import (
 type askFlags struct {
 	id, lang, session, inputs, code string
 	tools                           []string
-	json, queue                     bool
+	queue                           bool
 	priority                        int
 	deadline                        time.Duration
 }
@@ -51,7 +51,7 @@ func (a *app) askTask() *cobra.Command {
 			t.Progress = func(s retort.TaskStep) { say(fmt.Sprintf("%s: %s", s.Phase, s.Text)) }
 			o := unresumed(e.ExecuteTask(a.asked(cmd.Context()), t))
 			done()
-			return a.printTask(o, f.json)
+			return a.printTask(o)
 		},
 	}
 	c.Flags().StringVar(&f.id, "id", "", "of the task, as retort tasks show takes it; one is made without it")
@@ -63,7 +63,7 @@ func (a *app) askTask() *cobra.Command {
 	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print its id; see retort tasks")
 	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
 	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: from now, after which it is cancelled; a day without it")
-	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -73,7 +73,7 @@ func (a *app) enqueueTask(t retort.Task, f askFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline, json: f.json})
+	return a.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline})
 }
 
 func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
@@ -97,9 +97,9 @@ func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
 }
 
 // printTask prints an Outcome with the program that the model wrote.
-func (a *app) printTask(o core.Outcome, asJSON bool) error {
-	if asJSON {
-		return packed(o, a.printOutcome(o, true))
+func (a *app) printTask(o core.Outcome) error {
+	if a.asJSON {
+		return packed(o, a.printOutcome(o))
 	}
 	if o.TaskContext != nil {
 		fmt.Fprint(a.stdout, a.safe(a.stdout, o.Skeleton))
@@ -113,7 +113,7 @@ func (a *app) printTask(o core.Outcome, asJSON bool) error {
 	for _, c := range o.Calls {
 		a.warn(printable(fmt.Sprintf("made before: %s.%s(%s)", c.Server, c.Tool, c.Arguments)))
 	}
-	err := a.printOutcome(o, false)
+	err := a.printOutcome(o)
 	if m := o.Stats.Model; m != nil {
 		about := ""
 		if m.Estimated {
@@ -145,7 +145,6 @@ func (a *app) templates() *cobra.Command {
 		Long: "A project can have them in other words, in .retort/templates. What it has not is as it is built in.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var asJSON bool
 	eject := &cobra.Command{
 		Use: "eject [DIR]", Short: "Write the built-in templates, to be changed", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -157,7 +156,7 @@ func (a *app) templates() *cobra.Command {
 			if refused != nil {
 				return refused
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{"path": dir, "written": names})
 			}
 			if len(names) == 0 {
@@ -169,7 +168,7 @@ func (a *app) templates() *cobra.Command {
 			return nil
 		},
 	}
-	eject.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(eject)
 	c.AddCommand(eject)
 	return c
 }

@@ -17,7 +17,6 @@ func (a *app) audit() *cobra.Command {
 
 func (a *app) erase() *cobra.Command {
 	var what retort.Erasure
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
 		Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
@@ -39,7 +38,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(erased)
 			}
 			fmt.Fprintf(a.stdout, "values erased: %d, sessions that had any: %d\n", erased.Values, erased.Sessions)
@@ -58,7 +57,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 	)
 	c.Flags().StringVar(&what.Session, "session", "", "everything of this session")
 	c.Flags().StringVar(&what.Principal, "principal", "", "whose session it is")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.MarkFlagsMutuallyExclusive("subject", "session")
 	return c
 }

@@ -128,7 +128,6 @@ func openBrowser(ctx context.Context, address string) error {
 }
 
 func (a *app) loginStatus() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "status [SERVER...]", Short: "Where a login is needed, and how long those that there are last",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -138,7 +137,7 @@ func (a *app) loginStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{"servers": append([]retort.LoginStatus{}, all...)})
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -152,7 +151,7 @@ func (a *app) loginStatus() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -188,7 +187,6 @@ func loginText(s retort.LoginStatus) string {
 }
 
 func (a *app) logout() *cobra.Command {
-	var asJSON bool
 	var principal string
 	c := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget a login, and have it revoked where that is offered", Args: cobra.ExactArgs(1),
@@ -199,7 +197,7 @@ func (a *app) logout() *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case asJSON:
+			case a.asJSON:
 				return a.printJSON(out)
 			case !out.Was:
 				fmt.Fprintln(a.stderr, "nobody was logged in at", printable(whoseLogin(args[0], principal)))
@@ -215,6 +213,6 @@ func (a *app) logout() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&principal, "principal", "", "forget the login of this principal")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }

@@ -14,7 +14,6 @@ import (
 )
 
 func (a *app) bench() *cobra.Command {
-	var asJSON bool
 	var upstream int
 	var only []string
 	var t targetFlags
@@ -41,7 +40,7 @@ func (a *app) bench() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{
 					"rows": rows, "targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
 				})
@@ -53,7 +52,7 @@ func (a *app) bench() *cobra.Command {
 			return a.printTargets(targets)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.PartNames(), ", "))
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")

@@ -35,7 +35,6 @@ func (f *targetFlags) options(a *app, o bench.Options) bench.Options {
 }
 
 func (a *app) benchTargets() *cobra.Command {
-	var asJSON bool
 	var only []string
 	var f targetFlags
 	c := &cobra.Command{
@@ -69,13 +68,13 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 			if len(only) > 0 {
 				targets = slices.DeleteFunc(targets, func(t bench.PromisedTarget) bool { return t.Met == nil })
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{"targets": targets, "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU()})
 			}
 			return a.printTargets(targets)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().StringSliceVar(
 		&only, "only", nil,
 		"parts to measure beside tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens for none of them",

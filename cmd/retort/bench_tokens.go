@@ -17,7 +17,6 @@ import (
 )
 
 func (a *app) benchTokens() *cobra.Command {
-	var asJSON bool
 	var page string
 	var only []string
 	c := &cobra.Command{
@@ -47,7 +46,7 @@ the first four. All calls are really made; what a model would think is played. T
 					return err
 				}
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{"workloads": works, "tokenizer": "o200k_base"})
 			}
 			if page != "" {
@@ -56,7 +55,7 @@ the first four. All calls are really made; what a model would think is played. T
 			return a.printWorkloads(works)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
 	c.Flags().StringArrayVar(&only, "only", nil, "a task to do instead of all: "+strings.Join(bench.WorkloadNames(), "; "))
 	return c

@@ -16,12 +16,12 @@ import (
 const listOnce = 15 * time.Second
 
 // changed prints how tools differ from what was trusted, for the named servers and tools, or for all.
-func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string, asJSON bool) error {
+func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string) error {
 	list, err := a.look(cmd.Context(), e, args)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if a.asJSON {
 		return a.printJSON(map[string]any{"changed": described(e, list)})
 	}
 	for _, c := range list {
@@ -85,13 +85,13 @@ func moment(t time.Time) string {
 }
 
 // trust shows the changes and, once the user agrees, trusts exactly these.
-func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes, asJSON bool) error {
+func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes bool) error {
 	looked, err := a.look(cmd.Context(), e, names)
 	if err != nil {
 		return err
 	}
 	if len(looked) == 0 {
-		if asJSON {
+		if a.asJSON {
 			return a.printJSON(map[string]any{"trusted": []string{}})
 		}
 		fmt.Fprintln(a.stderr, "nothing of it has changed since it was trusted")
@@ -103,13 +103,13 @@ func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes, a
 		fmt.Fprintln(&text, a.changeText(e, c))
 		trusted = append(trusted, c.Server+"."+c.Tool)
 	}
-	if err := a.agreed(cmd.Context(), text.String(), len(looked), yes, asJSON); err != nil {
+	if err := a.agreed(cmd.Context(), text.String(), len(looked), yes); err != nil {
 		return err
 	}
 	if err := e.Trust(looked); err != nil {
 		return err
 	}
-	if asJSON {
+	if a.asJSON {
 		return a.printJSON(map[string]any{"trusted": trusted})
 	}
 	for _, name := range trusted {
@@ -145,9 +145,9 @@ func (a *app) look(ctx context.Context, e *retort.Engine, names []string) ([]*re
 }
 
 // agreed shows the changes and asks at the terminal whether to trust them, unless yes is already given.
-func (a *app) agreed(ctx context.Context, text string, n int, yes, asJSON bool) error {
+func (a *app) agreed(ctx context.Context, text string, n int, yes bool) error {
 	if yes {
-		if !asJSON {
+		if !a.asJSON {
 			fmt.Fprintln(a.stdout, text)
 		}
 		return nil

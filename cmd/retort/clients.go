@@ -64,7 +64,6 @@ func own(variable, user string, fallback ...string) string {
 
 func (a *app) importServers() *cobra.Command {
 	var o clientfiles.ImportOptions
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "import", Short: "Take over the servers of your MCP clients", Args: cobra.NoArgs,
 		Long: `Reads the files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Gemini CLI, Zed,
@@ -83,23 +82,23 @@ Servers of a project go into ./retort.json, with --project.`,
 			if err != nil {
 				return err
 			}
-			return a.printImported(done, asJSON)
+			return a.printImported(done)
 		},
 	}
 	c.Flags().StringVar(&o.From, "from", "", "only this client: cursor, vscode, codex …")
 	c.Flags().BoolVar(&o.Project, "project", false, "the servers of the project in this folder")
 	c.Flags().StringVar(&o.Out, "out", "", "the file that servers are added to")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only tell what would be done")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
-func (a *app) printImported(done *clientfiles.Imported, asJSON bool) error {
+func (a *app) printImported(done *clientfiles.Imported) error {
 	code := error(nil)
 	if len(done.Broken) > 0 {
 		code = exitError(exitUsage)
 	}
-	if asJSON {
+	if a.asJSON {
 		if err := a.printJSON(done); err != nil {
 			return err
 		}
@@ -183,13 +182,12 @@ func (a *app) notes(servers []clientfiles.Server, warnings []string) {
 // installFlags holds the flags of install and uninstall.
 type installFlags struct {
 	clientfiles.InstallOptions
-	asJSON bool
 }
 
 func (f *installFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.Project, "project", false, "in the project's file instead of your own")
 	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "only show the difference")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	offerJSON(c)
 }
 
 func (a *app) install() *cobra.Command {
@@ -215,7 +213,7 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 			if err != nil {
 				return err
 			}
-			return a.printInstalled(done, f.asJSON)
+			return a.printInstalled(done)
 		},
 	}
 	f.add(c)
@@ -267,8 +265,8 @@ func ourCommand(project bool) string {
 	return self
 }
 
-func (a *app) printInstalled(done *clientfiles.Installed, asJSON bool) error {
-	if asJSON {
+func (a *app) printInstalled(done *clientfiles.Installed) error {
+	if a.asJSON {
 		return a.printJSON(done)
 	}
 	if len(done.Moved) > 0 {
@@ -314,19 +312,19 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 			if err != nil {
 				return err
 			}
-			return a.printUninstalled(done, f.asJSON)
+			return a.printUninstalled(done)
 		},
 	}
 	f.add(c)
 	return c
 }
 
-func (a *app) printUninstalled(done *clientfiles.Installed, asJSON bool) error {
+func (a *app) printUninstalled(done *clientfiles.Installed) error {
 	code := error(nil)
 	if len(done.Still) > 0 {
 		code = exitError(exitUsage)
 	}
-	if asJSON {
+	if a.asJSON {
 		if err := a.printJSON(done); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 
 func (a *app) configuration() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
-	var asJSON bool
 	show := &cobra.Command{
 		Use: "show", Short: "Print which files were read and what their policies mean", Args: cobra.NoArgs,
 		Long: "Print which files were read and what the settings say of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed as what they mean.",
@@ -22,7 +21,7 @@ func (a *app) configuration() *cobra.Command {
 			for _, w := range m.Warnings {
 				a.warn(w)
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(m)
 			}
 			for _, f := range m.Files {
@@ -32,7 +31,7 @@ func (a *app) configuration() *cobra.Command {
 			return err
 		},
 	}
-	show.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	offerJSON(show)
 	c.AddCommand(show)
 	return c
 }

@@ -24,7 +24,6 @@ func (a *app) demoServer() *cobra.Command {
 }
 
 func (a *app) demo() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "demo", Short: "The whole story on bundled servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,10 +49,10 @@ func (a *app) demo() *cobra.Command {
 				return err
 			}
 			defer e.Close()
-			return a.tell(core.WithChannel(cmd.Context(), yes), e, asJSON)
+			return a.tell(core.WithChannel(cmd.Context(), yes), e)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcomes as JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -79,7 +78,7 @@ func demoServers() ([]retort.Server, error) {
 
 // tell runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
 // the model's context.
-func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
+func (a *app) tell(ctx context.Context, e *retort.Engine) error {
 	a.settle(ctx, e, time.Minute)
 	servers := e.Servers()
 	tools, tokens := 0, 0
@@ -87,13 +86,13 @@ func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 		tools, tokens = tools+s.Tools, tokens+s.Tokens
 	}
 	var outcomes []core.Outcome
-	if !asJSON {
+	if !a.asJSON {
 		fmt.Fprintf(a.stdout, "%d servers, %d tools; their definitions have %s tokens.\n", len(servers), tools, thousands(tokens))
 	}
 	for i, p := range demo.ExamplePrograms() {
 		o := a.execute(ctx, e, core.ExecutionRequest{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
 		outcomes = append(outcomes, o)
-		if !asJSON {
+		if !a.asJSON {
 			a.tellOne(i+1, p, o)
 		}
 		if o.Status != core.StatusOK {
@@ -101,7 +100,7 @@ func (a *app) tell(ctx context.Context, e *retort.Engine, asJSON bool) error {
 			return outcomeCode(o)
 		}
 	}
-	if asJSON {
+	if a.asJSON {
 		return a.printJSON(map[string]any{"outcomes": outcomes})
 	}
 	a.tellLedger(outcomes)

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) doctor() *cobra.Command {
-	var asJSON, fix bool
+	var fix bool
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "doctor [SERVER]...", Short: "What works on this machine, and what mends the rest",
@@ -32,7 +32,7 @@ sockets of engines that have died. It touches no client's file.`,
 			}
 			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
 			if err != nil {
-				if !asJSON {
+				if !a.asJSON {
 					a.printChecks(machine)
 				}
 				return err
@@ -45,7 +45,7 @@ sockets of engines that have died. It touches no client's file.`,
 			if p, err := a.place("", false); err == nil && len(servers) == 0 {
 				d.Clients = clientChecks(clientfiles.Survey(p.env), d.Files)
 			}
-			if asJSON {
+			if a.asJSON {
 				err = a.printJSON(d)
 			} else {
 				a.printDoctor(d)
@@ -56,7 +56,7 @@ sockets of engines that have died. It touches no client's file.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
 	c.Flags().DurationVar(&patience, "timeout", time.Minute, "how long each server may take")
 	return c

@@ -116,6 +116,7 @@ type app struct {
 	logLevel string
 	logForm  string
 	noColor  bool
+	asJSON   bool
 
 	log lossy
 
@@ -137,6 +138,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
+	a.addJSON(root)
 	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.recommend(), a.workspace(), a.skills(), a.auth(), a.generate(), a.token(), a.tasks(),
 		a.demo(), a.doctor(), a.bench(), a.version(), a.man(), a.demoServer())
 	root.AddCommand(a.importServers(), a.install(), a.uninstall())

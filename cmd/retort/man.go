@@ -57,6 +57,7 @@ func manPage(c *cobra.Command) string {
 		}
 	}
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"retort %s\" \"Retort\"\n", strings.ToUpper(manText(manName(c))), retort.Version)
+	showJSON(c)
 	section("NAME", manText(manName(c))+` \- `+manText(c.Short))
 	section("SYNOPSIS", `.B `+manText(c.UseLine()))
 	section("DESCRIPTION", manText(c.Long))

@@ -83,8 +83,8 @@ func (a *app) printJSON(v any) error {
 
 // printOutcome prints an Outcome for people, or as JSON, and returns the exit
 // code as an error.
-func (a *app) printOutcome(o core.Outcome, asJSON bool) error {
-	if asJSON {
+func (a *app) printOutcome(o core.Outcome) error {
+	if a.asJSON {
 		if err := a.printJSON(o); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 func (a *app) recommend() *cobra.Command {
 	var since string
-	var update, asJSON bool
+	var update bool
 	c := &cobra.Command{
 		Use: "recommend", Short: "What is worth changing, by what was done so far", Args: cobra.NoArgs,
 		Example: "  retort recommend\n  retort recommend --since 90d --json\n  retort recommend --update",
@@ -36,7 +36,7 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(r)
 			}
 			a.warnAll(r.Warnings)
@@ -45,7 +45,7 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 	}
 	c.Flags().StringVar(&since, "since", "30d", "how far back: 24h, 30d, or a day")
 	c.Flags().BoolVar(&update, "update", false, "fetch the list of servers of recommend.registry first")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 

@@ -18,7 +18,6 @@ import (
 func (a *app) verify() *cobra.Command {
 	var files []string
 	var key string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "verify", Short: "Prove that nobody has changed the record", Args: cobra.NoArgs,
 		Long: `Recomputes the hash and the code of each entry, archives included, holds the record against
@@ -40,12 +39,12 @@ each checkpoint names it. Engines may go on meanwhile.`,
 			if err != nil {
 				return err
 			}
-			return a.printVerdict(v, asJSON)
+			return a.printVerdict(v)
 		},
 	}
 	c.Flags().StringArrayVar(&files, "checkpoints", nil, "a file with checkpoints that were kept elsewhere (repeatable)")
 	c.Flags().StringVar(&key, "key", "", "the public key that checkpoints are signed with, base64")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -62,12 +61,12 @@ func publicKey(text string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-func (a *app) printVerdict(v retort.RecordVerdict, asJSON bool) error {
+func (a *app) printVerdict(v retort.RecordVerdict) error {
 	var code error
 	if !v.OK {
 		code = exitError(exitFailed)
 	}
-	if asJSON {
+	if a.asJSON {
 		if err := a.printJSON(v); err != nil {
 			return err
 		}
@@ -115,7 +114,6 @@ type asking struct {
 	kind, status []string
 	execution    string
 	minRisk      int64
-	asJSON       bool
 }
 
 func (a *app) query() *cobra.Command {
@@ -132,7 +130,7 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 				if err != nil {
 					return err
 				}
-				return a.printStory(page, q.asJSON)
+				return a.printStory(page)
 			}
 			if err := q.complete(time.Now()); err != nil {
 				return err
@@ -141,13 +139,13 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 			if err != nil {
 				return err
 			}
-			return a.printEntries(page, q.asJSON)
+			return a.printEntries(page)
 		},
 	}
 	q.filters(c)
 	c.Flags().IntVar(&q.Limit, "limit", 50, "how many entries")
 	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on where the page before ended")
-	c.Flags().BoolVar(&q.asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -208,8 +206,8 @@ func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
 }
 
-func (a *app) printEntries(page retort.RecordPage, asJSON bool) error {
-	if asJSON {
+func (a *app) printEntries(page retort.RecordPage) error {
+	if a.asJSON {
 		return a.printJSON(page)
 	}
 	a.warnAll(page.Warnings)
@@ -262,8 +260,8 @@ func millisOf(e retort.RecordEntry) string {
 }
 
 // printStory prints all entries of an execution.
-func (a *app) printStory(page retort.RecordPage, asJSON bool) error {
-	if asJSON {
+func (a *app) printStory(page retort.RecordPage) error {
+	if a.asJSON {
 		return a.printJSON(page)
 	}
 	a.warnAll(page.Warnings)

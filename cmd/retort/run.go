@@ -59,7 +59,7 @@ func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean
 type runFlags struct {
 	code, lang, sandbox, runtime, session string
 	timeout                               time.Duration
-	json, dry, show                       bool
+	dry, show                             bool
 	noCache, queue                        bool
 	care                                  careFlags
 	priority                              int
@@ -98,10 +98,10 @@ func (a *app) run() *cobra.Command {
 					return err
 				}
 			}
-			if f.dry && !f.json && len(o.Approvals) > 0 {
+			if f.dry && !a.asJSON && len(o.Approvals) > 0 {
 				return a.afterDryRun(cmd.Context(), e, o)
 			}
-			return a.printOutcome(o, f.json)
+			return a.printOutcome(o)
 		},
 	}
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
@@ -110,7 +110,7 @@ func (a *app) run() *cobra.Command {
 	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
-	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	offerJSON(c)
 	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens, in a terminal")
 	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print the task's id; see retort tasks")
 	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
@@ -129,14 +129,14 @@ func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome)
 	if core.ChannelOf(asking) == nil {
 		o.Approvals = nil
 		a.warn("nothing was changed; in a terminal, retort run --dry-run asks whether to run it with exactly these effects")
-		return a.printOutcome(o, false)
+		return a.printOutcome(o)
 	}
 	shown := o
 	shown.Effects = nil // in the question
-	if err := a.printOutcome(shown, false); err != nil {
+	if err := a.printOutcome(shown); err != nil {
 		return err
 	}
-	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience), false)
+	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience))
 }
 
 // approvalPatience is longer than any value that the setting approval.timeout can have.

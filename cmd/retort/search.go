@@ -19,7 +19,6 @@ import (
 func (a *app) search() *cobra.Command {
 	var q core.ToolQuery
 	var detail string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,7 +28,7 @@ func (a *app) search() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(found)
 				}
 				return a.printFound(found)
@@ -40,7 +39,7 @@ func (a *app) search() *cobra.Command {
 	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
 	c.Flags().IntVar(&q.Limit, "limit", 10, "at most so many tools")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -110,7 +109,6 @@ type describedJSON struct {
 
 func (a *app) describe() *cobra.Command {
 	var lang, category string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -129,7 +127,7 @@ func (a *app) describe() *cobra.Command {
 						flags[name] = e.Flags(server, tool)
 					}
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(describedJSON{definitions, flags})
 				}
 				for _, d := range definitions {
@@ -142,12 +140,12 @@ func (a *app) describe() *cobra.Command {
 	}
 	c.Flags().StringVar(&lang, "lang", "ts", "ts or py")
 	c.Flags().StringVar(&category, "category", "", "only tools of this category")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
 func (a *app) call() *cobra.Command {
-	var asJSON, noCache bool
+	var noCache bool
 	var session string
 	c := &cobra.Command{
 		Use: "call SERVER.TOOL [JSON]", Short: "Make one call", Args: cobra.RangeArgs(1, 2),
@@ -166,19 +164,18 @@ func (a *app) call() *cobra.Command {
 					unresumed(
 						e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments),
 					),
-					asJSON,
 				)
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcome as JSON")
+	offerJSON(c)
 	c.Flags().StringVar(&session, "session", "", "session whose workspace is used")
 	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call, whatever the cache holds")
 	return c
 }
 
 func (a *app) tools() *cobra.Command {
-	var asJSON, changed, yes bool
+	var changed, yes bool
 	var trust []string
 	c := &cobra.Command{
 		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
@@ -187,23 +184,23 @@ func (a *app) tools() *cobra.Command {
 			return a.with(cmd, func(e *retort.Engine) error {
 				switch {
 				case len(trust) > 0:
-					return a.trust(cmd, e, append(trust, args...), yes, asJSON)
+					return a.trust(cmd, e, append(trust, args...), yes)
 				case changed:
-					return a.changed(cmd, e, args, asJSON)
+					return a.changed(cmd, e, args)
 				}
 				a.settle(cmd.Context(), e, 15*time.Second)
 				if len(args) == 1 {
-					return a.printServer(cmd, e, args[0], asJSON)
+					return a.printServer(cmd, e, args[0])
 				}
 				servers := e.Servers()
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(map[string]any{"servers": servers})
 				}
 				return a.printServers(servers)
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().BoolVar(&changed, "changed", false, "how tools differ from what was trusted")
 	c.Flags().StringArrayVar(&trust, "trust", nil, "trust SERVER or SERVER.TOOL as it is now, after a look (repeatable)")
 	c.Flags().BoolVar(&yes, "yes", false, "with --trust: without asking")
@@ -242,7 +239,7 @@ func firstLine(s string) string {
 	return line
 }
 
-func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, asJSON bool) error {
+func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string) error {
 	found, err := e.Search(cmd.Context(), core.ToolQuery{Server: server, Limit: 1000, Detail: core.DetailDescription})
 	if err != nil {
 		return err
@@ -258,7 +255,7 @@ func (a *app) printServer(cmd *cobra.Command, e *retort.Engine, server string, a
 			withheld = append(withheld, server+"."+t.Tool)
 		}
 	}
-	if asJSON {
+	if a.asJSON {
 		return a.printJSON(struct {
 			core.FoundTools
 			Changed  []changeJSON             `json:"changed,omitempty"`

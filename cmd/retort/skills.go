@@ -24,7 +24,6 @@ func (a *app) skills() *cobra.Command {
 }
 
 func (a *app) skillsList() *cobra.Command {
-	var asJSON bool
 	var tags []string
 	c := &cobra.Command{
 		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or find those that fit a question",
@@ -34,14 +33,14 @@ func (a *app) skillsList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(map[string]any{"skills": list})
 				}
 				return a.printSkills(list)
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().StringSliceVar(&tags, "tags", nil, "only skills with these tags, with commas between")
 	return c
 }
@@ -68,7 +67,6 @@ func (a *app) printSkills(list []retort.SkillInfo) error {
 }
 
 func (a *app) skillsShow() *cobra.Command {
-	var asJSON bool
 	var version string
 	c := &cobra.Command{
 		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
@@ -78,7 +76,7 @@ func (a *app) skillsShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(s)
 				}
 				fmt.Fprintf(a.stdout, "%s\n\n%s", a.safe(a.stdout, s.Usage), a.safe(a.stdout, s.Code))
@@ -96,13 +94,12 @@ func (a *app) skillsShow() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().StringVar(&version, "version", "", "as it was in this version")
 	return c
 }
 
 func (a *app) skillsSave() *cobra.Command {
-	var asJSON bool
 	var lang, from string
 	var d retort.SkillDraft
 	c := &cobra.Command{
@@ -112,7 +109,7 @@ func (a *app) skillsSave() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case from != "" && len(args) == 0:
-				return a.saveFrom(cmd, from, d, asJSON)
+				return a.saveFrom(cmd, from, d)
 			case from != "" || len(args) == 0:
 				return core.Errorf(core.KindInvalidArguments, "skills.save", "give one of: a file, - for standard input, or --from EXECUTION")
 			}
@@ -128,7 +125,7 @@ func (a *app) skillsSave() *cobra.Command {
 			}
 			d.Code = code
 			return a.ask(cmd, func(e *retort.Engine) error {
-				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, d)), asJSON)
+				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, d)))
 			})
 		},
 	}
@@ -138,12 +135,12 @@ func (a *app) skillsSave() *cobra.Command {
 	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name or the syntax if not given")
 	c.Flags().StringVar(&from, "from", "", "an execution that succeeded: its program, with parameters for its literals")
 	c.Flags().BoolVar(&d.ForUser, "user", false, "among your own, not in the project")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
 // saveFrom saves the program of an execution as a skill.
-func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft, asJSON bool) error {
+func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft) error {
 	ran, err := retort.ProgramOf(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, execution)
 	if err != nil {
 		return err
@@ -156,20 +153,20 @@ func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft
 		if o.Status == core.StatusOK && len(lifted) > 0 {
 			fmt.Fprintln(a.stderr, "parameters:", printable(strings.Join(lifted, ", ")))
 		}
-		return a.printSaved(unresumed(o), asJSON)
+		return a.printSaved(unresumed(o))
 	})
 }
 
 // printSaved prints the result of saving a skill.
-func (a *app) printSaved(o core.Outcome, asJSON bool) error {
-	if o.Status != core.StatusOK || asJSON && o.Result == nil {
-		return a.printOutcome(o, asJSON)
+func (a *app) printSaved(o core.Outcome) error {
+	if o.Status != core.StatusOK || a.asJSON && o.Result == nil {
+		return a.printOutcome(o)
 	}
 	var saved retort.SavedSkill
 	if err := json.Unmarshal(o.Result, &saved); err != nil {
 		return err
 	}
-	if asJSON {
+	if a.asJSON {
 		return a.printJSON(saved)
 	}
 	state := "saved"
@@ -205,14 +202,14 @@ func (a *app) skillsRun() *cobra.Command {
 				return err
 			}
 			req.Session, req.Sandbox, req.Client = f.session, f.sandbox, "retort skills run"
-			return a.printOutcome(a.execute(cmd.Context(), e, req), f.json)
+			return a.printOutcome(a.execute(cmd.Context(), e, req))
 		},
 	}
 	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; the value is JSON, or else text (repeatable)")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker, gvisor or vm")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
-	c.Flags().BoolVar(&f.json, "json", false, "print the Outcome as JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -239,7 +236,6 @@ func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 }
 
 func (a *app) skillsRemove() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "rm NAME", Short: "Remove a skill with all its versions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -248,7 +244,7 @@ func (a *app) skillsRemove() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(map[string]any{"removed": s})
 				}
 				_, err = fmt.Fprintf(a.stdout, "removed %s (from %s)\n", s.Name, s.Origin)
@@ -256,12 +252,11 @@ func (a *app) skillsRemove() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
 func (a *app) skillsExport() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "export NAME DIR", Short: "Write a skill as a folder of Agent Skills", Args: cobra.ExactArgs(2),
 		Long:    "Writes a skill into DIR, as a folder that Claude Code and others read. The skill using-retort\nsays how a model finds tools and writes programs with Retort.",
@@ -272,7 +267,7 @@ func (a *app) skillsExport() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if a.asJSON {
 					return a.printJSON(map[string]any{"path": folder})
 				}
 				_, err = fmt.Fprintln(a.stdout, folder)
@@ -280,24 +275,23 @@ func (a *app) skillsExport() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
 func (a *app) skillsImport() *cobra.Command {
-	var asJSON, user bool
+	var user bool
 	c := &cobra.Command{
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ask(cmd, func(e *retort.Engine) error {
 				return a.printSaved(
 					unresumed(e.ImportSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)),
-					asJSON,
 				)
 			})
 		},
 	}
 	c.Flags().BoolVar(&user, "user", false, "among your own, not in the project")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }

@@ -20,7 +20,6 @@ var groupings = []string{"day", "server", "tool", "status", "principal"}
 func (a *app) stats() *cobra.Command {
 	var since, until, by, page string
 	var span retort.Span
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "stats", Short: "What was executed, how long it took, and what it saved", Args: cobra.NoArgs,
 		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool\n  retort stats --since 90d --html stats.html",
@@ -46,7 +45,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			if err != nil {
 				return err
 			}
-			if !asJSON {
+			if !a.asJSON {
 				a.warnAll(used.Warnings)
 			}
 			if page != "" {
@@ -55,7 +54,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 				}
 			}
 			switch {
-			case asJSON:
+			case a.asJSON:
 				return a.printJSON(used)
 			case page != "":
 				return nil
@@ -68,7 +67,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 	c.Flags().StringVar(&span.Session, "session", "", "only of this session")
 	c.Flags().StringVar(&span.Principal, "principal", "", "only of this principal")
 	c.Flags().StringVar(&by, "by", "", "only this table: "+strings.Join(groupings, ", "))
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
 	return c
 }

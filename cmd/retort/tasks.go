@@ -21,7 +21,6 @@ func (a *app) tasks() *cobra.Command {
 func (a *app) queue() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
 
 func (a *app) listTasks() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -29,7 +28,7 @@ func (a *app) listTasks() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				list.Tasks = append([]retort.JobState{}, list.Tasks...)
 				for i := range list.Tasks {
 					list.Tasks[i].Outcome = nil
@@ -42,7 +41,7 @@ func (a *app) listTasks() *cobra.Command {
 			return a.printTasks(list)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -77,7 +76,6 @@ func (a *app) printTasks(list retort.TaskList) error {
 }
 
 func (a *app) showTask() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -85,14 +83,14 @@ func (a *app) showTask() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(t)
 			}
 			a.describeTask(t)
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -123,12 +121,11 @@ func (a *app) describeTask(t retort.JobState) {
 		line("deadline", at(t.Deadline))
 	}
 	if t.Outcome != nil {
-		_ = a.printOutcome(*t.Outcome, false) // the exit code is for who waits
+		_ = a.printOutcome(*t.Outcome) // the exit code is for who waits
 	}
 }
 
 func (a *app) cancelTask() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -136,7 +133,7 @@ func (a *app) cancelTask() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(t)
 			}
 			if t.Ended.IsZero() {
@@ -147,12 +144,11 @@ func (a *app) cancelTask() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
 func (a *app) waitTask() *cobra.Command {
-	var asJSON bool
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
@@ -176,10 +172,10 @@ func (a *app) waitTask() *cobra.Command {
 					core.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status,
 				).WithHint("retort tasks show %s shows when it has ended", t.ID)
 			}
-			return a.printOutcome(*t.Outcome, asJSON)
+			return a.printOutcome(*t.Outcome)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the Outcome as JSON")
+	offerJSON(c)
 	c.Flags().DurationVar(&patience, "timeout", 0, "how long to wait; without it, until the task ends")
 	return c
 }
@@ -223,7 +219,7 @@ func (a *app) enqueueJob(j retort.Job, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.json {
+	if a.asJSON {
 		return a.printJSON(t)
 	}
 	fmt.Fprintln(a.stdout, t.ID)

@@ -23,7 +23,6 @@ func (a *app) token() *cobra.Command {
 
 func (a *app) createToken() *cobra.Command {
 	var expires string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a token for a principal, and print it this once", Args: cobra.ExactArgs(1),
 		Long: `Prints a token that a client sends as "Authorization: Bearer …". It is not kept: only a hash
@@ -40,7 +39,7 @@ another.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(made)
 			}
 			a.warnAll(made.Warnings)
@@ -54,7 +53,7 @@ another.`,
 		},
 	}
 	c.Flags().StringVar(&expires, "expires", "90d", "for how long it counts, such as 12h or 90d, or never")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -74,7 +73,6 @@ func lifeOf(text string) (time.Duration, error) {
 }
 
 func (a *app) listTokens() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -82,13 +80,13 @@ func (a *app) listTokens() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(map[string]any{"tokens": tokens})
 			}
 			return a.printTokens(tokens)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
@@ -117,7 +115,7 @@ func (a *app) printTokens(tokens []retort.Token) error {
 }
 
 func (a *app) revokeToken() *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
 		Long: `Servers that run refuse a revoked token from their next request on. --all revokes every
@@ -136,7 +134,7 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 			if gone == nil && err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				if failed := a.printJSON(map[string]any{"revoked": gone}); failed != nil {
 					return failed
 				}
@@ -153,7 +151,7 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "every token")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 

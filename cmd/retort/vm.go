@@ -18,7 +18,6 @@ func (a *app) vm() *cobra.Command {
 
 func (a *app) setupMachines() *cobra.Command {
 	var kernel string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare what the sandbox vm needs", Args: cobra.NoArgs,
 		Long: `Finds a kernel, or fetches one from the packages of Debian or Ubuntu without installing it;
@@ -33,7 +32,7 @@ To do it again does no harm: what is there and works is kept.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(report)
 			}
 			a.printMachines(report)
@@ -41,7 +40,7 @@ To do it again does no harm: what is there and works is kept.`,
 		},
 	}
 	c.Flags().StringVar(&kernel, "kernel", "", "folder with boot/vmlinuz-* and lib/modules/*, such as an unpacked package")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 

@@ -20,7 +20,6 @@ func (a *app) workspace() *cobra.Command {
 
 func (a *app) listWorkspace() *cobra.Command {
 	var session, glob string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "ls", Short: "List the sessions that have files, or the files of one", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,24 +29,23 @@ func (a *app) listWorkspace() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printSessions(uses, asJSON)
+				return a.printSessions(uses)
 			}
 			list, err := retort.WorkspaceFiles(config, session, glob)
 			if err != nil {
 				return err
 			}
-			return a.printFiles(list, asJSON)
+			return a.printFiles(list)
 		},
 	}
 	c.Flags().StringVar(&session, "session", "", "the files of this session")
 	c.Flags().StringVar(&glob, "glob", "", "files that fit, such as *.csv or results/**")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
 func (a *app) exportWorkspace() *cobra.Command {
 	var session, glob string
-	var asJSON bool
 	c := &cobra.Command{
 		Use: "export DIR", Short: "Write files into a new folder, with personal values in the place of tokens", Args: cobra.ExactArgs(1),
 		Long: `Writes the files of a session into a folder that does not exist yet. Where text has tokens such as
@@ -70,7 +68,7 @@ func (a *app) exportWorkspace() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(out)
 			}
 			fmt.Fprintf(a.stdout, "%d files, %d bytes\n", out.Files, out.Bytes)
@@ -79,12 +77,12 @@ func (a *app) exportWorkspace() *cobra.Command {
 	}
 	c.Flags().StringVar(&session, "session", "", "the files of this session; default if not given")
 	c.Flags().StringVar(&glob, "glob", "", "only files that fit, such as *.csv or results/**")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }
 
-func (a *app) printSessions(uses []retort.WorkspaceUse, asJSON bool) error {
-	if asJSON {
+func (a *app) printSessions(uses []retort.WorkspaceUse) error {
+	if a.asJSON {
 		return a.printJSON(map[string]any{"sessions": append([]retort.WorkspaceUse{}, uses...)})
 	}
 	if len(uses) == 0 {
@@ -106,8 +104,8 @@ func (a *app) printSessions(uses []retort.WorkspaceUse, asJSON bool) error {
 	return w.Flush()
 }
 
-func (a *app) printFiles(list retort.FileList, asJSON bool) error {
-	if asJSON {
+func (a *app) printFiles(list retort.FileList) error {
+	if a.asJSON {
 		return a.printJSON(list)
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -118,7 +116,7 @@ func (a *app) printFiles(list retort.FileList, asJSON bool) error {
 }
 
 func (a *app) collect() *cobra.Command {
-	var dry, asJSON bool
+	var dry bool
 	kept := config.Settings{}.Defaults().Workspace
 	c := &cobra.Command{
 		Use: "gc", Short: "Remove files that are older than the settings say", Args: cobra.NoArgs,
@@ -131,7 +129,7 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.asJSON {
 				return a.printJSON(swept)
 			}
 			verb := "removed"
@@ -149,6 +147,6 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only tell what would go")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	offerJSON(c)
 	return c
 }

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"retort/internal/core"
+)
+
+const (
+	jsonFlag       = "json"
+	jsonAnnotation = "json" // of the commands that can print JSON
+)
+
+// addJSON adds --json to all commands. Those that do not offer JSON refuse it, and their help does not show it.
+func (a *app) addJSON(root *cobra.Command) {
+	root.PersistentFlags().BoolVar(&a.asJSON, jsonFlag, false, "print JSON")
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if a.asJSON && !offersJSON(c) {
+			return core.Errorf(core.KindInvalidArguments, "usage", "%s does not print JSON", c.CommandPath()).WithHint("leave out --json")
+		}
+		return nil
+	}
+	printUsage := root.UsageFunc()
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		showJSON(c)
+		return printUsage(c)
+	})
+}
+
+// offerJSON declares that a command prints JSON if asJSON is set.
+func offerJSON(c *cobra.Command) { c.Annotations = map[string]string{jsonAnnotation: "yes"} }
+
+func offersJSON(c *cobra.Command) bool { return c.Annotations[jsonAnnotation] != "" }
+
+// showJSON has texts on a command show --json only if the command offers JSON.
+func showJSON(c *cobra.Command) {
+	c.Root().PersistentFlags().Lookup(jsonFlag).Hidden = !offersJSON(c)
+}
