@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retort"
-	"retort/internal/agent/templates"
 	"retort/internal/core"
-	"retort/internal/home"
 )
 
 // askFlags holds the flags of retort ask.
@@ -26,7 +22,10 @@ type askFlags struct {
 	deadline                        time.Duration
 }
 
-func (a *app) askTask() *cobra.Command {
+// askCommands builds retort ask.
+type askCommands struct{ *app }
+
+func (a askCommands) command() *cobra.Command {
 	var f askFlags
 	c := &cobra.Command{
 		Use: "ask TASK", Short: "Do a task that is said in words", Args: cobra.ArbitraryArgs,
@@ -68,15 +67,15 @@ func (a *app) askTask() *cobra.Command {
 }
 
 // enqueueTask puts a task into the queue instead of performing it.
-func (a *app) enqueueTask(t retort.Task, f askFlags) error {
+func (a askCommands) enqueueTask(t retort.Task, f askFlags) error {
 	j, err := retort.TaskJob(t)
 	if err != nil {
 		return err
 	}
-	return a.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline})
+	return taskCommands{a.app}.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline})
 }
 
-func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
+func (a askCommands) taskOf(f askFlags, args []string) (retort.Task, error) {
 	t := retort.Task{ID: f.id, Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
 	if f.inputs != "" {
 		if t.Inputs = json.RawMessage(f.inputs); !json.Valid(t.Inputs) {
@@ -97,7 +96,7 @@ func (a *app) taskOf(f askFlags, args []string) (retort.Task, error) {
 }
 
 // printTask prints an Outcome with the program that the model wrote.
-func (a *app) printTask(o core.Outcome) error {
+func (a askCommands) printTask(o core.Outcome) error {
 	if a.asJSON {
 		return packed(o, a.printOutcome(o))
 	}
@@ -137,38 +136,4 @@ func packed(o core.Outcome, err error) error {
 		return exitError(exitUsage)
 	}
 	return err
-}
-
-func (a *app) templates() *cobra.Command {
-	c := &cobra.Command{
-		Use: "templates", Short: "The words of prompts, skeletons, SKILL.md and wrappers", Args: cobra.NoArgs,
-		Long: "A project can have them in other words, in .retort/templates. What it has not is as it is built in.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	eject := &cobra.Command{
-		Use: "eject [DIR]", Short: "Write the built-in templates, to be changed", Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			dir := home.Dir(cmp.Or(a.home, ".retort")).Templates()
-			if len(args) == 1 {
-				dir = args[0]
-			}
-			names, refused := templates.WriteBuiltins(dir)
-			if refused != nil {
-				return refused
-			}
-			if a.asJSON {
-				return a.printJSON(map[string]any{"path": dir, "written": names})
-			}
-			if len(names) == 0 {
-				fmt.Fprintln(a.stderr, "nothing was written: all of them are there")
-			}
-			for _, name := range names {
-				fmt.Fprintln(a.stdout, dir+string(os.PathSeparator)+name)
-			}
-			return nil
-		},
-	}
-	offerJSON(eject)
-	c.AddCommand(eject)
-	return c
 }

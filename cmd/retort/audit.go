@@ -9,13 +9,16 @@ import (
 	"retort/internal/core"
 )
 
-func (a *app) audit() *cobra.Command {
+// auditCommands builds retort audit.
+type auditCommands struct{ *app }
+
+func (a auditCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "The record of what happened: ask, prove, erase"}
 	c.AddCommand(a.query(), a.verify(), a.export(), a.report(), a.acceptClock(), a.erase())
 	return c
 }
 
-func (a *app) erase() *cobra.Command {
+func (a auditCommands) erase() *cobra.Command {
 	var what retort.Erasure
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",

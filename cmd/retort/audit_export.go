@@ -24,7 +24,7 @@ type exporting struct {
 	output, cursor string
 }
 
-func (a *app) export() *cobra.Command {
+func (a auditCommands) export() *cobra.Command {
 	var x exporting
 	c := &cobra.Command{
 		Use: "export --format jsonl|ocsf|cef|csv", Short: "Write the record for other systems", Args: cobra.NoArgs,
@@ -61,7 +61,7 @@ A file of --output is there whole or not at all.`,
 	return c
 }
 
-func (a *app) exports(cmd *cobra.Command, x *exporting) error {
+func (a auditCommands) exports(cmd *cobra.Command, x *exporting) error {
 	unlock, err := x.resume()
 	if err != nil {
 		return err

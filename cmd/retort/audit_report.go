@@ -10,7 +10,7 @@ import (
 	"retort"
 )
 
-func (a *app) report() *cobra.Command {
+func (a auditCommands) report() *cobra.Command {
 	var from, to, standard, format, output string
 	c := &cobra.Command{
 		Use:   "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary",

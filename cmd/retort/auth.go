@@ -19,13 +19,16 @@ import (
 	"retort/internal/mcp/client/oauth"
 )
 
-func (a *app) auth() *cobra.Command {
+// authCommands builds retort auth.
+type authCommands struct{ *app }
+
+func (a authCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "auth", Short: "Logins at servers that want one"}
 	c.AddCommand(a.login(), a.loginStatus(), a.logout())
 	return c
 }
 
-func (a *app) login() *cobra.Command {
+func (a authCommands) login() *cobra.Command {
 	var device, paste bool
 	var principal string
 	var patience time.Duration
@@ -57,10 +60,8 @@ func (a *app) login() *cobra.Command {
 	return c
 }
 
-func (a *app) config() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
-
 // loggingIn shows the user the login page and waits for the login.
-func (a *app) loggingIn(ctx context.Context, l *retort.Login, paste bool) error {
+func (a authCommands) loggingIn(ctx context.Context, l *retort.Login, paste bool) error {
 	switch {
 	case l.Code != "":
 		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", printable(l.URL), printable(l.Code))
@@ -85,7 +86,7 @@ func (a *app) loggingIn(ctx context.Context, l *retort.Login, paste bool) error 
 }
 
 // pasted finishes a login with the address on a line of standard input.
-func (a *app) pasted(ctx context.Context, l *retort.Login) error {
+func (a authCommands) pasted(ctx context.Context, l *retort.Login) error {
 	line := make(chan string, 1)
 	go func() {
 		in := bufio.NewScanner(a.stdin)
@@ -127,7 +128,7 @@ func openBrowser(ctx context.Context, address string) error {
 	return nil
 }
 
-func (a *app) loginStatus() *cobra.Command {
+func (a authCommands) loginStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status [SERVER...]", Short: "Where a login is needed, and how long those that there are last",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -186,7 +187,7 @@ func loginText(s retort.LoginStatus) string {
 	return s.State
 }
 
-func (a *app) logout() *cobra.Command {
+func (a authCommands) logout() *cobra.Command {
 	var principal string
 	c := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget a login, and have it revoked where that is offered", Args: cobra.ExactArgs(1),

@@ -13,7 +13,10 @@ import (
 	"retort/internal/devel/bench"
 )
 
-func (a *app) bench() *cobra.Command {
+// benchCommands builds retort bench.
+type benchCommands struct{ *app }
+
+func (a benchCommands) command() *cobra.Command {
 	var upstream int
 	var only []string
 	var t targetFlags
@@ -34,7 +37,7 @@ func (a *app) bench() *cobra.Command {
 			var targets []bench.PromisedTarget
 			if err == nil && len(only) == 0 {
 				say("targets")
-				targets, err = bench.CompareTargets(cmd.Context(), t.options(a, o), rows)
+				targets, err = bench.CompareTargets(cmd.Context(), t.options(a.app, o), rows)
 			}
 			done()
 			if err != nil {
@@ -61,7 +64,7 @@ func (a *app) bench() *cobra.Command {
 	return c
 }
 
-func (a *app) printBench(rows []bench.ResultRow) error {
+func (a benchCommands) printBench(rows []bench.ResultRow) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "MEASURED\tMEDIAN\tWORST\tRUNS\tTARGET")
 	for _, r := range rows {

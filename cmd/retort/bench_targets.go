@@ -34,7 +34,7 @@ func (f *targetFlags) options(a *app, o bench.Options) bench.Options {
 	return o
 }
 
-func (a *app) benchTargets() *cobra.Command {
+func (a benchCommands) benchTargets() *cobra.Command {
 	var only []string
 	var f targetFlags
 	c := &cobra.Command{
@@ -51,7 +51,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 				return core.Errorf(core.KindInvalidArguments, "bench", "--connected and --catalogs cannot be given together")
 			}
 			say, done := a.progress("measuring")
-			o := f.options(a, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})
+			o := f.options(a.app, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})
 			if len(only) > 0 {
 				o.Only = only
 			}
@@ -83,7 +83,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 	return c
 }
 
-func (a *app) printTargets(targets []bench.PromisedTarget) error {
+func (a benchCommands) printTargets(targets []bench.PromisedTarget) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TARGET\tPROMISED\tMEASURED\t\tCOMMAND")
 	for _, t := range targets {

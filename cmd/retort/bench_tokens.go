@@ -1,22 +1,19 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/base/htmlpage"
 	"retort/internal/core"
 	"retort/internal/devel/bench"
 )
 
-func (a *app) benchTokens() *cobra.Command {
+func (a benchCommands) benchTokens() *cobra.Command {
 	var page string
 	var only []string
 	c := &cobra.Command{
@@ -61,7 +58,7 @@ the first four. All calls are really made; what a model would think is played. T
 	return c
 }
 
-func (a *app) printWorkloads(works []bench.Workload) error {
+func (a benchCommands) printWorkloads(works []bench.Workload) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i, one := range works {
 		fmt.Fprintf(w, "%s%s\n", newline(i), a.style(a.stdout, bold, fmt.Sprintf("%d. %s", i+1, one.Name)))
@@ -81,47 +78,6 @@ func (a *app) printWorkloads(works []bench.Workload) error {
 		}
 	}
 	return nil
-}
-
-// writePage writes a page completely or not at all.
-func (a *app) writePage(name string, p htmlpage.Page) error {
-	file, err := besidePage(name)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	if err := errors.Join(p.Write(file), file.Chmod(0o644), file.Close()); err != nil {
-		return errPage(name, err)
-	}
-	if err := os.Rename(file.Name(), name); err != nil {
-		return errPage(name, err)
-	}
-	fmt.Fprintf(a.stderr, "wrote %s\n", name)
-	return nil
-}
-
-// mayWritePage returns an error if the page cannot be written. It is called before a measurement, which takes long.
-func mayWritePage(name string) error {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return errPage(name, errors.New("it is a directory"))
-	}
-	file, err := besidePage(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Close(), os.Remove(file.Name()))
-}
-
-func besidePage(name string) (*os.File, error) {
-	file, err := os.CreateTemp(filepath.Dir(name), ".retort-page-")
-	if err != nil {
-		return nil, errPage(name, err)
-	}
-	return file, nil
-}
-
-func errPage(name string, err error) error {
-	return core.Errorf(core.KindInvalidArguments, "page", "%s cannot be written: %w", name, err)
 }
 
 func newline(i int) string {

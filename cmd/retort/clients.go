@@ -21,7 +21,10 @@ type place struct {
 	out, home string
 }
 
-func (a *app) place(out string, project bool) (place, error) {
+// clientCommands builds retort import, install and uninstall.
+type clientCommands struct{ *app }
+
+func (a clientCommands) place(out string, project bool) (place, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return place{}, core.Errorf(core.KindInternal, "retort.clients", "%w", err)
@@ -62,7 +65,7 @@ func own(variable, user string, fallback ...string) string {
 	return filepath.Join(append([]string{user}, fallback...)...)
 }
 
-func (a *app) importServers() *cobra.Command {
+func (a clientCommands) importServers() *cobra.Command {
 	var o clientfiles.ImportOptions
 	c := &cobra.Command{
 		Use: "import", Short: "Take over the servers of your MCP clients", Args: cobra.NoArgs,
@@ -93,7 +96,7 @@ Servers of a project go into ./retort.json, with --project.`,
 	return c
 }
 
-func (a *app) printImported(done *clientfiles.Imported) error {
+func (a clientCommands) printImported(done *clientfiles.Imported) error {
 	code := error(nil)
 	if len(done.Broken) > 0 {
 		code = exitError(exitUsage)
@@ -140,7 +143,7 @@ func plural(n int, what string) string {
 // line returns text from outside in one line, with line breaks and invisible characters escaped.
 func line(s string) string { return core.LegibleLine(s) }
 
-func (a *app) printTaken(servers []clientfiles.Server) error {
+func (a clientCommands) printTaken(servers []clientfiles.Server) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tFROM\tTRANSPORT\tRESULT")
 	for _, s := range servers {
@@ -168,7 +171,7 @@ func (a *app) printTaken(servers []clientfiles.Server) error {
 }
 
 // notes prints notes on servers, and warnings.
-func (a *app) notes(servers []clientfiles.Server, warnings []string) {
+func (a clientCommands) notes(servers []clientfiles.Server, warnings []string) {
 	for _, s := range servers {
 		for _, n := range s.Notes {
 			fmt.Fprintf(a.stderr, "%s: %s\n", line(s.Name), line(n))
@@ -190,7 +193,7 @@ func (f *installFlags) add(c *cobra.Command) {
 	offerJSON(c)
 }
 
-func (a *app) install() *cobra.Command {
+func (a clientCommands) install() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
 		Use: "install CLIENT", Short: "Put Retort into a client, in the place of its servers", Args: cobra.ExactArgs(1),
@@ -225,7 +228,7 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 
 // serveArgs returns the arguments with which a client starts Retort. For a file that a project shares, they use no
 // path of this machine where possible.
-func (a *app) serveArgs(p place, project bool, client string) []string {
+func (a clientCommands) serveArgs(p place, project bool, client string) []string {
 	file := p.out
 	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {
 		file = filepath.ToSlash(rel)
@@ -265,7 +268,7 @@ func ourCommand(project bool) string {
 	return self
 }
 
-func (a *app) printInstalled(done *clientfiles.Installed) error {
+func (a clientCommands) printInstalled(done *clientfiles.Installed) error {
 	if a.asJSON {
 		return a.printJSON(done)
 	}
@@ -288,13 +291,13 @@ func (a *app) printInstalled(done *clientfiles.Installed) error {
 	return nil
 }
 
-func (a *app) printKept(done *clientfiles.Installed) {
+func (a clientCommands) printKept(done *clientfiles.Installed) {
 	for _, k := range done.Kept {
 		fmt.Fprintf(a.stderr, "stays in %s: %s (%s)\n", done.Client, line(k.Name), line(k.Reason))
 	}
 }
 
-func (a *app) uninstall() *cobra.Command {
+func (a clientCommands) uninstall() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
 		Use: "uninstall CLIENT", Short: "Take Retort out of a client, and put its servers back", Args: cobra.ExactArgs(1),
@@ -319,7 +322,7 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 	return c
 }
 
-func (a *app) printUninstalled(done *clientfiles.Installed) error {
+func (a clientCommands) printUninstalled(done *clientfiles.Installed) error {
 	code := error(nil)
 	if len(done.Still) > 0 {
 		code = exitError(exitUsage)

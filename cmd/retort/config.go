@@ -8,7 +8,10 @@ import (
 	"retort"
 )
 
-func (a *app) configuration() *cobra.Command {
+// configCommands builds retort config.
+type configCommands struct{ *app }
+
+func (a configCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
 	show := &cobra.Command{
 		Use: "show", Short: "Print which files were read and what their policies mean", Args: cobra.NoArgs,

@@ -14,7 +14,10 @@ import (
 	"retort/internal/devel/demo"
 )
 
-func (a *app) demoServer() *cobra.Command {
+// demoCommands builds retort demo.
+type demoCommands struct{ *app }
+
+func (a demoCommands) demoServer() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-server NAME", Short: "Be a bundled MCP server on standard input and output", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -23,7 +26,7 @@ func (a *app) demoServer() *cobra.Command {
 	}
 }
 
-func (a *app) demo() *cobra.Command {
+func (a demoCommands) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "demo", Short: "The whole story on bundled servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,7 +81,7 @@ func demoServers() ([]retort.Server, error) {
 
 // tell runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
 // the model's context.
-func (a *app) tell(ctx context.Context, e *retort.Engine) error {
+func (a demoCommands) tell(ctx context.Context, e *retort.Engine) error {
 	a.settle(ctx, e, time.Minute)
 	servers := e.Servers()
 	tools, tokens := 0, 0
@@ -107,7 +110,7 @@ func (a *app) tell(ctx context.Context, e *retort.Engine) error {
 	return nil
 }
 
-func (a *app) tellOne(n int, p demo.ExampleProgram, o core.Outcome) {
+func (a demoCommands) tellOne(n int, p demo.ExampleProgram, o core.Outcome) {
 	fmt.Fprintf(a.stdout, "\n%s\n%s\n\n", a.style(a.stdout, bold, fmt.Sprintf("%d. %s", n, p.Title)), p.About)
 	fmt.Fprintln(a.stdout, indent(a.style(a.stdout, dim, strings.TrimSpace(p.Code)), "    "))
 	fmt.Fprint(a.stdout, indent(o.Output, "  │ "))
@@ -128,7 +131,7 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(text, "\n", "\n"+by) + end
 }
 
-func (a *app) tellLedger(outcomes []core.Outcome) {
+func (a demoCommands) tellLedger(outcomes []core.Outcome) {
 	var returned, data, definitions, calls int
 	for _, o := range outcomes {
 		returned += o.Stats.Tokens.Returned

@@ -15,7 +15,10 @@ import (
 	"retort/internal/doctor"
 )
 
-func (a *app) doctor() *cobra.Command {
+// doctorCommands builds retort doctor.
+type doctorCommands struct{ *app }
+
+func (a doctorCommands) command() *cobra.Command {
 	var fix bool
 	var patience time.Duration
 	c := &cobra.Command{
@@ -42,7 +45,7 @@ sockets of engines that have died. It touches no client's file.`,
 			if err != nil {
 				return err
 			}
-			if p, err := a.place("", false); err == nil && len(servers) == 0 {
+			if p, err := (clientCommands{a.app}).place("", false); err == nil && len(servers) == 0 {
 				d.Clients = clientChecks(clientfiles.Survey(p.env), d.Files)
 			}
 			if a.asJSON {
@@ -63,7 +66,7 @@ sockets of engines that have died. It touches no client's file.`,
 }
 
 // examined waits for the servers and diagnoses them. It shows the names of those that it is waiting for.
-func (a *app) examined(
+func (a doctorCommands) examined(
 	cmd *cobra.Command, e *retort.Engine, machine []doctor.Check, patience time.Duration, servers []string,
 ) (retort.Diagnosis, error) {
 	say, done := a.progress("connecting")
@@ -73,7 +76,7 @@ func (a *app) examined(
 	return e.Doctor(cmd.Context(), machine, patience, servers...)
 }
 
-func (a *app) printDoctor(d retort.Diagnosis) {
+func (a doctorCommands) printDoctor(d retort.Diagnosis) {
 	fmt.Fprintln(a.stdout, "retort", d.Version)
 	for _, f := range d.Files {
 		fmt.Fprintln(a.stdout, "read:", f)
@@ -111,14 +114,6 @@ func (a *app) printDoctor(d retort.Diagnosis) {
 	}
 }
 
-// absent prints why an optional component is missing, and how to get it.
-func (a *app) absent(what string, why *core.Error) {
-	fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  "+what+": "+printable(why.Message)))
-	if why.Hint != "" {
-		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(why.Hint)))
-	}
-}
-
 // clientChecks checks whether the client files start Retort. Problems are only warnings: the user decides what a
 // client starts.
 func clientChecks(all []clientfiles.Surveyed, read []string) []doctor.Check {
@@ -148,7 +143,7 @@ func clientChecks(all []clientfiles.Surveyed, read []string) []doctor.Check {
 	return checks
 }
 
-func (a *app) printChecks(checks []doctor.Check) {
+func (a doctorCommands) printChecks(checks []doctor.Check) {
 	for _, c := range checks {
 		sign := a.style(a.stdout, green, map[doctor.Level]string{doctor.OK: "ok ", doctor.Mended: "mended"}[c.Level])
 		switch c.Level {
@@ -162,7 +157,7 @@ func (a *app) printChecks(checks []doctor.Check) {
 	}
 }
 
-func (a *app) printDiagnosis(s retort.ServerDiagnosis) {
+func (a doctorCommands) printDiagnosis(s retort.ServerDiagnosis) {
 	line := fmt.Sprintf("server %s: %s", printable(s.Name), s.State)
 	if s.Protocol != "" {
 		line += fmt.Sprintf(", %s %s, protocol %s (%s), %d tools, connected in %.0f ms, answers in %.1f ms",
@@ -195,21 +190,13 @@ func (a *app) printDiagnosis(s retort.ServerDiagnosis) {
 }
 
 // mend prints the next step for the user, if any.
-func (a *app) mend(how string) {
+func (a doctorCommands) mend(how string) {
 	if how != "" {
 		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, bold, "→ "+printable(how)))
 	}
 }
 
-func (a *app) mark(ok bool, line string) {
-	sign := a.style(a.stdout, green, "ok ")
-	if !ok {
-		sign = a.style(a.stdout, red, "no ")
-	}
-	fmt.Fprintln(a.stdout, sign, line)
-}
-
-func (a *app) explain(e *retort.Error) {
+func (a doctorCommands) explain(e *retort.Error) {
 	fmt.Fprintln(a.stdout, "     ", printable(e.Message))
 	a.mend(e.Hint)
 }

@@ -14,7 +14,10 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-func (a *app) generate() *cobra.Command {
+// generateCommands builds retort generate.
+type generateCommands struct{ *app }
+
+func (a generateCommands) command() *cobra.Command {
 	var out, lang string
 	c := &cobra.Command{
 		Use: "generate --out DIR", Short: "Write the wrapper files of all tools", Args: cobra.NoArgs,
@@ -35,7 +38,7 @@ func (a *app) generate() *cobra.Command {
 	return c
 }
 
-func (a *app) writeTree(out string, lang core.Language, e *retort.Engine) error {
+func (a generateCommands) writeTree(out string, lang core.Language, e *retort.Engine) error {
 	tools := e.Toolset()
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)

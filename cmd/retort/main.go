@@ -139,10 +139,15 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
 	a.addJSON(root)
-	root.AddCommand(a.serve(), a.run(), a.search(), a.describe(), a.call(), a.tools(), a.approvals(), a.audit(), a.stats(), a.recommend(), a.workspace(), a.skills(), a.auth(), a.generate(), a.token(), a.tasks(),
-		a.demo(), a.doctor(), a.bench(), a.version(), a.man(), a.demoServer())
-	root.AddCommand(a.importServers(), a.install(), a.uninstall())
-	root.AddCommand(a.askTask(), a.templates(), a.vm(), a.configuration())
+	tools, clients, demo := toolCommands{a}, clientCommands{a}, demoCommands{a}
+	root.AddCommand(
+		serveCommands{a}.command(), runCommands{a}.command(), askCommands{a}.command(), tools.search(), tools.describe(), tools.call(), tools.tools(),
+		approvalCommands{a}.command(), taskCommands{a}.command(), auditCommands{a}.command(), statsCommands{a}.command(),
+		recommendCommands{a}.command(), workspaceCommands{a}.command(), skillCommands{a}.command(), templateCommands{a}.command(),
+		authCommands{a}.command(), tokenCommands{a}.command(), generateCommands{a}.command(), clients.importServers(), clients.install(),
+		clients.uninstall(), configCommands{a}.command(), doctorCommands{a}.command(), vmCommands{a}.command(), benchCommands{a}.command(),
+		demo.command(), demo.demoServer(), a.version(), manCommands{a}.command(),
+	)
 	return root
 }
 
@@ -179,3 +184,5 @@ func (a *app) version() *cobra.Command {
 		},
 	}
 }
+
+func (a *app) config() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }

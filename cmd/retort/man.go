@@ -13,8 +13,11 @@ import (
 	"retort/internal/core"
 )
 
+// manCommands builds retort man.
+type manCommands struct{ *app }
+
 // man returns the command that writes a manual page for each command. A release contains these pages.
-func (a *app) man() *cobra.Command {
+func (a manCommands) command() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use: "man --out DIR", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs,

@@ -235,3 +235,34 @@ func (p *progressLine) run() {
 		}
 	}
 }
+
+func (a *app) warnAll(warnings []string) {
+	for _, w := range warnings {
+		a.warn(printable(w))
+	}
+}
+
+func (a *app) indented(text string) {
+	if text == "" {
+		return
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "    "+printable(line)))
+	}
+}
+
+func (a *app) mark(ok bool, line string) {
+	sign := a.style(a.stdout, green, "ok ")
+	if !ok {
+		sign = a.style(a.stdout, red, "no ")
+	}
+	fmt.Fprintln(a.stdout, sign, line)
+}
+
+// absent prints why an optional component is missing, and how to get it.
+func (a *app) absent(what string, why *core.Error) {
+	fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  "+what+": "+printable(why.Message)))
+	if why.Hint != "" {
+		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(why.Hint)))
+	}
+}

@@ -10,7 +10,10 @@ import (
 	"retort"
 )
 
-func (a *app) recommend() *cobra.Command {
+// recommendCommands builds retort recommend.
+type recommendCommands struct{ *app }
+
+func (a recommendCommands) command() *cobra.Command {
 	var since string
 	var update bool
 	c := &cobra.Command{
@@ -49,7 +52,7 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 	return c
 }
 
-func (a *app) printAdvice(r retort.Recommendations) error {
+func (a recommendCommands) printAdvice(r retort.Recommendations) error {
 	if len(r.Advice) == 0 {
 		fmt.Fprintf(a.stderr, "nothing to recommend from %d entries\n", r.Entries)
 		return nil

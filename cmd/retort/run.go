@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,46 +11,6 @@ import (
 	"retort"
 	"retort/internal/core"
 )
-
-func (a *app) serve() *cobra.Command {
-	var surface, http string
-	var fixed bool
-	c := &cobra.Command{
-		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if surface != "full" && surface != "lean" {
-				return core.Errorf(core.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
-			}
-			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *retort.Config) { c.NoReload = fixed })
-			if err != nil {
-				return err
-			}
-			defer e.Close()
-			e.ShareProcessors()
-			if http != "" {
-				return a.listen(cmd.Context(), e, http, surface == "lean")
-			}
-			return e.Serve(cmd.Context(), a.stdin, a.stdout, surface == "lean")
-		},
-	}
-	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
-	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes of the configuration's files until the next start")
-	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on is that of the settings")
-	return c
-}
-
-// listen serves clients over HTTP until a signal arrives, and then finishes running requests.
-func (a *app) listen(ctx context.Context, e *retort.Engine, address string, lean bool) error {
-	if address == "on" {
-		address = ""
-	}
-	l, err := e.Listen(retort.Listening{Addr: address, Lean: lean})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stderr, "retort listens on", l.URL())
-	return l.Serve(ctx)
-}
 
 // runFlags holds the flags of retort run.
 type runFlags struct {
@@ -66,7 +23,10 @@ type runFlags struct {
 	deadline                              time.Duration
 }
 
-func (a *app) run() *cobra.Command {
+// runCommands builds retort run.
+type runCommands struct{ *app }
+
+func (a runCommands) command() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use: "run FILE | - | -e CODE", Short: "Run one program and print its outcome", Args: cobra.MaximumNArgs(1),
@@ -85,7 +45,7 @@ func (a *app) run() *cobra.Command {
 				if f.show || f.dry {
 					return core.Errorf(core.KindInvalidArguments, "run", "--queue cannot be combined with --dry-run or --show-pii")
 				}
-				return a.enqueue(req, f)
+				return taskCommands{a.app}.enqueue(req, f)
 			}
 			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout, c.Reserve = f.timeout, retort.ReserveOne })
 			if err != nil {
@@ -123,7 +83,7 @@ func (a *app) run() *cobra.Command {
 
 // afterDryRun shows the result of a dry run. If there is a terminal, it asks whether to run the program with the
 // effects listed.
-func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome) error {
+func (a runCommands) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome) error {
 	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
 	asking := a.asked(ctx)
 	if core.ChannelOf(asking) == nil {
@@ -142,18 +102,11 @@ func (a *app) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome)
 // approvalPatience is longer than any value that the setting approval.timeout can have.
 const approvalPatience = 31 * 24 * time.Hour
 
-func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionRequest) core.Outcome {
-	say, done := a.progress("running")
-	defer done()
-	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
-	return unresumed(e.Execute(a.asked(ctx), req))
-}
-
 // maxProgram is the largest program that is read. The check of programs refuses those that are larger than its own,
 // lower limit.
 const maxProgram = 16 << 20
 
-func (a *app) request(f runFlags, args []string) (core.ExecutionRequest, error) {
+func (a runCommands) request(f runFlags, args []string) (core.ExecutionRequest, error) {
 	req := core.ExecutionRequest{
 		Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry,
 		NoCache: f.noCache,
@@ -181,47 +134,4 @@ func (a *app) request(f runFlags, args []string) (core.ExecutionRequest, error) 
 	lang, err := language(f.lang, req.Name)
 	req.Language = lang
 	return req, err
-}
-
-func (a *app) read(name string) (string, error) {
-	in := io.Reader(a.stdin)
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxProgram+1))
-	if err != nil {
-		return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
-	}
-	if len(text) > maxProgram {
-		return "", core.Errorf(core.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgram)
-	}
-	return string(text), nil
-}
-
-// language returns the language given by a flag or by a file's extension; "" if neither tells it.
-func language(flag, file string) (core.Language, error) {
-	switch flag {
-	case "ts", "typescript":
-		return core.TypeScript, nil
-	case "js", "javascript":
-		return core.JavaScript, nil
-	case "py", "python":
-		return core.Python, nil
-	case "":
-		switch filepath.Ext(file) {
-		case ".js", ".mjs", ".cjs":
-			return core.JavaScript, nil
-		case ".py":
-			return core.Python, nil
-		case ".ts", ".mts", ".cts":
-			return core.TypeScript, nil
-		}
-		return "", nil
-	}
-	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }

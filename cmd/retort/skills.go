@@ -13,7 +13,10 @@ import (
 	"retort/internal/core"
 )
 
-func (a *app) skills() *cobra.Command {
+// skillCommands builds retort skills.
+type skillCommands struct{ *app }
+
+func (a skillCommands) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "skills", Short: "Saved programs: find, show, save, run", Args: cobra.NoArgs,
 		Long: "Skills are functions that programs import. They lie in .retort/skills of a project, to be\ncommitted with it, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
@@ -23,7 +26,7 @@ func (a *app) skills() *cobra.Command {
 	return c
 }
 
-func (a *app) skillsList() *cobra.Command {
+func (a skillCommands) skillsList() *cobra.Command {
 	var tags []string
 	c := &cobra.Command{
 		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or find those that fit a question",
@@ -45,7 +48,7 @@ func (a *app) skillsList() *cobra.Command {
 	return c
 }
 
-func (a *app) printSkills(list []retort.SkillInfo) error {
+func (a skillCommands) printSkills(list []retort.SkillInfo) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stderr, "no skills are saved; retort skills save FILE --name NAME --description TEXT saves one")
 		return nil
@@ -66,7 +69,7 @@ func (a *app) printSkills(list []retort.SkillInfo) error {
 	return nil
 }
 
-func (a *app) skillsShow() *cobra.Command {
+func (a skillCommands) skillsShow() *cobra.Command {
 	var version string
 	c := &cobra.Command{
 		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
@@ -99,7 +102,7 @@ func (a *app) skillsShow() *cobra.Command {
 	return c
 }
 
-func (a *app) skillsSave() *cobra.Command {
+func (a skillCommands) skillsSave() *cobra.Command {
 	var lang, from string
 	var d retort.SkillDraft
 	c := &cobra.Command{
@@ -140,7 +143,7 @@ func (a *app) skillsSave() *cobra.Command {
 }
 
 // saveFrom saves the program of an execution as a skill.
-func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft) error {
+func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft) error {
 	ran, err := retort.ProgramOf(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, execution)
 	if err != nil {
 		return err
@@ -158,7 +161,7 @@ func (a *app) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft
 }
 
 // printSaved prints the result of saving a skill.
-func (a *app) printSaved(o core.Outcome) error {
+func (a skillCommands) printSaved(o core.Outcome) error {
 	if o.Status != core.StatusOK || a.asJSON && o.Result == nil {
 		return a.printOutcome(o)
 	}
@@ -180,7 +183,7 @@ func (a *app) printSaved(o core.Outcome) error {
 	return nil
 }
 
-func (a *app) skillsRun() *cobra.Command {
+func (a skillCommands) skillsRun() *cobra.Command {
 	var f runFlags
 	var given []string
 	c := &cobra.Command{
@@ -235,7 +238,7 @@ func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 	return values, nil
 }
 
-func (a *app) skillsRemove() *cobra.Command {
+func (a skillCommands) skillsRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use: "rm NAME", Short: "Remove a skill with all its versions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -256,7 +259,7 @@ func (a *app) skillsRemove() *cobra.Command {
 	return c
 }
 
-func (a *app) skillsExport() *cobra.Command {
+func (a skillCommands) skillsExport() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export NAME DIR", Short: "Write a skill as a folder of Agent Skills", Args: cobra.ExactArgs(2),
 		Long:    "Writes a skill into DIR, as a folder that Claude Code and others read. The skill using-retort\nsays how a model finds tools and writes programs with Retort.",
@@ -279,7 +282,7 @@ func (a *app) skillsExport() *cobra.Command {
 	return c
 }
 
-func (a *app) skillsImport() *cobra.Command {
+func (a skillCommands) skillsImport() *cobra.Command {
 	var user bool
 	c := &cobra.Command{
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),

@@ -17,7 +17,10 @@ import (
 // groupings lists the values of --by.
 var groupings = []string{"day", "server", "tool", "status", "principal"}
 
-func (a *app) stats() *cobra.Command {
+// statsCommands builds retort stats.
+type statsCommands struct{ *app }
+
+func (a statsCommands) command() *cobra.Command {
 	var since, until, by, page string
 	var span retort.Span
 	c := &cobra.Command{
@@ -72,7 +75,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 	return c
 }
 
-func (a *app) printUsage(u retort.Usage, by string) error {
+func (a statsCommands) printUsage(u retort.Usage, by string) error {
 	if u.Executions == 0 && u.Entries == 0 {
 		fmt.Fprintln(a.stderr, "nothing is recorded of that")
 		return nil
@@ -99,7 +102,7 @@ func (a *app) printUsage(u retort.Usage, by string) error {
 	return w.Flush()
 }
 
-func (a *app) printTotals(u retort.Usage) {
+func (a statsCommands) printTotals(u retort.Usage) {
 	line := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
 	line("executions  %s (%s)", count(u.Executions), counts(u.ByStatus))
 	if d := u.Duration; d != nil {

@@ -12,15 +12,18 @@ import (
 	"retort/internal/core"
 )
 
-func (a *app) tasks() *cobra.Command {
+// taskCommands builds retort tasks.
+type taskCommands struct{ *app }
+
+func (a taskCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "tasks", Short: "The queue: what waits for its turn, runs, or has ended"}
 	c.AddCommand(a.listTasks(), a.showTask(), a.cancelTask(), a.waitTask())
 	return c
 }
 
-func (a *app) queue() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
+func (a taskCommands) queue() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
 
-func (a *app) listTasks() *cobra.Command {
+func (a taskCommands) listTasks() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -45,7 +48,7 @@ func (a *app) listTasks() *cobra.Command {
 	return c
 }
 
-func (a *app) printTasks(list retort.TaskList) error {
+func (a taskCommands) printTasks(list retort.TaskList) error {
 	if len(list.Tasks) == 0 {
 		fmt.Fprintln(a.stderr, "there are no tasks")
 		return nil
@@ -75,7 +78,7 @@ func (a *app) printTasks(list retort.TaskList) error {
 	return nil
 }
 
-func (a *app) showTask() *cobra.Command {
+func (a taskCommands) showTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -94,7 +97,7 @@ func (a *app) showTask() *cobra.Command {
 	return c
 }
 
-func (a *app) describeTask(t retort.JobState) {
+func (a taskCommands) describeTask(t retort.JobState) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(a.stdout, "%-10s %s\n", name, printable(value))
@@ -125,7 +128,7 @@ func (a *app) describeTask(t retort.JobState) {
 	}
 }
 
-func (a *app) cancelTask() *cobra.Command {
+func (a taskCommands) cancelTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,7 +151,7 @@ func (a *app) cancelTask() *cobra.Command {
 	return c
 }
 
-func (a *app) waitTask() *cobra.Command {
+func (a taskCommands) waitTask() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
@@ -180,7 +183,7 @@ func (a *app) waitTask() *cobra.Command {
 	return c
 }
 
-func (a *app) await(ctx context.Context, id string) (retort.JobState, error) {
+func (a taskCommands) await(ctx context.Context, id string) (retort.JobState, error) {
 	_, done := a.progress("waiting for the task")
 	defer done()
 	list, err := retort.ListTasks(a.queue())
@@ -204,7 +207,7 @@ func (a *app) await(ctx context.Context, id string) (retort.JobState, error) {
 }
 
 // enqueue puts a program into the queue instead of running it.
-func (a *app) enqueue(req core.ExecutionRequest, f runFlags) error {
+func (a taskCommands) enqueue(req core.ExecutionRequest, f runFlags) error {
 	req.Limits.Timeout = f.timeout
 	j, err := retort.ProgramJob(req)
 	if err != nil {
@@ -213,7 +216,7 @@ func (a *app) enqueue(req core.ExecutionRequest, f runFlags) error {
 	return a.enqueueJob(j, f)
 }
 
-func (a *app) enqueueJob(j retort.Job, f runFlags) error {
+func (a taskCommands) enqueueJob(j retort.Job, f runFlags) error {
 	j.Priority, j.Deadline = f.priority, f.deadline
 	t, attended, err := retort.SubmitTask(a.queue(), j)
 	if err != nil {

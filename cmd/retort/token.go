@@ -15,13 +15,16 @@ import (
 	"retort/internal/core"
 )
 
-func (a *app) token() *cobra.Command {
+// tokenCommands builds retort token.
+type tokenCommands struct{ *app }
+
+func (a tokenCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Tokens with which clients call over the network"}
 	c.AddCommand(a.createToken(), a.listTokens(), a.revokeToken())
 	return c
 }
 
-func (a *app) createToken() *cobra.Command {
+func (a tokenCommands) createToken() *cobra.Command {
 	var expires string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a token for a principal, and print it this once", Args: cobra.ExactArgs(1),
@@ -72,7 +75,7 @@ func lifeOf(text string) (time.Duration, error) {
 	return life, nil
 }
 
-func (a *app) listTokens() *cobra.Command {
+func (a tokenCommands) listTokens() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -90,7 +93,7 @@ func (a *app) listTokens() *cobra.Command {
 	return c
 }
 
-func (a *app) printTokens(tokens []retort.Token) error {
+func (a tokenCommands) printTokens(tokens []retort.Token) error {
 	if len(tokens) == 0 {
 		fmt.Fprintln(a.stderr, "there are no tokens; retort token create NAME makes one")
 		return nil
@@ -114,7 +117,7 @@ func (a *app) printTokens(tokens []retort.Token) error {
 	return w.Flush()
 }
 
-func (a *app) revokeToken() *cobra.Command {
+func (a tokenCommands) revokeToken() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
@@ -156,7 +159,7 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 }
 
 // loginsLeft prints which logins remain of principals that have no token any more.
-func (a *app) loginsLeft(c retort.Config, gone []retort.Token) {
+func (a tokenCommands) loginsLeft(c retort.Config, gone []retort.Token) {
 	left, err := retort.LoginsLeft(c, gone)
 	if err != nil {
 		return // it was about the tokens

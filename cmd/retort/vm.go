@@ -10,13 +10,16 @@ import (
 	"retort/internal/sandbox/vm"
 )
 
-func (a *app) vm() *cobra.Command {
+// vmCommands builds retort vm.
+type vmCommands struct{ *app }
+
+func (a vmCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "vm", Short: "Virtual machines that programs run in"}
 	c.AddCommand(a.setupMachines())
 	return c
 }
 
-func (a *app) setupMachines() *cobra.Command {
+func (a vmCommands) setupMachines() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare what the sandbox vm needs", Args: cobra.NoArgs,
@@ -44,7 +47,7 @@ To do it again does no harm: what is there and works is kept.`,
 	return c
 }
 
-func (a *app) printMachines(r *vm.SetupReport) {
+func (a vmCommands) printMachines(r *vm.SetupReport) {
 	a.mark(true, printable(r.Program))
 	a.mark(true, "kernel: "+printable(r.Kernel)+" ("+printable(r.Origin)+")")
 	a.mark(true, "processor: "+printable(r.Why))

@@ -12,13 +12,16 @@ import (
 	"retort/internal/core"
 )
 
-func (a *app) workspace() *cobra.Command {
+// workspaceCommands builds retort workspace.
+type workspaceCommands struct{ *app }
+
+func (a workspaceCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "workspace", Short: "Files that programs have kept"}
 	c.AddCommand(a.listWorkspace(), a.exportWorkspace(), a.collect())
 	return c
 }
 
-func (a *app) listWorkspace() *cobra.Command {
+func (a workspaceCommands) listWorkspace() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
 		Use: "ls", Short: "List the sessions that have files, or the files of one", Args: cobra.NoArgs,
@@ -44,7 +47,7 @@ func (a *app) listWorkspace() *cobra.Command {
 	return c
 }
 
-func (a *app) exportWorkspace() *cobra.Command {
+func (a workspaceCommands) exportWorkspace() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
 		Use: "export DIR", Short: "Write files into a new folder, with personal values in the place of tokens", Args: cobra.ExactArgs(1),
@@ -81,7 +84,7 @@ func (a *app) exportWorkspace() *cobra.Command {
 	return c
 }
 
-func (a *app) printSessions(uses []retort.WorkspaceUse) error {
+func (a workspaceCommands) printSessions(uses []retort.WorkspaceUse) error {
 	if a.asJSON {
 		return a.printJSON(map[string]any{"sessions": append([]retort.WorkspaceUse{}, uses...)})
 	}
@@ -104,7 +107,7 @@ func (a *app) printSessions(uses []retort.WorkspaceUse) error {
 	return w.Flush()
 }
 
-func (a *app) printFiles(list retort.FileList) error {
+func (a workspaceCommands) printFiles(list retort.FileList) error {
 	if a.asJSON {
 		return a.printJSON(list)
 	}
@@ -115,7 +118,7 @@ func (a *app) printFiles(list retort.FileList) error {
 	return w.Flush()
 }
 
-func (a *app) collect() *cobra.Command {
+func (a workspaceCommands) collect() *cobra.Command {
 	var dry bool
 	kept := config.Settings{}.Defaults().Workspace
 	c := &cobra.Command{

@@ -16,7 +16,7 @@ import (
 const listOnce = 15 * time.Second
 
 // changed prints how tools differ from what was trusted, for the named servers and tools, or for all.
-func (a *app) changed(cmd *cobra.Command, e *retort.Engine, args []string) error {
+func (a toolCommands) changed(cmd *cobra.Command, e *retort.Engine, args []string) error {
 	list, err := a.look(cmd.Context(), e, args)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func described(e *retort.Engine, list []*retort.Change) []changeJSON {
 }
 
 // changeText formats a change with all that a person needs to decide about it.
-func (a *app) changeText(e *retort.Engine, c *retort.Change) string {
+func (a toolCommands) changeText(e *retort.Engine, c *retort.Change) string {
 	var b strings.Builder
 	name := core.EscapeIllegible(c.Server + "." + c.Tool)
 	fmt.Fprintf(&b, "%s (%s)\n", a.style(a.stdout, bold, name), c.Policy)
@@ -85,7 +85,7 @@ func moment(t time.Time) string {
 }
 
 // trust shows the changes and, once the user agrees, trusts exactly these.
-func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes bool) error {
+func (a toolCommands) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes bool) error {
 	looked, err := a.look(cmd.Context(), e, names)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (a *app) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes bo
 
 // look waits for the named servers to be listed, and returns the changes of the named servers and tools. No names
 // mean all.
-func (a *app) look(ctx context.Context, e *retort.Engine, names []string) ([]*retort.Change, error) {
+func (a toolCommands) look(ctx context.Context, e *retort.Engine, names []string) ([]*retort.Change, error) {
 	if len(names) == 0 {
 		a.settle(ctx, e, listOnce)
 		return e.Changes(""), nil
@@ -145,7 +145,7 @@ func (a *app) look(ctx context.Context, e *retort.Engine, names []string) ([]*re
 }
 
 // agreed shows the changes and asks at the terminal whether to trust them, unless yes is already given.
-func (a *app) agreed(ctx context.Context, text string, n int, yes bool) error {
+func (a toolCommands) agreed(ctx context.Context, text string, n int, yes bool) error {
 	if yes {
 		if !a.asJSON {
 			fmt.Fprintln(a.stdout, text)

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/core"
+)
+
+// asking holds the flags of an audit log query.
+type asking struct {
+	retort.RecordQuery
+	since, until string
+	kind, status []string
+	execution    string
+	minRisk      int64
+}
+
+func (a auditCommands) query() *cobra.Command {
+	var q asking
+	c := &cobra.Command{
+		Use: "query", Short: "Ask the record", Args: cobra.NoArgs,
+		Long: `Lists entries, newest first. --execution shows one execution whole, in the order of time,
+with its code, arguments and messages. A time is a length before now (24h, 7d), a date
+(2026-05-04) or a date with a time (2026-05-04T12:00:00Z).`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config := retort.Config{Files: a.configs, Home: a.home}
+			if q.execution != "" {
+				page, err := retort.RecordedExecution(cmd.Context(), config, q.execution)
+				if err != nil {
+					return err
+				}
+				return a.printStory(page)
+			}
+			if err := q.complete(time.Now()); err != nil {
+				return err
+			}
+			page, err := retort.QueryRecord(cmd.Context(), config, q.RecordQuery)
+			if err != nil {
+				return err
+			}
+			return a.printEntries(page)
+		},
+	}
+	q.filters(c)
+	c.Flags().IntVar(&q.Limit, "limit", 50, "how many entries")
+	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on where the page before ended")
+	offerJSON(c)
+	return c
+}
+
+// momentOf parses a point in time, given as a duration before now or as a date.
+func momentOf(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	var days float64
+	if n, _ := fmt.Sscanf(text, "%fd", &days); n == 1 && strings.HasSuffix(text, "d") && days >= 0 {
+		return now.Add(-time.Duration(days * 24 * float64(time.Hour))), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, core.Errorf(
+		core.KindInvalidArguments, "audit.query", "--%s %q is not a time", flag, text,
+	).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
+}
+
+func (a auditCommands) printEntries(page retort.RecordPage) error {
+	if a.asJSON {
+		return a.printJSON(page)
+	}
+	a.warnAll(page.Warnings)
+	if len(page.Entries) == 0 {
+		fmt.Fprintln(a.stderr, "no entry matches")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TIME\tKIND\tEXECUTION\tTOOL\tSTATUS\tRISK\tMS\t")
+	for _, e := range page.Entries {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", e.At.Local().Format(time.DateTime), e.Kind, printable(
+			cmp.Or(e.Execution, "-"),
+		), printable(cmp.Or(toolOf(e), "-")),
+			printable(cmp.Or(e.Status, "-")), riskOf(e), millisOf(e))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if page.Cursor != "" {
+		fmt.Fprintf(a.stderr, "there is more: --cursor %s\n", page.Cursor)
+	}
+	return nil
+}
+
+func toolOf(e retort.RecordEntry) string {
+	if e.Tool == "" {
+		return e.Server
+	}
+	return e.Server + "." + e.Tool
+}
+
+func riskOf(e retort.RecordEntry) string {
+	if e.Risk == nil {
+		return "-"
+	}
+	return fmt.Sprint(*e.Risk)
+}
+
+func millisOf(e retort.RecordEntry) string {
+	if e.Millis == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", e.Millis)
+}
+
+// printStory prints all entries of an execution.
+func (a auditCommands) printStory(page retort.RecordPage) error {
+	if a.asJSON {
+		return a.printJSON(page)
+	}
+	a.warnAll(page.Warnings)
+	first := page.Entries[0]
+	fmt.Fprintf(a.stdout, "%s  session %s", a.style(a.stdout, bold, printable(first.Execution)), printable(cmp.Or(first.Session, "-")))
+	if first.Principal != "" {
+		fmt.Fprintf(a.stdout, "  principal %s", printable(first.Principal))
+	}
+	fmt.Fprintln(a.stdout)
+	for _, e := range page.Entries {
+		parts := []string{
+			e.At.Local().Format("2006-01-02 15:04:05.000"), a.style(a.stdout, bold, string(e.Kind)), printable(toolOf(e)),
+			printable(e.Status),
+		}
+		if e.Risk != nil {
+			parts = append(parts, "risk "+riskOf(e))
+		}
+		if e.Millis > 0 {
+			parts = append(parts, millisOf(e)+" ms")
+		}
+		fmt.Fprintln(a.stdout, strings.Join(strings.Fields(strings.Join(parts, " ")), " "))
+		a.indented(string(e.Facts))
+		a.indented(pretty(e.Body))
+		if e.Erased {
+			fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "    (erased)"))
+		}
+	}
+	return nil
+}
+
+// filters adds the flags that select entries.
+func (q *asking) filters(c *cobra.Command) {
+	flags := c.Flags()
+	q.Limit = 1
+	flags.StringVar(&q.since, "since", "", "from this time on")
+	flags.StringVar(&q.until, "until", "", "before this time")
+	flags.StringVar(&q.Session, "session", "", "of this session")
+	flags.StringVar(&q.Principal, "principal", "", "of this principal")
+	flags.StringVar(&q.Server, "server", "", "calls of this server's tools")
+	flags.StringVar(&q.Tool, "tool", "", "calls of this tool; SERVER.TOOL or TOOL")
+	flags.StringSliceVar(&q.status, "status", nil, "how it ended, such as ok or denied (repeatable)")
+	flags.StringSliceVar(&q.kind, "kind", nil, "such as request, call, refusal, end (repeatable)")
+	flags.StringVar(&q.execution, "execution", "", "one execution, whole")
+	flags.Int64Var(&q.minRisk, "min-risk", 0, "with this risk or more, 0 to 100")
+	flags.StringVar(&q.Text, "text", "", "with this text, in whatever case, in code and arguments too")
+}
+
+// complete completes the query from the flags, and checks them.
+func (q *asking) complete(now time.Time) (err error) {
+	if q.From, err = momentOf("since", q.since, now); err != nil {
+		return err
+	}
+	if q.To, err = momentOf("until", q.until, now); err != nil {
+		return err
+	}
+	if q.Limit < 1 || q.Limit > 10_000 || q.minRisk < 0 || q.minRisk > 100 {
+		return core.Errorf(core.KindInvalidArguments, "audit.query", "--limit is from 1 to 10000, --min-risk from 0 to 100")
+	}
+	if server, tool, ok := strings.Cut(q.Tool, "."); ok && q.Server == "" {
+		q.Server, q.Tool = server, tool
+	}
+	q.Kinds, q.Statuses, q.MinRisk = q.kind, q.status, q.minRisk
+	return nil
+}

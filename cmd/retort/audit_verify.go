@@ -1,0 +1,105 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/core"
+)
+
+func (a auditCommands) verify() *cobra.Command {
+	var files []string
+	var key string
+	c := &cobra.Command{
+		Use: "verify", Short: "Prove that nobody has changed the record", Args: cobra.NoArgs,
+		Long: `Recomputes the hash and the code of each entry, archives included, holds the record against
+all signed checkpoints, and looks whether each execution is told once from its beginning to
+its end. It ends with 1 and names the first entry that does not hold, and what happened.
+Checkpoints that were kept on another machine (audit.checkpoint) also show what somebody did
+who has taken over this one. Who has not the person's key gives the public one with --key;
+each checkpoint names it. Engines may go on meanwhile.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			public, err := publicKey(key)
+			if err != nil {
+				return err
+			}
+			say, done := a.progress("verifying")
+			v, err := retort.VerifyRecord(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, retort.Proof{
+				Checkpoints: files, Key: public, Progress: func(n int64) { say(fmt.Sprintf("%s entries", thousands(int(n)))) },
+			})
+			done()
+			if err != nil {
+				return err
+			}
+			return a.printVerdict(v)
+		},
+	}
+	c.Flags().StringArrayVar(&files, "checkpoints", nil, "a file with checkpoints that were kept elsewhere (repeatable)")
+	c.Flags().StringVar(&key, "key", "", "the public key that checkpoints are signed with, base64")
+	offerJSON(c)
+	return c
+}
+
+func publicKey(text string) (ed25519.PublicKey, error) {
+	if text == "" {
+		return nil, nil
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "audit.verify", "--key is not a public key",
+		).WithHint("it is the field key of a checkpoint: 44 characters of base64")
+	}
+	return key, nil
+}
+
+func (a auditCommands) printVerdict(v retort.RecordVerdict) error {
+	var code error
+	if !v.OK {
+		code = exitError(exitFailed)
+	}
+	if a.asJSON {
+		if err := a.printJSON(v); err != nil {
+			return err
+		}
+		return code
+	}
+	for _, note := range v.Notes {
+		fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "note:"), printable(note))
+	}
+	if v.OK {
+		fmt.Fprintf(
+			a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.style(a.stdout, green, "the record holds"),
+			thousands(int(v.Entries)), len(v.Chains), thousands(int(v.Checkpoints)),
+		)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.style(a.stdout, red, "the record does not hold:"), v.First.What, printable(v.First.Says))
+	for _, f := range v.Findings {
+		if f != *v.First {
+			fmt.Fprintf(a.stdout, "  %s: %s\n", f.What, printable(f.Says))
+		}
+	}
+	return code
+}
+
+func (a auditCommands) acceptClock() *cobra.Command {
+	return &cobra.Command{
+		Use: "accept-clock", Short: "Say that the clock is right, though it is behind the record", Args: cobra.NoArgs,
+		Long: `Calls that may have effects are refused while the clock is more than two minutes behind
+the newest entry of the record. If the clock is right now, and was wrong when that entry was
+written, engines of this user believe it after this, for an hour. It is recorded.`,
+		RunE: func(*cobra.Command, []string) error {
+			if err := retort.AcceptClock(retort.Config{Files: a.configs, Home: a.home}); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "engines believe for an hour that the clock, which shows %s, is right\n", time.Now().Format(time.DateTime))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/core"
+)
+
+func (a toolCommands) call() *cobra.Command {
+	var noCache bool
+	var session string
+	c := &cobra.Command{
+		Use: "call SERVER.TOOL [JSON]", Short: "Make one call", Args: cobra.RangeArgs(1, 2),
+		Example: `  retort call github.listIssues '{"owner": "o", "repo": "r"}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			arguments := json.RawMessage("{}")
+			if len(args) == 2 {
+				arguments = json.RawMessage(args[1])
+			}
+			if !json.Valid(arguments) {
+				return core.Errorf(core.KindInvalidArguments, "call", "the arguments are not JSON: %s", args[1]).
+					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
+			}
+			return a.ask(cmd, func(e *retort.Engine) error {
+				return a.printOutcome(
+					unresumed(
+						e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments),
+					),
+				)
+			})
+		},
+	}
+	offerJSON(c)
+	c.Flags().StringVar(&session, "session", "", "session whose workspace is used")
+	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call, whatever the cache holds")
+	return c
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/core"
+)
+
+func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionRequest) core.Outcome {
+	say, done := a.progress("running")
+	defer done()
+	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
+	return unresumed(e.Execute(a.asked(ctx), req))
+}
+
+func (a *app) read(name string) (string, error) {
+	in := io.Reader(a.stdin)
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxProgram+1))
+	if err != nil {
+		return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
+	}
+	if len(text) > maxProgram {
+		return "", core.Errorf(core.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgram)
+	}
+	return string(text), nil
+}
+
+// language returns the language given by a flag or by a file's extension; "" if neither tells it.
+func language(flag, file string) (core.Language, error) {
+	switch flag {
+	case "ts", "typescript":
+		return core.TypeScript, nil
+	case "js", "javascript":
+		return core.JavaScript, nil
+	case "py", "python":
+		return core.Python, nil
+	case "":
+		switch filepath.Ext(file) {
+		case ".js", ".mjs", ".cjs":
+			return core.JavaScript, nil
+		case ".py":
+			return core.Python, nil
+		case ".ts", ".mts", ".cts":
+			return core.TypeScript, nil
+		}
+		return "", nil
+	}
+	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
+}
+
+// settle waits for the servers, at most for patience, and shows the names of those it is waiting for.
+func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Duration, servers ...string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	say, done := a.progress("connecting")
+	defer done()
+	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
+	defer watch.Stop()
+	e.Settle(ctx, servers...)
+}
+
+// ask is like with, and shows progress while f runs.
+func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
+	return a.with(cmd, func(e *retort.Engine) error {
+		_, done := a.progress("asking the servers")
+		defer done()
+		return f(e)
+	})
+}
+
+// with runs f with an engine, which it closes afterwards.
+func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
+	e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return f(e)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// A command with a --json of its own would not set the one that is read.
+func TestOnlyTheRootDefinesJSON(t *testing.T) {
+	offered := 0
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		if c.LocalNonPersistentFlags().Lookup(jsonFlag) != nil {
+			t.Errorf("%s defines --%s", c.CommandPath(), jsonFlag)
+		}
+		if offersJSON(c) {
+			offered++
+		}
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+	}
+	check((&app{}).root())
+	if offered < 30 {
+		t.Errorf("%d commands print JSON", offered)
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/core"
+)
+
+// serveCommands builds retort serve.
+type serveCommands struct{ *app }
+
+func (a serveCommands) command() *cobra.Command {
+	var surface, http string
+	var fixed bool
+	c := &cobra.Command{
+		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if surface != "full" && surface != "lean" {
+				return core.Errorf(core.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
+			}
+			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *retort.Config) { c.NoReload = fixed })
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			e.ShareProcessors()
+			if http != "" {
+				return a.listen(cmd.Context(), e, http, surface == "lean")
+			}
+			return e.Serve(cmd.Context(), a.stdin, a.stdout, surface == "lean")
+		},
+	}
+	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
+	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes of the configuration's files until the next start")
+	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on is that of the settings")
+	return c
+}
+
+// listen serves clients over HTTP until a signal arrives, and then finishes running requests.
+func (a serveCommands) listen(ctx context.Context, e *retort.Engine, address string, lean bool) error {
+	if address == "on" {
+		address = ""
+	}
+	l, err := e.Listen(retort.Listening{Addr: address, Lean: lean})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, "retort listens on", l.URL())
+	return l.Serve(ctx)
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"retort/internal/agent/templates"
+	"retort/internal/home"
+)
+
+// templateCommands builds retort templates.
+type templateCommands struct{ *app }
+
+func (a templateCommands) command() *cobra.Command {
+	c := &cobra.Command{
+		Use: "templates", Short: "The words of prompts, skeletons, SKILL.md and wrappers", Args: cobra.NoArgs,
+		Long: "A project can have them in other words, in .retort/templates. What it has not is as it is built in.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	eject := &cobra.Command{
+		Use: "eject [DIR]", Short: "Write the built-in templates, to be changed", Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := home.Dir(cmp.Or(a.home, ".retort")).Templates()
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			names, refused := templates.WriteBuiltins(dir)
+			if refused != nil {
+				return refused
+			}
+			if a.asJSON {
+				return a.printJSON(map[string]any{"path": dir, "written": names})
+			}
+			if len(names) == 0 {
+				fmt.Fprintln(a.stderr, "nothing was written: all of them are there")
+			}
+			for _, name := range names {
+				fmt.Fprintln(a.stdout, dir+string(os.PathSeparator)+name)
+			}
+			return nil
+		},
+	}
+	offerJSON(eject)
+	c.AddCommand(eject)
+	return c
+}

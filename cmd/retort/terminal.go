@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"retort/internal/core"
+)
+
+// terminal opens the controlling terminal of this process, even if its standard input and output are redirected. A
+// process that a program or an agent started in the background has none.
+func terminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+
+// asked returns a context whose executions ask at the terminal, if any.
+func (a *app) asked(ctx context.Context) context.Context {
+	tty, err := terminal()
+	if err != nil {
+		return ctx
+	}
+	_ = tty.Close() // opened when somebody is asked
+	var one sync.Mutex
+	ctx = core.WithPeer(ctx, &core.ClientPeer{ID: "terminal", Pages: true, Ask: a.askPage(&one)})
+	return core.WithChannel(core.WithBrowser(ctx, nil), func(ctx context.Context, q core.Approval) (core.ApprovalAnswer, bool) {
+		one.Lock()
+		defer one.Unlock()
+		a.asking.Store(true)
+		defer a.asking.Store(false)
+		tty, err := terminal()
+		if err != nil {
+			return core.ApprovalAnswer{}, false
+		}
+		defer tty.Close()
+		answer, ok := askAt(ctx, tty, q)
+		answer.By = "terminal"
+		return answer, ok
+	})
+}
+
+// askPage returns a function that asks the user at the terminal to open a page for a server.
+func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
+	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
+		one.Lock()
+		defer one.Unlock()
+		a.asking.Store(true)
+		defer a.asking.Store(false)
+		nobody := core.Errorf(core.KindPolicy, "approvals", "nobody can be asked: a terminal shows pages to open, and nothing else")
+		tty, err := terminal()
+		if err != nil || q.Page == "" {
+			return nil, nobody
+		}
+		defer tty.Close()
+		var said struct{ Message string }
+		_ = json.Unmarshal(q.Params, &said) // what is no text is not shown
+		fmt.Fprintf(tty, "\r\x1b[K\n%s wants you to open a page for its tool %s; it is not Retort that asks:\n%s\n\n%s\n",
+			printable(q.Server), printable(q.Tool), printable(said.Message), printable(q.Page))
+		answer, ok := choose(ctx, tty, "y = it is open · n = no", core.Approval{})
+		switch {
+		case !ok:
+			return nil, nobody
+		case answer.Approve:
+			return json.RawMessage(`{"action":"accept"}`), nil
+		}
+		return json.RawMessage(`{"action":"decline"}`), nil
+	}
+}
+
+// askAt shows a question and asks until the user has chosen an answer.
+func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
+	choices := "y = yes, once · n = no"
+	if q.Login != "" {
+		choices = "y = it is open · n = no"
+	}
+	if q.HasScopes() {
+		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
+	}
+	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.RenderText()))
+	return choose(ctx, tty, choices, q)
+}
+
+// choose asks until the user types one of the choices.
+func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.ApprovalAnswer, bool) {
+	for {
+		fmt.Fprintf(tty, "%s\n? ", choices)
+		line, err := readLine(ctx, tty)
+		if err != nil {
+			return core.ApprovalAnswer{}, false
+		}
+		switch first, rest, _ := strings.Cut(line, " "); {
+		case first == "y" || first == "yes":
+			return core.ApprovalAnswer{Approve: true}, true
+		case q.HasScopes() && first == "r":
+			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
+		case q.HasScopes() && first == "a":
+			return core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, true
+		case first == "n" || first == "no":
+			return core.ApprovalAnswer{Note: rest}, true
+		}
+	}
+}
+
+// readLine reads a line from a terminal and trims it.
+func readLine(ctx context.Context, tty *os.File) (string, error) {
+	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Now()) })
+	defer stop()
+	var line []byte
+	in := bufio.NewReaderSize(onebyone{tty}, 16)
+	for {
+		b, err := in.ReadByte()
+		if err != nil {
+			return "", cmp.Or(ctx.Err(), err)
+		}
+		if b == '\n' {
+			return strings.TrimSpace(string(line)), nil
+		}
+		if len(line) < 4096 {
+			line = append(line, b)
+		}
+	}
+}
+
+// onebyone reads one byte at a time, so that input after the line remains for the next reader.
+type onebyone struct{ r io.Reader }
+
+func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
+
+// unresumed returns the Outcome of a command. If it is pending, it gets a hint that the execution ends with the
+// command.
+func unresumed(o core.Outcome) core.Outcome {
+	if o.Status == core.StatusPendingApproval && o.Error != nil {
+		o.Error = o.Error.WithHint(
+			"run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. The program ended here, without the call",
+		)
+	}
+	return o
+}

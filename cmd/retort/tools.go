@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retort"
+	"retort/internal/core"
+)
+
+// toolCommands builds retort search, describe, call and tools.
+type toolCommands struct{ *app }
+
+func (a toolCommands) tools() *cobra.Command {
+	var changed, yes bool
+	var trust []string
+	c := &cobra.Command{
+		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
+		Example: "  retort tools --changed\n  retort tools --trust github.create_issue",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd, func(e *retort.Engine) error {
+				switch {
+				case len(trust) > 0:
+					return a.trust(cmd, e, append(trust, args...), yes)
+				case changed:
+					return a.changed(cmd, e, args)
+				}
+				a.settle(cmd.Context(), e, 15*time.Second)
+				if len(args) == 1 {
+					return a.printServer(cmd, e, args[0])
+				}
+				servers := e.Servers()
+				if a.asJSON {
+					return a.printJSON(map[string]any{"servers": servers})
+				}
+				return a.printServers(servers)
+			})
+		},
+	}
+	offerJSON(c)
+	c.Flags().BoolVar(&changed, "changed", false, "how tools differ from what was trusted")
+	c.Flags().StringArrayVar(&trust, "trust", nil, "trust SERVER or SERVER.TOOL as it is now, after a look (repeatable)")
+	c.Flags().BoolVar(&yes, "yes", false, "with --trust: without asking")
+	return c
+}
+
+func (a toolCommands) printServers(servers []retort.ServerInfo) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tTOOLS\tLEARNED\tTOKENS\tCATEGORY\tSTATE")
+	tools, learned, tokens := 0, 0, 0
+	for _, s := range servers {
+		state := s.State
+		if s.Error != nil {
+			state += ": " + firstLine(s.Error.Message)
+		} else if s.Cached {
+			state += " (cached)"
+		}
+		if n := len(s.Changed); n > 0 {
+			state += fmt.Sprintf(", %d changed", n)
+		}
+		if n := len(s.Flagged); n > 0 {
+			state += fmt.Sprintf(", %d flagged", n)
+		}
+		if n := len(s.Withheld); n > 0 {
+			state += fmt.Sprintf(", %d withheld", n)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, s.Learned, thousands(s.Tokens), s.Category, printable(state))
+		tools, learned, tokens = tools+s.Tools, learned+s.Learned, tokens+s.Tokens
+	}
+	fmt.Fprintf(w, "total\t%d\t%d\t%s\t\t\n", tools, learned, thousands(tokens))
+	return w.Flush()
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func (a toolCommands) printServer(cmd *cobra.Command, e *retort.Engine, server string) error {
+	found, err := e.Search(cmd.Context(), core.ToolQuery{Server: server, Limit: 1000, Detail: core.DetailDescription})
+	if err != nil {
+		return err
+	}
+	if name, _, err := e.Find(server); err == nil {
+		server = name
+	}
+	changes := e.Changes(server)
+	flags, withheld := map[string][]retort.Flag{}, []string{}
+	for _, t := range e.Flagged(server) {
+		flags[server+"."+t.Tool] = t.Flags
+		if t.Withheld != "" {
+			withheld = append(withheld, server+"."+t.Tool)
+		}
+	}
+	if a.asJSON {
+		return a.printJSON(struct {
+			core.FoundTools
+			Changed  []changeJSON             `json:"changed,omitempty"`
+			Flags    map[string][]retort.Flag `json:"flags,omitempty"`
+			Withheld []string                 `json:"withheld,omitempty"`
+		}{found, described(e, changes), flags, withheld})
+	}
+	if err := a.printFound(found); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		fmt.Fprintf(
+			a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n",
+			a.style(a.stdout, amber, printable(c.Server+"."+c.Tool)), c.Policy, printable(c.Server),
+		)
+	}
+	for _, name := range withheld {
+		fmt.Fprintf(a.stdout, "%s  is withheld from models: its definition can't be shown to them\n", a.style(a.stdout, amber, printable(name)))
+	}
+	a.printFlags(flags)
+	return nil
+}
+
+// printFlags prints a warning for each suspicious content in definitions.
+func (a toolCommands) printFlags(flags map[string][]retort.Flag) {
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		for _, f := range flags[name] {
+			a.warn(printable(name + ": " + f.String()))
+		}
+	}
+}
