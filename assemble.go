@@ -324,7 +324,7 @@ func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
 	kernels := gvisor.New(gvisor.Options{
-		Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.GVisor(), Limits: settings.Limits(),
+		Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.Sandbox(gvisor.Name), Limits: settings.Limits(),
 		Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	})
 	backends := []sandbox.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
@@ -343,7 +343,7 @@ func (p *parts) containers(guest []string, interpreters []interpreter.Interprete
 	s := p.config.Settings
 	o := docker.Options{
 		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
-		Dir: p.home.Docker(), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
+		Dir: p.home.Sandbox(docker.Name), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	}
 	if s.Docker.Guest != "" {
 		o.Guest = []string{s.Docker.Guest, guestArgument}

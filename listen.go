@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"retort/internal/config"
 	"retort/internal/core"
 	"retort/internal/mcp/server"
 	"retort/internal/mcp/server/web"
@@ -52,7 +53,7 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 		Engine:        func(principal string) web.Engine { return e.As(principal) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
 		Refused:       e.refused,
-		Server:        server.Options{Version: Version, Lean: l.Lean, Log: e.log},
+		Server:        server.Options{Version: Version, Lean: l.Lean, Sandboxes: config.SandboxNames(), Log: e.log},
 		Limits: web.Limits{
 			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress,
 			Sessions: s.Sessions, AllSessions: s.AllSessions,

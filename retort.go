@@ -372,7 +372,7 @@ func (e *Engine) logged(what string, o Outcome) Outcome {
 // Serve answers one MCP client over a stream of newline-delimited JSON, until
 // the stream ends or ctx is done.
 func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, lean bool) error {
-	s, err := server.New(e, server.Options{Version: Version, Lean: lean, Log: e.log})
+	s, err := server.New(e, server.Options{Version: Version, Lean: lean, Sandboxes: config.SandboxNames(), Log: e.log})
 	if err != nil {
 		return err
 	}

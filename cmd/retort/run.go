@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"retort"
+	"retort/internal/config"
 	"retort/internal/core"
 )
 
@@ -21,6 +23,13 @@ type runFlags struct {
 	care                                  careFlags
 	priority                              int
 	deadline                              time.Duration
+}
+
+// sandboxUsage returns the help text of --sandbox: the backends that it can name.
+func sandboxUsage() string {
+	names := config.SandboxNames()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // runCommands builds retort run.
@@ -66,7 +75,7 @@ func (a runCommands) command() *cobra.Command {
 	}
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
 	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name or the program's syntax if not given")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker, gvisor or vm")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
 	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")

@@ -210,7 +210,7 @@ func (a skillCommands) skillsRun() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; the value is JSON, or else text (repeatable)")
 	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", "process, docker, gvisor or vm")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
 	offerJSON(c)
 	return c

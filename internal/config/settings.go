@@ -100,6 +100,18 @@ const (
 	SandboxAuto    SandboxMode = "auto"
 )
 
+// SandboxNames returns the backends that settings and requests can name, weakest first.
+func SandboxNames() []string {
+	return []string{string(SandboxProcess), string(SandboxDocker), string(SandboxGVisor), string(SandboxVM)}
+}
+
+func sandboxModes() (modes []SandboxMode) {
+	for _, name := range SandboxNames() {
+		modes = append(modes, SandboxMode(name))
+	}
+	return append(modes, SandboxAuto)
+}
+
 // SandboxFallback selects which programs may run if the operating system does not let the sandbox confine them.
 type SandboxFallback string
 
@@ -478,7 +490,7 @@ func (s *Settings) read() into {
 	written := &policies{}
 	return further(written.translated(s, object(append([]field{
 		{"enabled", toggle(&s.Enabled)},
-		{"sandboxMode", oneOf(&s.SandboxMode, SandboxProcess, SandboxDocker, SandboxGVisor, SandboxVM, SandboxAuto)},
+		{"sandboxMode", oneOf(&s.SandboxMode, sandboxModes()...)},
 		{"gvisor", s.GVisor.read()},
 		{"vm", s.VM.read()},
 		{"commands", list(&s.Commands, (*Command).read)},

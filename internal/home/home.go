@@ -87,8 +87,8 @@ func (d Dir) Workspace() string { return d.join("workspace") }
 // RealValues returns the directory of copies of workspace files that have real values instead of tokens.
 func (d Dir) RealValues() string { return d.join("realvalues") }
 
-// Docker returns the directory of what the Docker sandbox prepares.
-func (d Dir) Docker() string { return d.join("docker") }
+// Sandbox returns the directory of what a sandbox backend prepares.
+func (d Dir) Sandbox(backend string) string { return d.join(backend) }
 
 // Clients returns the directory of the copies of clients' files from before an
 // install, and of the lock that installs take.
@@ -103,9 +103,6 @@ func (d Dir) Machines() string {
 	}
 	return d.join("machines")
 }
-
-// GVisor returns the directory of what the gVisor sandbox prepares.
-func (d Dir) GVisor() string { return d.join("gvisor") }
 
 // User is the directory of a user's keys and of what must not lie in a
 // project, where servers for the project's files could write it. It is "" if

@@ -22,9 +22,6 @@ const (
 	Machine    = 90 // a virtual machine of its own
 )
 
-// backendStrengths holds the strengths of the backends that settings can name, available or not.
-var backendStrengths = map[string]int{"docker": Container, "gvisor": UserKernel, "vm": Machine}
-
 // MinimumStrength represents the minimum strength of a sandbox. The zero Floor requires nothing.
 type MinimumStrength struct {
 	Strength int
@@ -45,10 +42,13 @@ func NewChooser(standard string, backends ...Backend) *Chooser {
 }
 
 // Capabilities returns the capabilities of every backend, available or not.
-func (c *Chooser) Capabilities() []Capabilities {
-	all := make([]Capabilities, len(c.backends))
+func (c *Chooser) Capabilities() []Capabilities { return askCapabilities(c.backends) }
+
+// askCapabilities returns the capabilities of all of the backends, which it asks at once.
+func askCapabilities(backends []Backend) []Capabilities {
+	all := make([]Capabilities, len(backends))
 	var asked sync.WaitGroup
-	for i, b := range c.backends { // some of which find out by starting a container
+	for i, b := range backends { // some of which find out by starting a container
 		asked.Go(func() { all[i] = b.Capabilities() })
 	}
 	asked.Wait()
@@ -67,13 +67,14 @@ func (c *Chooser) Prepare(ctx context.Context, backend string, s SandboxSpec) (S
 	if err != nil {
 		return nil, err
 	}
-	return labelledSandbox{sandbox, chosen.Capabilities().Name, IsolationName(chosen.Capabilities().Strength)}, nil
+	return labelledSandbox{sandbox, chosen.Kind(), IsolationName(chosen.Capabilities().Strength)}, nil
 }
 
 // labelledSandbox is a sandbox that adds its strength to its reports.
 type labelledSandbox struct {
 	Sandbox
-	backend, isolation string
+	kind      BackendKind
+	isolation string
 }
 
 func (l labelledSandbox) Run(ctx context.Context, p core.CheckedProgram, h Host) (RunReport, error) {
@@ -111,61 +112,78 @@ func (c *Chooser) chooseBackend(name string, s SandboxSpec) (Backend, *core.Erro
 	if name == Auto {
 		return c.weakestBackend(s)
 	}
-	if c.standard != Auto && backendStrengths[name] < backendStrengths[c.standard] {
+	b, standard := c.findBackend(name), c.findBackend(c.standard)
+	if b != nil && standard != nil && b.Kind().Strength < standard.Kind().Strength {
 		return nil, core.Errorf(
 			core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker",
 			c.standard, name,
 		).
 			WithHint("name no sandbox; only the settings can choose a weaker one")
 	}
-	for _, b := range c.backends {
-		have := b.Capabilities()
-		switch {
-		case have.Name != name:
-			continue
-		case have.Unavailable != nil:
-			return nil, have.Unavailable
-		case have.missingRuntimeError(s.Runtime) != nil:
-			return nil, have.missingRuntimeError(s.Runtime)
-		case !slices.Contains(have.Runtimes, s.Runtime):
-			return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the %s sandbox cannot run %s", name, s.Runtime).
-				WithHint("%s", c.describeAlternatives(s.Runtime))
-		case have.Strength < s.Floor.Strength:
-			return nil, c.tooWeak(s)
-		case s.Proxied && !have.Proxies:
-			return nil, c.noProxyError(name, s)
-		}
-		return b, nil
+	if b == nil {
+		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "there is no %s sandbox here", name).
+			WithHint("%s", c.describeAlternatives(s.Runtime))
 	}
-	return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "there is no %s sandbox here", name).
-		WithHint("%s", c.describeAlternatives(s.Runtime))
+	if refusal := c.checkBackend(b, s); refusal != nil {
+		return nil, refusal
+	}
+	return b, nil
+}
+
+// findBackend returns the backend of this name, or nil.
+func (c *Chooser) findBackend(name string) Backend {
+	for _, b := range c.backends {
+		if b.Kind().Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// checkBackend returns why a backend cannot make the sandbox, or nil.
+func (c *Chooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
+	have := b.Capabilities()
+	switch {
+	case have.Unavailable != nil:
+		return have.Unavailable
+	case have.missingRuntimeError(s.Runtime) != nil:
+		return have.missingRuntimeError(s.Runtime)
+	case !slices.Contains(have.Runtimes, s.Runtime):
+		return core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "%s cannot run %s", b.Kind().Title(), s.Runtime).
+			WithHint("%s", c.describeAlternatives(s.Runtime))
+	case have.Strength < s.Floor.Strength:
+		return c.tooWeak(s)
+	case s.Proxied && !have.Proxies:
+		return c.noProxyError(b, s)
+	}
+	return nil
 }
 
 // weakestBackend returns the weakest backend that is strong enough. It does not ask the stronger ones, because some find out
 // their capabilities by starting a sandbox.
 func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
-	closed := ""
+	var closed Backend
 	for _, b := range c.backends {
 		have := b.Capabilities()
 		switch {
 		case !have.supports(s):
 		case s.Proxied && !have.Proxies:
-			closed = have.Name
+			closed = b
 		default:
 			return b, nil
 		}
 	}
-	if closed != "" {
+	if closed != nil {
 		return nil, c.noProxyError(closed, s)
 	}
 	return nil, c.tooWeak(s)
 }
 
 // noProxyError returns the error for a program that needs the network in a sandbox without one.
-func (c *Chooser) noProxyError(name string, s SandboxSpec) *core.Error {
+func (c *Chooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
-		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in the %s sandbox %s has none",
-		name, s.Runtime,
+		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in %s %s has none",
+		b.Kind().Title(), s.Runtime,
 	)
 	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
 	if s.Floor.Strength > Process {
@@ -185,26 +203,32 @@ func (c Capabilities) supports(s SandboxSpec) bool {
 
 // tooWeak returns the error that no available backend is strong enough.
 func (c *Chooser) tooWeak(s SandboxSpec) *core.Error {
-	var need string
-	switch {
-	case s.Floor.Strength > UserKernel:
-		need = "the vm sandbox"
-	case s.Floor.Strength > Container:
-		need = "the gvisor sandbox, or a stronger one,"
-	case s.Floor.Strength > Process:
-		need = "the docker sandbox, or a stronger one,"
-	default:
+	if s.Floor.Strength <= Process {
 		return core.Errorf(
 			core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime,
 		).WithHint("%s", c.describeAlternatives(s.Runtime))
 	}
-	e := core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, because %s", need, s.Runtime, s.Floor.Why)
-	for _, have := range c.Capabilities() {
-		if backendStrengths[have.Name] >= s.Floor.Strength && have.Unavailable != nil {
-			return e.WithHint("%s: %s. %s", have.Name, have.Unavailable.Message, have.Unavailable.Hint)
+	strong := slices.DeleteFunc(slices.Clone(c.backends), func(b Backend) bool { return b.Kind().Strength < s.Floor.Strength })
+	e := core.Errorf(
+		core.KindSandboxUnavailable, "isolate.choose", "the program needs %s to run %s, because %s", describeNeed(strong), s.Runtime, s.Floor.Why,
+	)
+	for i, have := range askCapabilities(strong) {
+		if have.Unavailable != nil {
+			return e.WithHint("%s: %s. %s", strong[i].Kind().Name, have.Unavailable.Message, have.Unavailable.Hint)
 		}
 	}
 	return e.WithHint("this machine has none: the user can set one up (see retort doctor) or choose another sandboxMode")
+}
+
+// describeNeed names the weakest of the backends that are strong enough for a program.
+func describeNeed(strong []Backend) string {
+	switch len(strong) {
+	case 0:
+		return "a stronger sandbox"
+	case 1:
+		return strong[0].Kind().Title()
+	}
+	return strong[0].Kind().Title() + ", or a stronger one,"
 }
 
 // describeAlternatives returns a hint that lists what could be requested instead.

@@ -15,6 +15,7 @@ type named struct {
 	closed   *int
 }
 
+func (n named) Kind() BackendKind          { return BackendKind{n.have.Name, n.have.Strength} }
 func (n named) Capabilities() Capabilities { return n.have }
 func (n named) Close() error               { *n.closed++; return nil }
 
@@ -87,12 +88,12 @@ func TestChooserByRisk(t *testing.T) {
 		{Auto, "", Machine, backends(nil), "vm"},
 		{Auto, "vm", 0, backends(nil), "vm"},
 		{Auto, "process", Container, backends(nil), "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
-		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
-		{Auto, "", Machine, backends(nil)[:2], "the program needs the vm sandbox to run quickjs, because it may burn"},
+		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox to run quickjs, because it may burn"},
+		{Auto, "", Machine, backends(nil)[:2], "the program needs a stronger sandbox to run quickjs, because it may burn"},
 		{"docker", "process", 0, backends(nil), "the settings say sandboxMode: docker, and the process sandbox is weaker"},
 		{"docker", "vm", 0, backends(nil), "vm"},
 		{"docker", "auto", 0, backends(nil), "docker"},
-		{Auto, "", Container, nil, "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
+		{Auto, "", Container, nil, "the program needs a stronger sandbox to run quickjs, because it may burn"},
 		{Auto, "", 0, nil, "no sandbox here can run quickjs"},
 	} {
 		prepared = ""
@@ -140,10 +141,10 @@ func (started) Start(context.Context, HostCommand) (CommandResult, error) {
 }
 
 func TestOnlySomeSandboxesStartCommands(t *testing.T) {
-	if ended, err := (labelledSandbox{started{}, "process", ""}).Start(t.Context(), HostCommand{}); err != nil || ended.Code != 5 {
+	if ended, err := (labelledSandbox{started{}, BackendKind{Name: "process"}, ""}).Start(t.Context(), HostCommand{}); err != nil || ended.Code != 5 {
 		t.Error(ended, err)
 	}
-	_, err := (labelledSandbox{struct{ Sandbox }{}, "vm", ""}).Start(t.Context(), HostCommand{})
+	_, err := (labelledSandbox{struct{ Sandbox }{}, BackendKind{Name: "vm"}, ""}).Start(t.Context(), HostCommand{})
 	if e := core.AsError(err); e == nil || e.Kind != core.KindSandboxUnavailable || !strings.Contains(e.Message, "the vm sandbox") || !strings.Contains(e.Hint, "the sandboxes of Linux") {
 		t.Error(err)
 	}

@@ -51,8 +51,8 @@ type Commander interface {
 }
 
 // NoCommands returns the error of a backend whose programs cannot start commands.
-func NoCommands(backend string) *core.Error {
-	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in the %s sandbox start no commands", backend).
+func NoCommands(kind BackendKind) *core.Error {
+	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in %s start no commands", kind.Title()).
 		WithHint("the sandboxes of Linux do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
 }
 
@@ -60,7 +60,7 @@ func NoCommands(backend string) *core.Error {
 func (l labelledSandbox) Start(ctx context.Context, c HostCommand) (CommandResult, error) {
 	to, ok := l.Sandbox.(Commander)
 	if !ok {
-		return CommandResult{}, NoCommands(l.backend)
+		return CommandResult{}, NoCommands(l.kind)
 	}
 	return to.Start(ctx, c)
 }

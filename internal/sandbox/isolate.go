@@ -10,8 +10,20 @@ import (
 	"retort/internal/core"
 )
 
+// BackendKind describes a backend without asking anything of the machine.
+type BackendKind struct {
+	Name string // "process", in settings, requests and reports
+	// Strength is Process, Container, UserKernel or Machine. Capabilities may state less, or more, for this machine.
+	Strength int
+}
+
+// Title returns the kind as messages name it: "the process sandbox".
+func (k BackendKind) Title() string { return "the " + k.Name + " sandbox" }
+
 // Backend makes sandboxes of one kind: a process, a container, a virtual machine.
 type Backend interface {
+	// Kind returns at once, while Capabilities may start a sandbox.
+	Kind() BackendKind
 	// Capabilities returns what the backend isolates and which runtimes it has.
 	Capabilities() Capabilities
 	// Prepare returns a sandbox, or an error and leaves nothing behind. The error is a *core.Error of kind
@@ -95,7 +107,7 @@ type Capabilities struct {
 	Strength    int              // 0 (none), Process, Container, UserKernel or Machine; less if the system offers less
 	Walls       []string         // what separates program and machine, in words
 	Warning     string           // what this machine lacks for the backend's full strength; empty if nothing
-	Unavailable *core.Error      // the reason why the backend cannot be used here; nil if it can
+	Unavailable *core.Error      // why the backend cannot be used here, with how to set it up as the hint; nil if it can
 	Proxies     bool             // it passes programs' connections to a Host that is a Proxy
 	// Commands lists the commands of the settings that programs can start. NoCommands lists the others.
 	Commands   []string         `json:",omitempty"`

@@ -55,6 +55,8 @@ type Engine interface {
 type Options struct {
 	Version string
 	Lean    bool // only the four tools that everything else can be reached with
+	// Sandboxes are the names that a call can give to choose a sandbox.
+	Sandboxes []string
 	// Principal is the principal of all clients of this server. Rounds are shared by the servers of all principals.
 	Principal string
 	Rounds    *RequestStates
@@ -95,7 +97,7 @@ func New(e Engine, o Options) (*Server, error) {
 		// What is listed is what one principal may see.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
-	if err := s.addTools(o.Lean); err != nil {
+	if err := s.addTools(o); err != nil {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(explainMissing)
@@ -110,15 +112,15 @@ func New(e Engine, o Options) (*Server, error) {
 
 // addTools offers the tools of the full or the lean surface. The lean surface offers resume_execution only once an
 // execution is pending.
-func (s *Server) addTools(lean bool) error {
+func (s *Server) addTools(o Options) error {
 	for i, t := range s.modelTools() {
-		d, err := t.definition()
+		d, err := t.definition(o.Sandboxes)
 		if err != nil {
 			return err
 		}
 		add := func() { s.mcp.AddTool(d, s.serveTool(t.handle)) }
 		switch {
-		case !lean || i < leanTools:
+		case !o.Lean || i < leanTools:
 			add()
 		case t.name == "resume_execution":
 			s.offerResume = sync.OnceFunc(add)

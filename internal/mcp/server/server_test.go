@@ -219,7 +219,7 @@ func TestWire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := session(t, Options{Version: "0.0.0-test", Lean: strings.Contains(file, "lean")}, string(a.Files[0].Data))
+			got := session(t, Options{Version: "0.0.0-test", Sandboxes: testSandboxes, Lean: strings.Contains(file, "lean")}, string(a.Files[0].Data))
 			if *update {
 				a.Files = append(a.Files[:1], txtar.File{Name: "server", Data: []byte(got)})
 				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -56,8 +57,12 @@ func isModelTool(name string) bool {
 	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })
 }
 
-// definition returns the tool as clients list it.
-func (t modelTool) definition() (*mcp.Tool, error) {
+// sandboxEnum stands in a schema for the sandboxes that a call can name.
+const sandboxEnum = `{"enum":"$sandboxes"}`
+
+// definition returns the tool as clients list it. sandboxes are the names that a call can give; without any, its
+// schema names none.
+func (t modelTool) definition(sandboxes []string) (*mcp.Tool, error) {
 	description, err := surface.ReadFile("tools/" + t.name + ".md")
 	if err != nil {
 		return nil, err
@@ -66,6 +71,15 @@ func (t modelTool) definition() (*mcp.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := map[string]any{"type": "string"}
+	if len(sandboxes) > 0 {
+		named = map[string]any{"enum": sandboxes}
+	}
+	enum, err := json.Marshal(named)
+	if err != nil {
+		return nil, err
+	}
+	schema = bytes.ReplaceAll(schema, []byte(sandboxEnum), enum)
 	if !json.Valid(schema) {
 		return nil, fmt.Errorf("tools/%s.json is not JSON", t.name)
 	}

@@ -13,6 +13,9 @@ import (
 	"retort/internal/tokens"
 )
 
+// testSandboxes are the names that the command gives.
+var testSandboxes = []string{"process", "docker", "gvisor", "vm"}
+
 // The bounds are promises of the surface: a client pays for the list in every
 // session.
 func TestToolListStaysSmall(t *testing.T) {
@@ -20,7 +23,7 @@ func TestToolListStaysSmall(t *testing.T) {
 	for surface, c := range map[string]struct{ tools, tokens int }{"full": {len(all), 1200}, "lean": {leanTools, 500}} {
 		var list mcp.ListToolsResult
 		for _, tool := range all[:c.tools] {
-			d, err := tool.definition()
+			d, err := tool.definition(testSandboxes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +53,7 @@ func TestSchemasMatchHandlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range s.modelTools() {
-		d, err := tool.definition()
+		d, err := tool.definition(testSandboxes)
 		if err != nil {
 			t.Fatal(err)
 		}

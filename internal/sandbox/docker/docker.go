@@ -31,6 +31,8 @@ import (
 // Name is the name of the backend.
 const Name = "docker"
 
+var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Container}
+
 const (
 	quickjs = "quickjs"
 	gvisor  = "runsc"
@@ -124,7 +126,7 @@ func (b *dockerBackend) openPool() *warmpool.Backend {
 	if hasDeadEngines(b.life.dir) {
 		go b.Capabilities() // which removes what they have left
 	}
-	return warmpool.New(warmpool.Options{Name: Name, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.close})
+	return warmpool.New(warmpool.Options{Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.close})
 }
 
 func newBackend(o Options) *dockerBackend {
@@ -192,7 +194,7 @@ func (b *dockerBackend) recheckDaemon() {
 
 // findCapabilities finds the capabilities of the daemon. b.mu must be held.
 func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
-	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Container, Walls: walled, Proxies: b.Network != nil}
+	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Walls: walled, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
 	defer cancel()
 	d, err := b.connectDaemon(ctx)

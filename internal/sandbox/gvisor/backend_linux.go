@@ -61,7 +61,7 @@ func New(o Options) *warmpool.Backend {
 		kinds = append(kinds, b.poolKind(i.Runtime, &i))
 	}
 	return warmpool.New(warmpool.Options{
-		Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
+		Kind: kind, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
 		Closed: b.close,
 	})
 }
@@ -138,7 +138,7 @@ const trialTime = 20 * time.Second
 // findCapabilities finds the capabilities by starting a container. It does not notice what is installed later.
 func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{
-		Name: Name, Strength: sandbox.UserKernel, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil,
+		Name: kind.Name, Strength: kind.Strength, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil,
 	}
 	if err := b.tryContainer(); err != nil {
 		have.Unavailable = core.AsError(err)

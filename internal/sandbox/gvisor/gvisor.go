@@ -5,12 +5,15 @@ package gvisor
 
 import (
 	"retort/internal/core"
+	"retort/internal/sandbox"
 	"retort/internal/sandbox/hostcmd"
 	"retort/internal/sandbox/interpreter"
 )
 
 // Name is the name of the backend in settings and reports.
 const Name = "gvisor"
+
+var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.UserKernel}
 
 // Options configure a backend.
 type Options struct {

@@ -10,9 +10,9 @@ import (
 
 // New makes a backend that is unavailable: gVisor needs Linux.
 func New(Options) *warmpool.Backend {
-	have := sandbox.Capabilities{Name: Name, Strength: sandbox.UserKernel, Walls: walled, Unavailable: core.Errorf(
+	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Walls: walled, Unavailable: core.Errorf(
 		core.KindSandboxUnavailable, Name, "gVisor is for Linux",
 	).
 		WithHint("use Docker, which runs in a Linux machine here: sandboxMode: docker")}
-	return warmpool.New(warmpool.Options{Name: Name, Capabilities: func() sandbox.Capabilities { return have }})
+	return warmpool.New(warmpool.Options{Kind: kind, Capabilities: func() sandbox.Capabilities { return have }})
 }

@@ -26,6 +26,8 @@ const (
 	weakly  = name + " (weak)"
 )
 
+var kind = sandbox.BackendKind{Name: name, Strength: sandbox.Process}
+
 // FallbackMode says what may run if the system refuses full confinement. The child is then restricted by Landlock, the
 // allow list of system calls, and limits.
 type FallbackMode string
@@ -179,6 +181,9 @@ func (b *Backend) probeMachine() machineState {
 	return machineState{weak: true, why: cause + "; " + hint}
 }
 
+// Kind implements sandbox.Backend.
+func (b *Backend) Kind() sandbox.BackendKind { return kind }
+
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 
@@ -236,7 +241,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 		return nil, have.Unavailable
 	}
 	if !slices.Contains(have.Runtimes, s.Runtime) {
-		return nil, core.Errorf(core.KindSandboxUnavailable, "process.prepare", "the process sandbox has no runtime %q", s.Runtime).
+		return nil, core.Errorf(core.KindSandboxUnavailable, "process.prepare", "%s has no runtime %q", kind.Title(), s.Runtime).
 			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
 	k := b.kinds[s.Runtime]

@@ -197,7 +197,7 @@ func (s *backendSuite) executeProgram(t testing.TB, b sandbox.Backend, p program
 func (s *backendSuite) testCapabilities(t *testing.T) {
 	b := s.sharedBackend(t)
 	have := b.Capabilities()
-	if have.Unavailable != nil || have.Name == "" || !slices.Contains(have.Runtimes, s.runtime) || len(have.Walls) == 0 {
+	if have.Unavailable != nil || have.Name == "" || have.Name != b.Kind().Name || !slices.Contains(have.Runtimes, s.runtime) || len(have.Walls) == 0 {
 		t.Errorf("capabilities: %+v", have)
 	}
 	r := s.executeProgram(t, b, one, core.Limits{}, echo)

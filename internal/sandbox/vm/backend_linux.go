@@ -78,7 +78,7 @@ func (b *vmBackend) openPool() *warmpool.Backend {
 	}
 	b.saveOnUse(forCommands, nil)
 	return warmpool.New(warmpool.Options{
-		Name: Name, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
+		Kind: kind, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
 		Closed: b.close,
 	})
 }
@@ -236,7 +236,7 @@ func findProgram(name, usual string) (string, error) {
 
 // findCapabilities finds the capabilities by running a machine. It does not notice what is installed later.
 func (b *vmBackend) findCapabilities() sandbox.Capabilities {
-	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
+	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	err := b.tryMachine()
 	if b.driver == nil { // no virtual machine monitor is installed
 		b.driver = newQEMU(b.QEMU, false)

@@ -19,6 +19,8 @@ import (
 // Name is the name of the backend in settings and reports.
 const Name = "vm"
 
+var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Machine}
+
 // Options configure a backend.
 type Options struct {
 	// Guest gives the path and the arguments of the guest program. It must speak package wire on its standard input

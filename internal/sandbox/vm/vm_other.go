@@ -12,8 +12,8 @@ import (
 
 // New makes a backend that is unavailable on this system. The caller must close it.
 func New(Options) *warmpool.Backend {
-	have := sandbox.Capabilities{Name: Name, Strength: sandbox.Machine, Unavailable: unsupportedError()}
-	return warmpool.New(warmpool.Options{Name: Name, Capabilities: func() sandbox.Capabilities { return have }})
+	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Unavailable: unsupportedError()}
+	return warmpool.New(warmpool.Options{Kind: kind, Capabilities: func() sandbox.Capabilities { return have }})
 }
 
 // SetupMachines returns an error: this system has no virtual machines.

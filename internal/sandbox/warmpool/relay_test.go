@@ -87,7 +87,7 @@ func TestRelay(t *testing.T) {
 
 // A sandbox starts commands while its program runs, for backends that have them.
 func TestCommands(t *testing.T) {
-	o := Options{Name: "bare", Capabilities: have, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Warm: -1}}}
+	o := Options{Kind: bareKind, Capabilities: have, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Warm: -1}}}
 	for _, has := range []bool{false, true} {
 		if has {
 			o.Command = func(_ context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {

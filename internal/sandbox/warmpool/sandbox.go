@@ -52,7 +52,7 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbo
 	}
 	report := sandbox.RunReport{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings, MemoryBytes: s.member.guest.Peak(),
-		Runtime: s.kind.Runtime, Backend: s.backend.Name, Bounds: s.kind.Bounds,
+		Runtime: s.kind.Runtime, Backend: s.backend.Kind().Name, Bounds: s.kind.Bounds,
 	}
 	if s.warning != "" {
 		report.Warnings = append(report.Warnings, s.warning)
@@ -66,7 +66,7 @@ func (s *pooledSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram)
 	s.member.guest.Explain(end, p)
 	end.Status = cmp.Or(end.Status, core.StatusError)
 	if end.Error == nil {
-		end.Error = core.Errorf(core.KindRuntime, s.backend.Name+".run", "the sandbox ended unexpectedly").
+		end.Error = core.Errorf(core.KindRuntime, s.backend.Kind().Name+".run", "the sandbox ended unexpectedly").
 			WithHint("calls that the program made before may have taken effect; run it again, in smaller steps")
 	}
 }
@@ -75,7 +75,7 @@ func (s *pooledSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used {
-		return core.Errorf(core.KindInternal, s.backend.Name+".run", "a sandbox runs one program only")
+		return core.Errorf(core.KindInternal, s.backend.Kind().Name+".run", "a sandbox runs one program only")
 	}
 	s.used, s.cancel = true, cancel
 	if s.closed {
@@ -107,7 +107,7 @@ func (s *pooledSandbox) finishRun() {
 // Start implements sandbox.Commander, for backends that have commands.
 func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	if s.backend.Command == nil {
-		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Name)
+		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Kind())
 	}
 	done, refused := s.enterRunning()
 	if refused != nil {
@@ -127,7 +127,7 @@ func (s *pooledSandbox) enterRunning() (done func(), refused *core.Error) {
 	s.backend.mu.Lock()
 	defer s.backend.mu.Unlock()
 	if !s.used || s.over || s.closed || s.backend.closed {
-		return nil, core.Errorf(core.KindCancelled, s.backend.Name+".command", "the program has ended")
+		return nil, core.Errorf(core.KindCancelled, s.backend.Kind().Name+".command", "the program has ended")
 	}
 	s.backend.guests.Add(1)
 	return s.backend.guests.Done, nil

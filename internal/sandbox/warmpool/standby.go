@@ -60,7 +60,7 @@ type GuestKind struct {
 
 // Options configure a Backend.
 type Options struct {
-	Name string
+	Kind sandbox.BackendKind
 	// Capabilities returns what the backend can do now. It is called often and must return at once after the first
 	// time. Its Warning is added to every report.
 	Capabilities func() sandbox.Capabilities
@@ -168,11 +168,11 @@ func (b *Backend) startGuest(k GuestKind) (*greetedGuest, error) {
 	case err == nil && inTime && ready.Runtime == k.Runtime:
 		return m, nil
 	case err == nil && inTime:
-		err = core.Errorf(core.KindInternal, b.Name, "it is a guest for %s, not for %s", ready.Runtime, k.Runtime)
+		err = core.Errorf(core.KindInternal, b.Kind().Name, "it is a guest for %s, not for %s", ready.Runtime, k.Runtime)
 	case b.ctx.Err() != nil:
 		err = ErrClosed
 	case !inTime:
-		err = core.Errorf(core.KindSandboxUnavailable, b.Name, "it was not ready after %v", k.Within)
+		err = core.Errorf(core.KindSandboxUnavailable, b.Kind().Name, "it was not ready after %v", k.Within)
 	}
 	return nil, b.failGuest(m, err)
 }
@@ -211,13 +211,16 @@ func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	m.guest.Explain(&end, core.CheckedProgram{Limits: core.DefaultLimits()})
 	if end.Error == nil {
 		return core.Errorf(
-			core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w", err,
+			core.KindSandboxUnavailable, b.Kind().Name, "the guest did not become ready: %w", err,
 		).WithHint("`retort doctor` says what is wrong")
 	}
 	return core.Errorf(
-		core.KindSandboxUnavailable, b.Name, "the guest did not become ready: %w: %s", err, end.Error.Message,
+		core.KindSandboxUnavailable, b.Kind().Name, "the guest did not become ready: %w: %s", err, end.Error.Message,
 	).WithHint("`retort doctor` says what is wrong")
 }
+
+// Kind implements sandbox.Backend.
+func (b *Backend) Kind() sandbox.BackendKind { return b.Options.Kind }
 
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.Options.Capabilities() }
@@ -234,7 +237,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	case have.Unavailable != nil && !b.isClosed():
 		return nil, have.Unavailable
 	case k == nil || !slices.Contains(have.Runtimes, s.Runtime) && !b.isClosed():
-		return nil, core.Errorf(core.KindSandboxUnavailable, b.Name+".prepare", "the %s sandbox has no runtime %q", b.Name, s.Runtime).
+		return nil, core.Errorf(core.KindSandboxUnavailable, b.Kind().Name+".prepare", "%s has no runtime %q", b.Kind().Title(), s.Runtime).
 			WithHint("it has %s", strings.Join(have.Runtimes, ", "))
 	}
 	m, err := k.pool.Take(ctx)
@@ -268,11 +271,11 @@ func (b *Backend) unavailableError(ctx context.Context, err error) *core.Error {
 	var known *core.Error
 	switch {
 	case ctx.Err() != nil:
-		return core.Errorf(core.KindCancelled, b.Name+".prepare", "the execution was cancelled")
+		return core.Errorf(core.KindCancelled, b.Kind().Name+".prepare", "the execution was cancelled")
 	case errors.As(err, &known):
 		return known
 	}
-	return core.Errorf(core.KindSandboxUnavailable, b.Name+".prepare", "no %s sandbox could be started: %w", b.Name, err).
+	return core.Errorf(core.KindSandboxUnavailable, b.Kind().Name+".prepare", "no %s sandbox could be started: %w", b.Kind().Name, err).
 		WithHint("`retort doctor` says what is wrong; another sandbox may do")
 }
 

@@ -70,13 +70,15 @@ func (g *bare) Limit(core.Limits)                                   {}
 func (g *bare) Peak() int64                                         { return 1 }
 func (g *bare) Explain(end *wire.ProgramEnd, _ core.CheckedProgram) { <-g.gone }
 
+var bareKind = sandbox.BackendKind{Name: "bare", Strength: 1}
+
 func have() sandbox.Capabilities {
 	return sandbox.Capabilities{Name: "bare", Runtimes: []string{"quickjs"}, Strength: 1, Walls: []string{"none"}}
 }
 
 func newBare(k GuestKind) *Backend {
 	k.Runtime = "quickjs"
-	return New(Options{Name: "bare", Capabilities: have, Kinds: []GuestKind{k}})
+	return New(Options{Kind: bareKind, Capabilities: have, Kinds: []GuestKind{k}})
 }
 
 // TestContract runs what depends on how a guest is started, limited and ended. What happens between guest and
@@ -169,7 +171,7 @@ func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
 // A guest that goes without a word ends its program, not the engine; what is said of
 // the backend as a whole is in each report.
 func TestGuestGoes(t *testing.T) {
-	b := New(Options{Name: "bare", Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
+	b := New(Options{Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
 		c := have()
 		c.Warning = "it is old"
 		return c
