@@ -27,7 +27,7 @@ var layers = []struct {
 	{"internal/core", nil, "the nouns: everybody speaks of them, so they know nobody"},
 	{"internal/home", nil, "pure names: what lies in the files is for whoever opens them"},
 	{"internal/base/deadline", nil, "ends contexts; who waits for a person, and who is permitted what, is said through run"},
-	{"internal/egress", nil, "decides what programs reach; who runs them, and what the settings say, is given to it"},
+	{"internal/egress", []string{"internal/base/throttle"}, "decides what programs reach; who runs them, and what the settings say, is given to it"},
 	{"internal/egress/egresstest", nil, "a piece of the Internet, for tests"},
 	{"internal/sandbox/runtimes", []string{"internal/sandbox/guest/python", "internal/sandbox/guest/nodejs", "internal/sandbox/interpreter"}, "joins harnesses to the programs that run them"},
 	{"internal/sandbox/wire", []string{"internal/sandbox/wire/shm"}, "both sides of the wall use it"},
@@ -41,7 +41,7 @@ var layers = []struct {
 	{"internal/sandbox/guest/python", nil, "text that runs on the other side of the wall"},
 	{"internal/base/reaper", nil, "a process of its own that must outlive every accident"},
 	{"internal/pipeline", []string{"internal/pipeline/...", "internal/base/canonjson", "internal/base/deadline", "internal/sandbox", "internal/egress", "internal/tokens", "internal/privacy/redact", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
-	{"internal/pipeline/search", []string{"internal/pipeline/search/index", "internal/base/seal"}, "declares the interfaces it needs; opens the file of its vectors as all files of a home are"},
+	{"internal/pipeline/search", []string{"internal/pipeline/search/index", "internal/base/seal", "internal/base/throttle"}, "declares the interfaces it needs; opens the file of its vectors as all files of a home are"},
 	{"internal/pipeline/search/index", nil, "pure: words in, ranking out"},
 	{"internal/pipeline/bindings", []string{"internal/privacy/pii"}, "pure: schema in, text out"},
 	{"internal/pipeline/check", []string{"internal/pipeline/check/typescript", "internal/pipeline/check/python", "internal/pipeline/check/rules", "internal/pipeline/check/source", "internal/policy/effect"}, "judges a program before anything happens, so it can do nothing"},
@@ -82,11 +82,11 @@ var layers = []struct {
 	{"internal/catalog/infer", nil, "pure: documents in, their types out"},
 	{"internal/base/seal", nil, "files and a key; it does not know what they are for"},
 	{"internal/base/memory", nil, "counts bytes for whoever holds them; it does not know what they are"},
-	{"internal/mcp/client", []string{"internal/base/deadline", "internal/mcp/headers", "internal/base/jsonscan", "internal/base/memory", "internal/base/reaper"}, "speaks MCP to the user's servers and knows nothing of programs"},
+	{"internal/mcp/client", []string{"internal/base/deadline", "internal/mcp/headers", "internal/base/jsonscan", "internal/base/memory", "internal/base/reaper", "internal/base/throttle"}, "speaks MCP to the user's servers and knows nothing of programs"},
 	{"internal/mcp/client/oauth", []string{"internal/base/seal"}, "logs in at servers and gives requests their credentials; it knows nothing of the protocol in them"},
 	{"internal/mcp/client/oauth/oauthtest", nil, "a server that wants a login, for tests; it knows nothing of who logs in"},
 	{"internal/mcp/server", []string{"internal/base/canonjson", "internal/mcp/headers", "internal/tokens"}, "speaks MCP to clients; the engine behind it is an interface"},
-	{"internal/mcp/server/web", []string{"internal/base/deadline", "internal/mcp/headers", "internal/mcp/server"}, "decides who may ask and how much; the protocol and the engine are behind it"},
+	{"internal/mcp/server/web", []string{"internal/base/deadline", "internal/mcp/headers", "internal/mcp/server", "internal/base/throttle"}, "decides who may ask and how much; the protocol and the engine are behind it"},
 	{"internal/tokens", nil, "counts tokens of text that it is given"},
 	{"internal/audit", []string{"internal/base/seal"}, "keeps what it is told; who writes rows is an interface"},
 	{"internal/anomaly", nil, "pure: events in, findings out; who is told of them is given to it"},
@@ -108,6 +108,7 @@ var layers = []struct {
 	{"internal/config/clientfiles", []string{"internal/config", "internal/home", "internal/base/seal"}, "files of other programs in, files out; it starts nothing, so it knows no upstream"},
 	{"internal/devel/demo", []string{"internal/base/jsonschema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
 	{"internal/auth", []string{"internal/base/seal"}, "says who calls; what they may do, and how they reach us, is none of its business"},
+	{"internal/base/throttle", nil, "pure: failures, events and times in, a wait out"},
 	{"internal/base/webhook", nil, "an address and bytes; it does not know what they tell"},
 	{"internal/base/htmlpage", nil, "pure: text and numbers in, a page out"},
 	{"internal/devel/testenv", nil, "tells tests what a machine has"},
@@ -157,7 +158,7 @@ var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github
 
 // pure packages do no I/O and read no clock: the same input, the same output.
 var (
-	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/base/canonjson", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
+	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/base/canonjson", "internal/base/throttle", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // NearestNames returns at most n of names that resemble name, best first: those that differ only in case and punctuation,
@@ -16,11 +15,12 @@ func NearestNames(name string, names []string, n int) []string {
 		cost int
 	}
 	want := foldName(name)
-	limit := max(2, utf8.RuneCountInString(want)/3)
+	runes := []rune(want)
+	limit := max(2, len(runes)/3)
 	var found []scored
 	for _, candidate := range names {
 		have := foldName(candidate)
-		cost := editDistance(want, have, limit)
+		cost := EditDistance(runes, []rune(have), limit)
 		if cost > limit && len(want) > 3 && (strings.Contains(have, want) || strings.Contains(want, have) && len(have) > 3) {
 			cost = limit
 		}
@@ -42,11 +42,11 @@ func NearestNames(name string, names []string, n int) []string {
 // CorrectSpelling returns the one of names that name misspells, or "". A misspelling differs in case and separators only, or
 // in at most one letter of four.
 func CorrectSpelling(name string, names []string) string {
-	want := foldName(name)
-	limit := max(1, utf8.RuneCountInString(want)/4)
+	want := []rune(foldName(name))
+	limit := max(1, len(want)/4)
 	best, nearest := limit+1, ""
 	for _, candidate := range names {
-		if cost := editDistance(want, foldName(candidate), limit); cost < best && utf8.RuneCountInString(want) > 2 {
+		if cost := EditDistance(want, []rune(foldName(candidate)), limit); cost < best && len(want) > 2 {
 			best, nearest = cost, candidate
 		}
 	}
@@ -64,35 +64,38 @@ func foldName(s string) string {
 	}, strings.ToLower(s))
 }
 
-// editDistance returns the Levenshtein distance with adjacent swaps. It stops early and returns more than limit once the
-// distance must exceed limit.
-func editDistance(a, b string, limit int) int {
-	x, y := []rune(a), []rune(b)
-	if d := len(x) - len(y); d > limit || -d > limit {
+// EditDistance returns the number of edits between a and b: insertions, deletions, replacements, and swaps of
+// neighbours. It returns limit+1 if the number exceeds limit.
+func EditDistance[E comparable](a, b []E, limit int) int {
+	if d := len(a) - len(b); d > limit || -d > limit {
 		return limit + 1
 	}
-	before, above, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range above {
+	var short [3][48]int // most words need no memory
+	before, above, row := short[0][:], short[1][:], short[2][:]
+	if n := len(b) + 1; n > len(above) {
+		before, above, row = make([]int, n), make([]int, n), make([]int, n)
+	}
+	for j := range len(b) + 1 {
 		above[j] = j
 	}
-	for i := 1; i <= len(x); i++ {
+	for i := 1; i <= len(a); i++ {
 		row[0] = i
 		best := i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
+		for j := 1; j <= len(b); j++ {
+			cost := above[j-1]
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(cost, above[j], row[j-1])
 			}
-			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cost = min(cost, before[j-2]+1)
 			}
-			best = min(best, row[j])
+			row[j] = cost
+			best = min(best, cost)
 		}
 		if best > limit {
 			return limit + 1
 		}
 		before, above, row = above, row, before
 	}
-	return above[len(y)]
+	return min(above[len(b)], limit+1)
 }

@@ -3,31 +3,27 @@ package egress
 import (
 	"sync"
 	"time"
+
+	"retort/internal/base/throttle"
 )
 
 // maxKeys bounds the memory of rates. Full buckets are removed first, which makes no difference to their keys.
 const maxKeys = 4096
 
-// rates limits events by key. Each key has a bucket of most tokens, which is full again after the time per.
+// rates limits events by key. Each key has a bucket of its own.
 type rates struct {
-	most float64
-	per  time.Duration
+	rate throttle.Rate
 
 	mu  sync.Mutex
-	by  map[string]bucket
-	all bucket // of what has no place in by
-}
-
-type bucket struct {
-	left float64
-	at   time.Time
+	by  map[string]throttle.Bucket
+	all throttle.Bucket // of what has no place in by
 }
 
 func newRates(most int, per time.Duration) *rates {
-	return &rates{most: float64(most), per: per, by: map[string]bucket{}}
+	return &rates{rate: throttle.Rate{Most: most, Per: per}, by: map[string]throttle.Bucket{}}
 }
 
-// take counts one event, or returns how long to wait until one is allowed. A clock that goes back adds no tokens.
+// take counts one event, or returns how long to wait until one is allowed.
 func (r *rates) take(key string, now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,36 +32,19 @@ func (r *rates) take(key string, now time.Time) (wait time.Duration) {
 		if len(r.by) >= maxKeys {
 			r.sweep(now)
 		}
-		b = bucket{r.most, now}
 		if len(r.by) >= maxKeys {
-			b = r.all
+			return r.rate.Take(&r.all, 1, now)
 		}
+		b = r.rate.Full(now)
 	}
-	b = r.filled(b, now)
-	if b.left < 1 {
-		wait = time.Duration((1 - b.left) / r.most * float64(r.per))
-	} else {
-		b.left--
-	}
-	if known || len(r.by) < maxKeys {
-		r.by[key] = b
-	} else {
-		r.all = b
-	}
+	wait = r.rate.Take(&b, 1, now)
+	r.by[key] = b
 	return wait
-}
-
-func (r *rates) filled(b bucket, now time.Time) bucket {
-	if since := now.Sub(b.at); since > 0 {
-		b.left = min(r.most, b.left+since.Seconds()/r.per.Seconds()*r.most)
-	}
-	b.at = now
-	return b
 }
 
 func (r *rates) sweep(now time.Time) {
 	for key, b := range r.by {
-		if r.filled(b, now).left >= r.most {
+		if r.rate.IsFull(b, now) {
 			delete(r.by, key)
 		}
 	}

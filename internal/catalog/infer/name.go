@@ -1,6 +1,9 @@
 package infer
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // maxName bounds a name, in bytes.
 const maxName = 40
@@ -14,7 +17,7 @@ func IsName(key string) bool {
 	for i := 0; i < len(key); i++ {
 		switch c := key[i]; {
 		case isLetter(c), c == '_', c == '$', c == '@' && i == 0:
-		case (isDigit(c) || c == '-') && i > 0:
+		case (unicode.IsDigit(rune(c)) || c == '-') && i > 0:
 		default:
 			return false
 		}
@@ -23,7 +26,6 @@ func IsName(key string) bool {
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 
 // numberedWords lists words whose number belongs to the name, as in sha256.
@@ -37,9 +39,9 @@ func fewDigits(key string) bool {
 		switch c := key[i]; {
 		case isLetter(c):
 			letters++
-		case isDigit(c):
+		case unicode.IsDigit(rune(c)):
 			digits++
-			if i == 0 || !isDigit(key[i-1]) {
+			if i == 0 || !unicode.IsDigit(rune(key[i-1])) {
 				numbers++
 			}
 		}
@@ -67,7 +69,7 @@ func isHex(key string) bool {
 // isCode reports whether a part looks like a key of a service: long, and only capitals and digits.
 func isCode(key string) bool {
 	const long, longer = 10, 20
-	if strings.ContainsFunc(key, func(r rune) bool { return !isUpper(byte(r)) && !isDigit(byte(r)) }) {
+	if strings.ContainsFunc(key, func(r rune) bool { return !isUpper(byte(r)) && !unicode.IsDigit(r) }) {
 		return false
 	}
 	return len(key) >= longer || len(key) >= long && strings.ContainsAny(key, "0123456789")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"unicode"
 )
 
 // Bounds on what is examined of one document. The rest is skipped, which takes about a millisecond per megabyte.
@@ -112,7 +113,7 @@ func (w *documentWalker) walkValue(p *valueCollector, depth int) bool {
 		return w.walkContainer(p, c, depth)
 	case c == '"':
 		return w.readString(p)
-	case c == '-' || isDigit(c):
+	case c == '-' || unicode.IsDigit(rune(c)):
 		w.readNumber(p)
 		return true
 	}
@@ -259,7 +260,7 @@ func (w *documentWalker) readNumber(p *valueCollector) {
 		switch c := w.document[w.at]; {
 		case c == '.' || c == 'e' || c == 'E':
 			is = number
-		case isDigit(c) || c == '-' || c == '+':
+		case unicode.IsDigit(rune(c)) || c == '-' || c == '+':
 		default:
 			p.kinds |= is
 			return
@@ -345,7 +346,7 @@ func formatsOf(s []byte) formatSet {
 
 func matchesOutline(s []byte, outline string) bool {
 	for i := range outline {
-		if outline[i] == '0' && !isDigit(s[i]) || outline[i] != '0' && s[i] != outline[i] {
+		if outline[i] == '0' && !unicode.IsDigit(rune(s[i])) || outline[i] != '0' && s[i] != outline[i] {
 			return false
 		}
 	}

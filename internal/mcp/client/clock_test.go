@@ -124,7 +124,7 @@ func TestBackoffIsWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialMode("proper")})
 		const wait = 150 * time.Millisecond
-		p.servers["s"].main.breaker = retryBreaker{failures: 1, retryAt: time.Now().Add(wait)}
+		p.servers["s"].main.breaker.Failures, p.servers["s"].main.breaker.RetryAt = 1, time.Now().Add(wait)
 		began := time.Now()
 		mustCall(t, p, "s", "t")
 		if took := time.Since(began); took != wait {

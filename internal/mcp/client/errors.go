@@ -121,9 +121,9 @@ func (s *serverConn) withStderr(e *core.Error) *core.Error {
 
 // errOpen returns the error of uses while the breaker is open. The caller holds mu.
 func (s *serverConn) errOpen() *core.Error {
-	wait := time.Until(s.breaker.retryAt).Round(time.Second)
+	wait := time.Until(s.breaker.RetryAt).Round(time.Second)
 	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
-		s.breaker.failures, max(wait, time.Second), s.lastErr)
+		s.breaker.Failures, max(wait, time.Second), s.lastErr)
 	e.Message = strings.Replace(e.Message, s.lastErr.Error(), s.lastErr.Message, 1)
 	e.Hint = s.lastErr.Hint
 	return e

@@ -49,7 +49,7 @@ func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error
 		return s.session, nil, nil
 	case s.dialing != nil:
 		return nil, s.dialing, nil
-	case s.breaker.isOpen(time.Now()):
+	case s.breaker.IsOpen(time.Now()):
 		return nil, nil, s.errOpen()
 	}
 	s.dialing = &pendingDial{done: make(chan struct{})}
@@ -61,7 +61,7 @@ func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error
 // dialSession makes the session that others wait for.
 func (s *serverConn) dialSession() {
 	s.mu.Lock()
-	d, e, wait, again := s.dialing, s.era, time.Until(s.breaker.retryAt), s.connects > 0
+	d, e, wait, again := s.dialing, s.era, time.Until(s.breaker.RetryAt), s.connects > 0
 	s.mu.Unlock()
 	if !sleepContext(s.base, wait) {
 		d.err = errClosed()
@@ -185,17 +185,17 @@ func (s *serverConn) noteFailure(err *core.Error) {
 	if errors.Is(err, core.ErrLogin) {
 		known = s.lastErr != nil && s.lastErr.Message == err.Message
 	} else {
-		s.breaker.noteFailure(time.Now(), randomJitter())
+		s.breaker.NoteFailure(time.Now(), randomJitter())
 	}
 	s.lastErr = err.AtTool(s.spec.Name, "")
 	s.setState(StateFailing)
-	if s.breaker.failures >= openAfter {
+	if s.breaker.IsTripped() {
 		s.setState(StateOpen)
 	}
 	if known {
 		return // it was said
 	}
-	s.log.Warn("failed", "failures", s.breaker.failures, "error", err.Message)
+	s.log.Warn("failed", "failures", s.breaker.Failures, "error", err.Message)
 }
 
 func (s *serverConn) setState(state State) { s.state, s.since = state, time.Now() }

@@ -287,13 +287,13 @@ func FuzzTail(f *testing.F) {
 
 func TestBreakerDelays(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var b retryBreaker
+	b := newBreaker()
 	var delays []time.Duration
 	for range 12 {
-		b.noteFailure(now, 0.5)
-		delays = append(delays, b.retryAt.Sub(now))
-		if b.isOpen(now) != (b.failures >= openAfter) || b.isOpen(b.retryAt) {
-			t.Errorf("open after %d failures: %v", b.failures, b.isOpen(now))
+		b.NoteFailure(now, 0.5)
+		delays = append(delays, b.RetryAt.Sub(now))
+		if b.IsOpen(now) != (b.Failures >= openAfter) || b.IsOpen(b.RetryAt) {
+			t.Errorf("open after %d failures: %v", b.Failures, b.IsOpen(now))
 		}
 	}
 	want := []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
@@ -302,13 +302,13 @@ func TestBreakerDelays(t *testing.T) {
 		t.Errorf("%v", delays)
 	}
 	for range 1000 {
-		b.noteFailure(now, 0.999)
+		b.NoteFailure(now, 0.999)
 	}
-	if d := b.retryAt.Sub(now); d > 2*longestGap {
+	if d := b.RetryAt.Sub(now); d > 2*longestGap {
 		t.Errorf("delay %s", d)
 	}
-	b.noteSuccess()
-	if b.isOpen(now) || b.failures != 0 {
+	b.NoteSuccess()
+	if b.IsOpen(now) || b.Failures != 0 {
 		t.Errorf("%+v", b)
 	}
 }

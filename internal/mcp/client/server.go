@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"retort/internal/base/deadline"
+	"retort/internal/base/throttle"
 	"retort/internal/core"
 )
 
@@ -40,7 +41,7 @@ type serverConn struct {
 	session    *serverSession
 	dialing    *pendingDial // the connecting under way, shared by all who wait for it
 	era        protocolEra  // what worked last
-	breaker    retryBreaker
+	breaker    throttle.Breaker
 	state      State
 	since      time.Time
 	last       Listing // of the last session, without tools
@@ -74,7 +75,7 @@ func newServer(base context.Context, spec Server, o Options, place *spoolDir, le
 		spec.MaxMessage = defaultMaxMessage
 	}
 	s := &serverConn{
-		spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec),
+		spec: spec, base: base, state: StateIdle, since: time.Now(), era: firstEra(spec), breaker: newBreaker(),
 		log: slog.New(slog.DiscardHandler), identify: o.Identify,
 	}
 	if o.Log != nil {
@@ -259,7 +260,7 @@ func (s *serverConn) noteAnswered(latency time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latency = latency
-	s.breaker.noteSuccess()
+	s.breaker.NoteSuccess()
 }
 
 func (s *serverConn) status() Status {
@@ -269,12 +270,12 @@ func (s *serverConn) status() Status {
 	st := Status{
 		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
 		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
-		Failures: s.breaker.failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
+		Failures: s.breaker.Failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
 		Stderr: s.stderr.lastLines(20), Rubbish: s.rubbish.snapshot(),
 		Unanswered: s.unanswered,
 	}
 	if s.state == StateFailing || s.state == StateOpen {
-		st.RetryAt = s.breaker.retryAt
+		st.RetryAt = s.breaker.RetryAt
 	}
 	if s.session != nil {
 		st.PID = s.session.pid

@@ -110,7 +110,7 @@ func TestDieInCall(t *testing.T) {
 func retryNow(s *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.breaker.retryAt = time.Time{}
+	s.breaker.RetryAt = time.Time{}
 }
 
 func (s *serverConn) pendingCalls() int {

@@ -3,65 +3,68 @@ package search
 import (
 	"sync"
 	"time"
+
+	"retort/internal/base/throttle"
 )
 
 const (
 	maxFailures = 2 // failures in a row before the endpoint is blocked
 	firstPause  = 30 * time.Second
 	lastPause   = 10 * time.Minute
+	exactly     = 0.5 // the jitter of one endpoint alone
 )
 
 // circuitBreaker blocks requests to an endpoint that fails, so that they cost no time. After a pause it allows one attempt.
-// Each failed attempt doubles the pause.
+// Each failed attempt doubles the pause. It is safe for concurrent use.
 type circuitBreaker struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	failures int
-	until    time.Time // no attempt before
-	err      error     // the last failure
+	mu      sync.Mutex
+	breaker throttle.Breaker
+	err     error // the last failure
+}
+
+func newCircuitBreaker(now func() time.Time) *circuitBreaker {
+	return &circuitBreaker{
+		now: now, breaker: throttle.Breaker{Backoff: throttle.Backoff{OpenAfter: maxFailures, Pause: firstPause, Longest: lastPause}},
+	}
 }
 
 // allowAttempt reports whether an attempt may be made. If not, the error gives the reason.
 func (b *circuitBreaker) allowAttempt() (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < maxFailures {
+	if !b.breaker.IsTripped() {
 		return true, nil
 	}
 	now := b.now()
-	if now.Before(b.until) {
+	if b.breaker.IsOpen(now) {
 		return false, b.err
 	}
-	b.until = now.Add(b.pauseLength()) // others wait for how this one ends
+	b.breaker.Postpone(now) // others wait for how this one ends
 	return true, nil
-}
-
-func (b *circuitBreaker) pauseLength() time.Duration {
-	return min(firstPause<<min(max(b.failures-maxFailures, 0), 10), lastPause)
 }
 
 // finishAttempt reports the result of an attempt.
 func (b *circuitBreaker) finishAttempt(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.err = err
 	if err == nil {
-		b.failures, b.err = 0, nil
+		b.breaker.NoteSuccess()
 		return
 	}
-	b.failures++
-	b.err = err
-	b.until = b.now().Add(b.pauseLength())
+	b.breaker.NoteFailure(b.now(), exactly)
 }
 
 // remainingPause returns how long it takes until an attempt is allowed.
 func (b *circuitBreaker) remainingPause() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < maxFailures {
+	if !b.breaker.IsTripped() {
 		return 0
 	}
-	return max(b.until.Sub(b.now()), 0)
+	return max(b.breaker.RetryAt.Sub(b.now()), 0)
 }
 
 // lastFailure returns the last failure, or nil if the last attempt succeeded.

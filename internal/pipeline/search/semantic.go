@@ -30,7 +30,7 @@ const (
 type semanticSearch struct {
 	embedder TextEmbedder
 	kept     *vectorStore
-	breaker  circuitBreaker
+	breaker  *circuitBreaker
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wake     chan struct{} // holds one item when there may be something to fetch
@@ -57,7 +57,7 @@ func newSemantic(e TextEmbedder, dir string) (*semanticSearch, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &semanticSearch{
-		embedder: e, kept: kept, breaker: circuitBreaker{now: time.Now}, ctx: ctx, cancel: cancel,
+		embedder: e, kept: kept, breaker: newCircuitBreaker(time.Now), ctx: ctx, cancel: cancel,
 		wake: make(chan struct{}, 1), patience: queryTimeout, asked: map[string][]float32{},
 	}
 	s.ended.Go(s.fetchLoop)

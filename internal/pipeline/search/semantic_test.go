@@ -451,7 +451,7 @@ func FuzzRecords(f *testing.F) {
 
 func TestBreaker(t *testing.T) {
 	now := time.Unix(0, 0)
-	b := circuitBreaker{now: func() time.Time { return now }}
+	b := newCircuitBreaker(func() time.Time { return now })
 	failed := errors.New("failed")
 	try := func(want bool) {
 		t.Helper()

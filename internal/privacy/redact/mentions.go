@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -26,21 +27,12 @@ func hasMention(text string, wanted [][]rune) bool {
 	letters, edges := wordLetters(text)
 	for _, w := range wanted {
 		for i := 0; i+len(w) <= len(letters); i++ {
-			if letters[i] == w[0] && isSame(letters[i:i+len(w)], w) && (len(w) >= standsAlone || edges[i] && edges[i+len(w)]) {
+			if letters[i] == w[0] && slices.Equal(letters[i:i+len(w)], w) && (len(w) >= standsAlone || edges[i] && edges[i+len(w)]) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func isSame(a, b []rune) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // wordLetters returns the letters, digits and marks of a text in lower case. edges[i] reports whether a word boundary

@@ -68,10 +68,9 @@ func foldToASCII(r rune) byte {
 	return 0
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
-func isAlnum(c byte) bool { return isDigit(c) || isLower(c) || isUpper(c) }
+func isAlnum(c byte) bool { return unicode.IsDigit(rune(c)) || isLower(c) || isUpper(c) }
 
 // escapeUnit is a decoded character or escape: the first n bytes of text, of which there are none for a separator.
 type escapeUnit struct {
@@ -379,7 +378,7 @@ func parseHex(text []byte, i, n int) (r rune, ok bool) {
 	}
 	for _, c := range text[i : i+n] {
 		switch {
-		case isDigit(c):
+		case unicode.IsDigit(rune(c)):
 			c -= '0'
 		case 'a' <= c|0x20 && c|0x20 <= 'f':
 			c = c | 0x20 - 'a' + 10
@@ -393,7 +392,7 @@ func parseHex(text []byte, i, n int) (r rune, ok bool) {
 
 func parseDecimal(text []byte) (r rune, ok bool) {
 	for _, c := range text {
-		if !isDigit(c) || r > utf8.MaxRune {
+		if !unicode.IsDigit(rune(c)) || r > utf8.MaxRune {
 			return 0, false
 		}
 		r = r*10 + rune(c-'0')

@@ -145,7 +145,7 @@ func countKinds(v string) int {
 			seen[0] = true
 		case isUpper(c):
 			seen[1] = true
-		case isDigit(c):
+		case unicode.IsDigit(rune(c)):
 			seen[2] = true
 		default:
 			seen[3] = true
@@ -166,7 +166,7 @@ func isMixed(v string) bool {
 	digits, letters, humps := 0, 0, 0
 	for i := range len(v) {
 		switch c := v[i]; {
-		case isDigit(c):
+		case unicode.IsDigit(rune(c)):
 			digits++
 		case isUpper(c) && i > 0 && isLower(v[i-1]):
 			humps++

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	lib "modernc.org/libquickjs"
@@ -172,16 +173,16 @@ func encodeAnswer(f wire.Frame) string {
 func hasLongInteger(data []byte) bool {
 	const digits = 16
 	for i := digits - 1; i < len(data); i++ {
-		if !isDigit(data[i]) {
+		if !unicode.IsDigit(rune(data[i])) {
 			i += digits - 1 // no run of digits that covers this position can be long enough
 			continue
 		}
 		first := i
-		for first > 0 && isDigit(data[first-1]) {
+		for first > 0 && unicode.IsDigit(rune(data[first-1])) {
 			first--
 		}
 		last := i
-		for last+1 < len(data) && isDigit(data[last+1]) {
+		for last+1 < len(data) && unicode.IsDigit(rune(data[last+1])) {
 			last++
 		}
 		if last-first+1 >= digits {
@@ -191,5 +192,3 @@ func hasLongInteger(data []byte) bool {
 	}
 	return false
 }
-
-func isDigit(b byte) bool { return b >= '0' && b <= '9' }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/base/throttle"
 	"retort/internal/mcp/server"
 )
 
@@ -19,10 +20,9 @@ type tenant struct {
 	all    interface{ Add(int64) int64 } // counts the sessions of all
 
 	mu       sync.Mutex
-	tokens   float64 // requests that may come now
-	filled   time.Time
-	calls    int // of tools, being answered
-	active   int // requests being answered
+	quota    throttle.Bucket // requests that may come now
+	calls    int             // of tools, being answered
+	active   int             // requests being answered
 	used     time.Time
 	sessions map[string]*tenantSession
 	newest   Principal // of the tokens that end by themselves, the one that came last
@@ -52,7 +52,7 @@ func (l *Listener) tenantOf(principal string) (*tenant, error) {
 	now := time.Now()
 	t := &tenant{
 		server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions,
-		tokens: float64(l.Limits.Requests), filled: now, used: now, active: 1, sessions: map[string]*tenantSession{},
+		quota: throttle.Rate{Most: l.Limits.Requests, Per: time.Minute}.Full(now), used: now, active: 1, sessions: map[string]*tenantSession{},
 	}
 	l.tenants[principal] = t
 	return t, nil
@@ -67,18 +67,12 @@ func (t *tenant) enterRequests(n int) {
 }
 
 // takeQuota takes n requests from the principal's quota. If too few are left, it takes none and returns how long the
-// principal has to wait.
+// principal has to wait, in whole seconds.
 func (t *tenant) takeQuota(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, most := time.Now(), float64(t.limits.Requests)
-	t.tokens = min(most, t.tokens+now.Sub(t.filled).Minutes()*most)
-	t.filled = now
-	if need := float64(n) - t.tokens; need > 0 {
-		return time.Duration(math.Ceil(need/most*60)) * time.Second
-	}
-	t.tokens -= float64(n)
-	return 0
+	wait = throttle.Rate{Most: t.limits.Requests, Per: time.Minute}.Take(&t.quota, n, time.Now())
+	return time.Duration(math.Ceil(wait.Seconds())) * time.Second
 }
 
 // beginCalls admits calls unless the principal has too many in progress. Executions without a request count, too.

@@ -308,27 +308,3 @@ func FuzzSearch(f *testing.F) {
 		}
 	})
 }
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"issue", "issue", 0},
-		{"isue", "issue", 1},
-		{"isseu", "issue", 1},
-		{"issues", "issue", 1},
-		{"calender", "calendar", 1},
-		{"notifcatoins", "notifications", 2},
-		{"abc", "xyz", 3},
-		{"a", "abcdef", 3},
-		{"", "ab", 2},
-	} {
-		if got := editDistance(c.a, c.b, 2); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-		if got := editDistance(c.b, c.a, 2); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.b, c.a, got, c.want)
-		}
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"retort/internal/core"
 )
 
 const (
@@ -163,7 +165,7 @@ func compareWord(text string, runes int, letters uint32, w *indexedWord) (wordLi
 	if edits == 0 || !mayBeWithin(letters, w.letters, edits) {
 		return wordLikeness{}, false
 	}
-	switch editDistance(text, w.text, edits) {
+	switch core.EditDistance([]byte(text), []byte(w.text), edits) {
 	case 1:
 		return wordLikeness{w, oneEdit}, true
 	case 2:

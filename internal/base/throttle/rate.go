@@ -1,0 +1,43 @@
+package throttle
+
+import "time"
+
+// Rate is a number of events that are allowed within a time.
+type Rate struct {
+	Most int
+	Per  time.Duration
+}
+
+// Bucket holds how many events of a Rate are left. The zero Bucket is full.
+type Bucket struct {
+	left float64
+	at   time.Time
+}
+
+// Full returns a Bucket that is full now.
+func (r Rate) Full(now time.Time) Bucket { return Bucket{float64(r.Most), now} }
+
+// Take takes n events from the bucket. If too few are left, it takes none and returns how long to wait for them.
+func (r Rate) Take(b *Bucket, n int, now time.Time) (wait time.Duration) {
+	r.fill(b, now)
+	if need := float64(n) - b.left; need > 0 {
+		return time.Duration(need / float64(r.Most) * float64(r.Per))
+	}
+	b.left -= float64(n)
+	return 0
+}
+
+// IsFull reports whether the bucket is full now.
+func (r Rate) IsFull(b Bucket, now time.Time) bool {
+	r.fill(&b, now)
+	return b.left >= float64(r.Most)
+}
+
+// fill adds what the time since the last fill allows. A clock that goes back adds nothing.
+func (r Rate) fill(b *Bucket, now time.Time) {
+	if since := now.Sub(b.at); since > 0 {
+		most := float64(r.Most)
+		b.left = min(most, b.left+since.Seconds()/r.Per.Seconds()*most)
+	}
+	b.at = now
+}
