@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -131,20 +130,13 @@ func written(stdout *os.File, path string, isNew bool, write func(io.Writer) err
 		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s already exists and would be overwritten", path).
 			WithHint("give each output file its own name, such as one with the date")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".retort-export-")
-	if err != nil {
+	var own error
+	err := seal.ReplaceWith(path, seal.ReplaceOptions{Temporary: ".retort-export-*"}, func(w io.Writer) error {
+		own = write(w)
+		return own
+	})
+	if err != nil && own == nil {
 		return failed(err)
 	}
-	defer os.Remove(f.Name())
-	if err := write(f); err != nil {
-		_ = f.Close()
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return failed(err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return failed(err)
-	}
-	return nil
+	return err
 }

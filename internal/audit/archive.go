@@ -347,18 +347,11 @@ func (s Seal) writeArchive(dir string, rows iter.Seq2[Row, error], sign ed25519.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
 	}
-	f, err := os.CreateTemp(dir, temporary+"*")
+	err := seal.ReplaceWith(a.path, seal.ReplaceOptions{Temporary: temporary + "*"}, func(w io.Writer) error { return s.packRows(w, rows, sign) })
 	if err != nil {
 		return a, err
 	}
-	defer os.Remove(f.Name())
-	err = s.packRows(f, rows, sign)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return a, err
-	}
-	if err := os.Rename(f.Name(), a.path); err != nil {
-		return a, err
-	}
+	// The rows are deleted next, so that the name has to last.
 	return a, syncFolder(dir)
 }
 

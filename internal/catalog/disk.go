@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,37 +131,11 @@ func readFile(path string) (string, fileBody, error) {
 }
 
 // writeFile replaces a file atomically: after a crash either the old or the new one exists.
-func writeFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), temporaryPattern)
-	if err != nil {
+func writeFile(path string, data []byte) error {
+	return seal.ReplaceWith(path, seal.ReplaceOptions{Temporary: temporaryPattern}, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	syncDir(filepath.Dir(path))
-	return nil
-}
-
-// syncDir makes a rename durable on systems where directories can be synced. Elsewhere a crash may restore the old
-// file, which does no harm.
-func syncDir(dir string) {
-	_ = seal.SyncDir(dir)
+	})
 }
 
 // hasContents reports whether the file already contains data.

@@ -40,6 +40,15 @@ func lockFile(path string, how int, patience time.Duration) (unlock func(), err 
 // Locks is true because this system supports these file locks.
 const Locks = true
 
+// waitForLock waits in the kernel until it has the lock.
+func waitForLock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
 // LockFile locks a file. It waits for at most patience while others hold the lock. UnlockFile and the end of the
 // process release it.
 func LockFile(f *os.File, patience time.Duration) error {
@@ -50,6 +59,9 @@ func LockFile(f *os.File, patience time.Duration) error {
 func UnlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 func flockWithin(f *os.File, how int, patience time.Duration) error {
+	if patience == Unbounded {
+		return waitForLock(f, how)
+	}
 	var late time.Time
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)

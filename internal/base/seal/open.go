@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // ErrIrregular is wrapped by the error for a path that is not a regular file but a directory, a symbolic link, a
@@ -14,6 +15,9 @@ var ErrIrregular = errors.New("not a regular file")
 
 // MaxFile bounds the size, in bytes, of files read by ReadFile that have no smaller bound of their own.
 const MaxFile = 64 << 20
+
+// Unbounded, as the patience of a lock, waits as long as others hold it.
+const Unbounded time.Duration = -1
 
 // OpenFile opens a file of the data directory. Other programs may write there, so OpenFile never blocks and does not
 // follow a symbolic link in the last part of the path. Its error wraps ErrIrregular if the path is not a regular

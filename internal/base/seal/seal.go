@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -32,7 +33,10 @@ func LoadOrCreateKey(path string) ([]byte, error) {
 	}
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
-	made, err := writeTemp(path, key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	made, err := writeTemp(path, ReplaceOptions{}, func(w io.Writer) error { _, err := w.Write(key); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +44,7 @@ func LoadOrCreateKey(path string) ([]byte, error) {
 	if err := os.Link(made, path); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
+	_ = SyncDir(filepath.Dir(path)) // not every system has it; what the key seals is of no use without it
 	return ReadKey(path)
 }
 
@@ -58,36 +63,4 @@ func ComputeMAC(key []byte, parts ...[]byte) []byte {
 // VerifyMAC reports whether code is the MAC of the parts.
 func VerifyMAC(key, code []byte, parts ...[]byte) bool {
 	return hmac.Equal(code, ComputeMAC(key, parts...))
-}
-
-// Replace writes a file atomically, readable only by its owner. After a crash there is either the old or the new
-// file.
-func Replace(path string, data []byte) error {
-	made, err := writeTemp(path, data)
-	if err != nil {
-		return err
-	}
-	if err = os.Rename(made, path); err != nil {
-		_ = os.Remove(made)
-		return err
-	}
-	_ = SyncDir(filepath.Dir(path)) // not every system has it
-	return nil
-}
-
-// writeTemp writes a temporary file in the same directory as path and returns its name.
-func writeTemp(path string, data []byte) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // 0600
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"retort/internal/base/seal"
 	"retort/internal/core"
 )
 
@@ -108,26 +109,16 @@ func (f file) write(data []byte) error {
 		return fileError(f.path, err)
 	}
 	sweep(filepath.Dir(f.target))
-	made, err := os.CreateTemp(filepath.Dir(f.target), ".retort-*.part")
-	if err != nil {
-		return fileError(f.path, err)
-	}
-	defer os.Remove(made.Name()) // gone already if all went well
-	_, err = made.Write(data)
-	if err = errors.Join(err, made.Chmod(f.mode), made.Sync(), made.Close()); err != nil {
-		return fileError(f.path, err)
-	}
-	if err := f.unchanged(); err != nil {
+	var changed error
+	o := seal.ReplaceOptions{Temporary: ".retort-*.part", Mode: f.mode, Check: func() error { changed = f.unchanged(); return changed }}
+	err := seal.ReplaceWith(f.target, o, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
+	})
+	if err != nil && changed == nil {
+		err = fileError(f.path, err)
 	}
-	if err := os.Rename(made.Name(), f.target); err != nil {
-		return fileError(f.path, err)
-	}
-	if dir, err := os.Open(filepath.Dir(f.target)); err == nil {
-		_ = dir.Sync() // not every system has it
-		_ = dir.Close()
-	}
-	return nil
+	return err
 }
 
 // sweep removes temporary files of writes that were killed, because they may contain credentials.

@@ -118,7 +118,7 @@ func (j *Journal) MakeDurable() (err error) {
 			j.file = nil
 		}
 	}()
-	if err = lockJournal(j.file); err != nil {
+	if err = seal.LockFile(j.file, 0); err != nil {
 		return err
 	}
 	if err = j.writeCalls(j.sent...); err != nil {
@@ -164,7 +164,7 @@ func (j *JournalStore) ReadLost(execution string) ([]core.SentCall, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if lockJournal(f) != nil {
+	if seal.LockFile(f, 0) != nil {
 		return nil, ErrAlive
 	}
 	sent := []core.SentCall{}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -217,23 +218,18 @@ func (v *vectorStore) rewriteFile() error {
 	if v.file == nil {
 		return nil
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(v.path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	size := int64(0)
-	for key, numbers := range v.known {
-		n, failed := temporary.Write(appendRecord(nil, key, numbers))
-		size += int64(n)
-		err = errors.Join(err, failed)
-	}
-	err = errors.Join(err, temporary.Sync(), temporary.Close(), v.file.Close())
+	old, size := v.file, int64(0)
 	v.file = nil
-	if err == nil {
-		err = os.Rename(temporary.Name(), v.path)
-	}
+	err := seal.ReplaceWith(v.path, seal.ReplaceOptions{Check: old.Close}, func(w io.Writer) (err error) {
+		for key, numbers := range v.known {
+			n, failed := w.Write(appendRecord(nil, key, numbers))
+			size += int64(n)
+			err = errors.Join(err, failed)
+		}
+		return err
+	})
 	if err != nil {
-		os.Remove(temporary.Name())
+		_ = old.Close() // it may be closed already
 		return err
 	}
 	v.size = size

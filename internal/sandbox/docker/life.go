@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/base/seal"
 	"retort/internal/sandbox/procgroup"
 )
 
@@ -49,6 +50,15 @@ func newLife(dir string) *lifeFile {
 
 func (l *lifeFile) filePath() string { return filepath.Join(l.dir, lockPrefix+l.id) }
 
+// lockLife locks a file for the lifetime of this process. It returns an error on systems without such locks, where no
+// engine is taken to be dead.
+func lockLife(f *os.File) error {
+	if !seal.Locks {
+		return errors.ErrUnsupported
+	}
+	return seal.LockFile(f, 0)
+}
+
 // lockFile creates and locks the file. Other engines find dead engines by trying to lock files with such a name, so the
 // file gets its name only after it is locked. begin is idempotent.
 func (l *lifeFile) lockFile() error {
@@ -65,7 +75,7 @@ func (l *lifeFile) lockFile() error {
 	if err != nil {
 		return err
 	}
-	if err = lockFile(f); err == nil {
+	if err = lockLife(f); err == nil {
 		err = os.Rename(made, l.filePath())
 	}
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"retort/internal/base/seal"
 	"retort/internal/sandbox/procgroup"
 	"retort/internal/sandbox/warmpool"
 )
@@ -70,7 +69,7 @@ func (p *engineFolder) openFolder() error {
 	}
 	p.lock, err = os.OpenFile(filepath.Join(made, lockFile), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 	if err == nil {
-		err = unix.Flock(int(p.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = seal.LockFile(p.lock, 0)
 	}
 	own := filepath.Join(parent, prefix+strings.TrimPrefix(filepath.Base(made), "new-"))
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"retort/internal/base/seal"
 	"retort/internal/sandbox/procgroup"
 )
 
@@ -29,7 +30,7 @@ func newScratch() (s scratchDir, err error) {
 		return scratchDir{}, err
 	}
 	if s.lock, err = os.OpenFile(filepath.Join(made, scratchLock), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600); err == nil {
-		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = seal.LockFile(s.lock, 0)
 	}
 	if err == nil {
 		err = os.Chmod(made, 0o755)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"retort/internal/base/seal"
 )
 
 // inheritedLockGrace sets how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
@@ -23,7 +25,7 @@ func IsAbandoned(f *os.File) bool { return tryLock(f, inheritedLockGrace) }
 
 func tryLock(f *os.File, within time.Duration) bool {
 	for end := time.Now().Add(within); ; time.Sleep(5 * time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := seal.LockFile(f, 0)
 		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(end) || lockerLives(f) {
 			return err == nil
 		}

@@ -16,8 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"retort/internal/base/seal"
 	"retort/internal/core"
 	"retort/internal/sandbox"
 )
@@ -108,8 +107,7 @@ func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	if err != nil {
 		return err
 	}
-	part := filepath.Join(b.Dir, chosenFile+".part")
-	return errors.Join(os.WriteFile(part, data, 0o600), os.Rename(part, filepath.Join(b.Dir, chosenFile)))
+	return seal.Replace(filepath.Join(b.Dir, chosenFile), data)
 }
 
 // prepareOthers creates a virtual machine for each further runtime that is installed, and one for commands if the
@@ -190,15 +188,7 @@ func (b *vmBackend) lockFile(name string) (unlock func(), err error) {
 	if err := checkOwned(b.Dir); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(b.Dir, name), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil
+	return seal.Lock(filepath.Join(b.Dir, name), seal.Unbounded)
 }
 
 // kernelMetaPackages lists the packages that depend on the kernel which Debian and Ubuntu build for virtual machines.

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"retort/internal/base/seal"
 	"retort/internal/sandbox/confine"
 	"retort/internal/sandbox/procgroup"
 	"retort/internal/sandbox/wire/shm"
@@ -50,7 +49,7 @@ func (i *machineImage) makeSharedMemory(dir string) (*shm.SharedMemory, error) {
 		memory, err = shm.CopyMemory(path, content)
 	}
 	if err == nil {
-		err = unix.Flock(int(memory.File().Fd()), unix.LOCK_EX)
+		err = seal.LockFile(memory.File(), seal.Unbounded)
 	}
 	return memory, err
 }
