@@ -42,7 +42,7 @@ var layers = []struct {
 	{"internal/base/reaper", nil, "a process of its own that must outlive every accident"},
 	{"internal/pipeline", []string{"internal/pipeline/...", "internal/base/canonjson", "internal/base/deadline", "internal/sandbox", "internal/egress", "internal/tokens", "internal/privacy/redact", "internal/policy", "internal/skills", "internal/workspace"}, "knows the order of the phases, and no implementation behind them"},
 	{"internal/pipeline/search", []string{"internal/pipeline/search/index", "internal/base/seal", "internal/base/throttle"}, "declares the interfaces it needs; opens the file of its vectors as all files of a home are"},
-	{"internal/pipeline/search/index", nil, "pure: words in, ranking out"},
+	{"internal/pipeline/search/index", []string{"internal/base/jsonscan"}, "pure: words in, ranking out"},
 	{"internal/pipeline/bindings", []string{"internal/privacy/pii"}, "pure: schema in, text out"},
 	{"internal/pipeline/check", []string{"internal/pipeline/check/typescript", "internal/pipeline/check/python", "internal/pipeline/check/rules", "internal/pipeline/check/source", "internal/policy/effect"}, "judges a program before anything happens, so it can do nothing"},
 	{"internal/pipeline/check/rules", nil, "pure: a tree in, findings out"},

@@ -3,7 +3,8 @@ package index
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+
+	"retort/internal/base/jsonscan"
 )
 
 const (
@@ -22,8 +23,14 @@ type schemaText struct {
 // readSchema collects the names of all properties of a JSON Schema, nested ones too, and the text that describes
 // them. Of an invalid schema it returns what it could read. Errors are reported elsewhere.
 func readSchema(schema []byte) schemaText {
-	r := schemaReader{in: schema}
-	r.readValue(0, plain)
+	var r schemaReader
+	for len(schema) > 0 {
+		kind, n, err := r.scan.Next(schema)
+		if err != nil || r.scan.InString() || !r.readPiece(kind, schema[:n]) {
+			break
+		}
+		schema = schema[n:]
+	}
 	return r.found
 }
 
@@ -38,57 +45,55 @@ const (
 	data                         // a value that is no schema: default, const, examples
 )
 
+// openValue is an object or an array that is being read.
+type openValue struct {
+	role  schemaRole
+	array bool
+}
+
 type schemaReader struct {
-	in    []byte
-	at    int
+	scan  jsonscan.Scanner
+	open  []openValue // the containers that are not closed yet
+	next  schemaRole  // of the member whose key was read last
 	found schemaText
 }
 
-// readValue reads one JSON value and reports whether there was one.
-func (r *schemaReader) readValue(depth int, as schemaRole) bool {
-	r.skipSpace()
-	if r.at >= len(r.in) || depth > maxDepth {
-		return false
-	}
-	switch c := r.in[r.at]; c {
-	case '{':
-		return r.readObject(depth, as)
-	case '[':
-		return r.readArray(depth, as)
-	case '"':
-		text, ok := r.readText()
-		if ok && (as == prose || as == words) {
-			r.addText(text)
+// readPiece reads a whole token. It reports false where the schema is nested too deep to read on.
+func (r *schemaReader) readPiece(kind jsonscan.Kind, p []byte) bool {
+	switch kind {
+	case jsonscan.Key:
+		r.readKey(p[1 : len(p)-1])
+	case jsonscan.Open:
+		r.open = append(r.open, openValue{r.valueRole(r.scan.Depth() - 1), p[0] == '['})
+		return r.scan.Depth() <= maxDepth
+	case jsonscan.Close:
+		r.open = r.open[:r.scan.Depth()]
+	case jsonscan.String:
+		if role := r.valueRole(r.scan.Depth()); role == prose || role == words {
+			r.addText(p[1 : len(p)-1])
 		}
-		return ok
-	default:
-		return r.skipLiteral()
 	}
+	return true
 }
 
-func (r *schemaReader) readObject(depth int, as schemaRole) bool {
-	r.at++ // {
-	for first := true; ; first = false {
-		r.skipSpace()
-		if r.takeByte('}') {
-			return true
-		}
-		if !first && !r.takeByte(',') {
-			return false
-		}
-		r.skipSpace()
-		key, ok := r.readText()
-		if !ok {
-			return false
-		}
-		if as == properties && len(r.found.names) < maxParams {
-			r.found.names = append(r.found.names, decodeString(key))
-		}
-		r.skipSpace()
-		if !r.takeByte(':') || !r.readValue(depth+1, memberRole(as, string(key))) {
-			return false
-		}
+func (r *schemaReader) readKey(key []byte) {
+	object := r.open[len(r.open)-1].role
+	if object == properties && len(r.found.names) < maxParams {
+		r.found.names = append(r.found.names, decodeString(key))
 	}
+	r.next = memberRole(object, string(key))
+}
+
+// valueRole returns the role of a value in the container at this depth, or of the whole schema at depth 0. The values
+// of an array have the role of the array.
+func (r *schemaReader) valueRole(depth int) schemaRole {
+	switch {
+	case depth == 0:
+		return plain
+	case r.open[depth-1].array:
+		return r.open[depth-1].role
+	}
+	return r.next
 }
 
 // memberRole returns the role of an object's member.
@@ -112,67 +117,12 @@ func memberRole(object schemaRole, key string) schemaRole {
 	return plain
 }
 
-func (r *schemaReader) readArray(depth int, as schemaRole) bool {
-	r.at++ // [
-	for first := true; ; first = false {
-		r.skipSpace()
-		if r.takeByte(']') {
-			return true
-		}
-		if !first && !r.takeByte(',') {
-			return false
-		}
-		if !r.readValue(depth+1, as) {
-			return false
-		}
-	}
-}
-
-// readText reads a string and returns the bytes between its quotes.
-func (r *schemaReader) readText() ([]byte, bool) {
-	if !r.takeByte('"') {
-		return nil, false
-	}
-	for start := r.at; r.at < len(r.in); r.at++ {
-		switch r.in[r.at] {
-		case '\\':
-			r.at++
-		case '"':
-			r.at++
-			return r.in[start : r.at-1], true
-		}
-	}
-	return nil, false
-}
-
-func (r *schemaReader) skipLiteral() bool {
-	start := r.at
-	for r.at < len(r.in) && strings.IndexByte(",]}{[\":", r.in[r.at]) < 0 {
-		r.at++
-	}
-	return r.at > start
-}
-
 func (r *schemaReader) addText(text []byte) {
 	if room := maxProse - r.found.bytes; room > 0 {
 		said := decodeString(text[:min(len(text), room)])
 		r.found.prose = append(r.found.prose, said)
 		r.found.bytes += len(said) + 1
 	}
-}
-
-func (r *schemaReader) skipSpace() {
-	for r.at < len(r.in) && r.in[r.at] <= ' ' {
-		r.at++
-	}
-}
-
-func (r *schemaReader) takeByte(c byte) bool {
-	if r.at < len(r.in) && r.in[r.at] == c {
-		r.at++
-		return true
-	}
-	return false
 }
 
 // decodeString decodes the contents of a JSON string. A truncated or invalid string is used as it is.
