@@ -20,6 +20,7 @@ import (
 	"retort/internal/sandbox/confine"
 	"retort/internal/sandbox/interpreter"
 	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/warmpool"
 	"retort/internal/sandbox/wire/shm"
 )
 
@@ -245,7 +246,7 @@ type guestContainer struct {
 	code     int           // exit status; -1 if unknown
 	gone     chan struct{}
 	began    time.Time // when its program came
-	peak     atomic.Int64
+	peak     warmpool.MemoryPeak
 }
 
 // startContainer starts a container of a runtime.

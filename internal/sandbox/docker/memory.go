@@ -111,12 +111,7 @@ func (c *guestContainer) currentMemory(within time.Duration) int64 {
 	if now == 0 { // where runsc is asked, it does not tell them apart
 		now = said.Memory.Usage
 	}
-	for {
-		old := c.peak.Load()
-		if now <= old || c.peak.CompareAndSwap(old, now) {
-			return now
-		}
-	}
+	return c.peak.Note(now)
 }
 
 // Peak implements warmpool.Guest.
@@ -124,5 +119,5 @@ func (c *guestContainer) Peak() int64 {
 	if !c.began.IsZero() && time.Since(c.began) > minSampledRuntime && !c.killed.Load() {
 		c.currentMemory(lastStatsTimeout)
 	}
-	return c.peak.Load()
+	return c.peak.Bytes()
 }

@@ -32,8 +32,7 @@ type gvisorBackend struct {
 	over  context.CancelFunc
 
 	trials  sync.WaitGroup
-	mu      sync.Mutex
-	spawner *procgroup.ChildSpawner
+	spawner procgroup.LazySpawner
 }
 
 // runningProgram gives the path of the program that this process runs, even after an upgrade has replaced the file.
@@ -66,26 +65,12 @@ func New(o Options) *warmpool.Backend {
 	})
 }
 
-// ensureSpawner returns the spawner of containers. It creates the spawner on first use.
-func (b *gvisorBackend) ensureSpawner() *procgroup.ChildSpawner {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spawner == nil {
-		b.spawner = procgroup.New(procgroup.OpenGroups())
-	}
-	return b.spawner
-}
-
 // close waits for trials, ends the spawner and removes the folder. All guests must be gone.
 func (b *gvisorBackend) close() error {
 	b.over()
 	b.place.closeFolder() // a later trial fails
 	b.trials.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spawner != nil {
-		b.spawner.Close()
-	}
+	b.spawner.Close()
 	return b.place.removeFolder()
 }
 
@@ -277,7 +262,7 @@ func (b *gvisorBackend) runContainer(ctx context.Context, g *guestContainer) (er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if g.group, err = b.ensureSpawner().Start(g.cmd); err == nil {
+	if g.group, err = b.spawner.Ensure().Start(g.cmd); err == nil {
 		go g.awaitExit()
 	}
 	return err

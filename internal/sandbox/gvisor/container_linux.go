@@ -16,6 +16,7 @@ import (
 
 	"retort/internal/core"
 	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/warmpool"
 	"retort/internal/sandbox/wire"
 	"retort/internal/sandbox/wire/shm"
 )
@@ -57,7 +58,7 @@ type guestContainer struct {
 	pid      int           // of the kernel, when the program came
 	memory   *os.File      // of the container: what its kernel gives to programs
 	footing  int64         // of memory, when the program came
-	peak     atomic.Int64
+	peak     warmpool.MemoryPeak
 	outgrown atomic.Bool
 }
 
@@ -170,56 +171,30 @@ func (r *guestRoot) memoryAllowance(l core.Limits) int64 {
 // longer than stuck.
 func (g *guestContainer) checkMemory(l core.Limits) {
 	defer g.memory.Close() // a nil file returns an error
-	tick := time.NewTicker(sampleInterval)
-	defer tick.Stop()
-	low := time.Now() // when it last was within its memory limit
-	for {
-		select {
-		case <-g.watching:
-			return
-		case <-tick.C:
-		}
-		took := g.measurePeak() - g.footing
+	low := time.Now()      // when it last was within its memory limit
+	exceeds := func(now int64) bool {
+		took := now - g.footing
 		if took <= l.Memory+memoryTolerance {
 			low = time.Now()
 		}
-		if took > g.root.memoryAllowance(l) || time.Since(low) > overLimitGrace {
-			g.outgrown.Store(true)
-			g.Kill()
-			return
-		}
+		return took > g.root.memoryAllowance(l) || time.Since(low) > overLimitGrace
+	}
+	if warmpool.WatchMemory(g.watching, sampleInterval, g.measurePeak, exceeds) {
+		g.outgrown.Store(true)
+		g.Kill()
 	}
 }
 
-func (g *guestContainer) measurePeak() int64 {
-	now := g.usedMemory()
-	for {
-		old := g.peak.Load()
-		if now <= old || g.peak.CompareAndSwap(old, now) {
-			return now
-		}
-	}
-}
+func (g *guestContainer) measurePeak() int64 { return g.peak.Note(g.usedMemory()) }
 
 // usedMemory returns the memory of the container in bytes: that of its programs, which the container's kernel keeps in one
 // file, and that of the kernel itself, for example for many small files.
 func (g *guestContainer) usedMemory() int64 {
 	var stat syscall.Stat_t
 	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {
-		return g.kernelHeap()
+		return procgroup.OwnMemory(g.pid)
 	}
-	return stat.Blocks*512 + g.kernelHeap()
-}
-
-func (g *guestContainer) kernelHeap() int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.pid))
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(data), "\nRssAnon:")
-	var kb int64
-	_, _ = fmt.Sscan(after, &kb)
-	return kb << 10
+	return stat.Blocks*512 + procgroup.OwnMemory(g.pid)
 }
 
 // openMemory opens the file in which a container's kernel keeps the memory of programs. It returns nil if that is not
@@ -243,7 +218,7 @@ func openMemory(pid int) *os.File {
 // Peak implements warmpool.Guest.
 func (g *guestContainer) Peak() int64 {
 	g.measurePeak()
-	return g.peak.Load()
+	return g.peak.Bytes()
 }
 
 // Explain implements warmpool.Guest.

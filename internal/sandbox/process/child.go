@@ -9,13 +9,13 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"retort/internal/core"
 	"retort/internal/sandbox/exitcause"
 	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/warmpool"
 	"retort/internal/sandbox/wire"
 )
 
@@ -34,7 +34,7 @@ type guestChild struct {
 	pipes    *pipeConn
 	conn     *wire.Conn
 	stderr   *procgroup.StderrHead
-	peak     memoryPeak
+	peak     warmpool.MemoryPeak
 	group    *procgroup.ChildGroup
 	foreseen core.Limits    // limits that are set for the group
 	began    time.Time      // when its program came
@@ -166,7 +166,7 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	b.children.Go(func() {
 		_ = c.cmd.Wait() // how it ended is in ProcessState
 		if c.starved = c.group.IsOutOfMemory(); c.starved {
-			c.peak.noteUsage(c.group.PeakBytes())
+			c.peak.Note(c.group.PeakBytes())
 		}
 		c.group.Remove()
 		closeFile(c.listener)
@@ -187,7 +187,7 @@ func (c *guestChild) endChild() {
 // measureMemory records the memory of the child.
 func (c *guestChild) measureMemory() {
 	if time.Since(c.began) > minSampledRuntime {
-		c.peak.noteUsage(highWater(c.cmd.Process.Pid))
+		c.peak.Note(highWater(c.cmd.Process.Pid))
 	}
 }
 
@@ -219,22 +219,4 @@ func (p *pipeConn) Close() error {
 	p.child.endChild()
 	_ = p.out.Close()
 	return p.in.Close()
-}
-
-// memoryPeak is the peak memory of a child, in bytes.
-type memoryPeak struct {
-	mu    sync.Mutex
-	bytes int64
-}
-
-func (p *memoryPeak) noteUsage(bytes int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.bytes = max(p.bytes, bytes)
-}
-
-func (p *memoryPeak) peakBytes() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.bytes
 }

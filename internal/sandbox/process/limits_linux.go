@@ -91,7 +91,7 @@ func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.Canc
 			case <-next.C:
 			}
 			now := footingOf(c.cmd.Process.Pid)
-			c.peak.noteUsage(now.own)
+			c.peak.Note(now.own)
 			if full += wait; !atCeiling(c.cmd.Process.Pid, now.data) {
 				full = 0
 			}

@@ -36,7 +36,7 @@ func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox
 	p.Limits = p.Limits.WithDefaults(s.limits).WithDefaults(core.DefaultLimits())
 	s.child.setLimits(p.Limits, s.kind.plan.Processes)
 	s.child.began = time.Now()
-	s.child.peak.noteUsage(s.child.residentBefore())
+	s.child.peak.Note(s.child.residentBefore())
 	stop := s.child.watchLimits(p.Limits, s.kind.plan.Processes, cancel)
 	shut := s.child.forwardConnections(h)
 	served := p
@@ -52,7 +52,7 @@ func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox
 	}
 	report := sandbox.RunReport{
 		Status: end.Status, Value: end.Value, Error: end.Error, Output: end.Output, Warnings: end.Warnings,
-		MemoryBytes: s.child.peak.peakBytes(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.DescribeLimits(),
+		MemoryBytes: s.child.peak.Bytes(), Runtime: s.kind.runtime, Backend: name, Bounds: s.child.group.DescribeLimits(),
 	}
 	if s.backend.check().weak {
 		report.Backend = weakly

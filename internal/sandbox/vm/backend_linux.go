@@ -32,8 +32,7 @@ type vmBackend struct {
 	over   context.CancelFunc
 	named  string // the path of the guest, as it was given
 
-	mu      sync.Mutex
-	spawner *procgroup.ChildSpawner
+	spawner procgroup.LazySpawner
 }
 
 // savedImage represents an image with the folder of its saved machine.
@@ -83,23 +82,9 @@ func (b *vmBackend) openPool() *warmpool.Backend {
 	})
 }
 
-// ensureSpawner returns the spawner of machines. It creates the spawner on first use.
-func (b *vmBackend) ensureSpawner() *procgroup.ChildSpawner {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spawner == nil {
-		b.spawner = procgroup.New(procgroup.OpenGroups())
-	}
-	return b.spawner
-}
-
 func (b *vmBackend) close() error {
 	b.over()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spawner != nil {
-		b.spawner.Close()
-	}
+	b.spawner.Close()
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"retort/internal/core"
 	"retort/internal/sandbox/guest/vminit"
 	"retort/internal/sandbox/procgroup"
+	"retort/internal/sandbox/warmpool"
 	"retort/internal/sandbox/wire"
 	"retort/internal/sandbox/wire/shm"
 )
@@ -49,7 +50,7 @@ type machine struct {
 	gone     chan struct{}
 	watch    sync.Once
 	footing  int64
-	peak     atomic.Int64
+	peak     warmpool.MemoryPeak
 	outgrown atomic.Bool
 	ended    atomic.Pointer[error] // the reason why it was killed before it was ready, or nil
 
@@ -72,7 +73,7 @@ func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine
 	m.cmd.Stderr = &m.stderr
 	m.cmd.SysProcAttr = confine.ChildAttributes(false)
 	m.cmd.WaitDelay = time.Second
-	m.group, err = b.ensureSpawner().Start(m.cmd)
+	m.group, err = b.spawner.Ensure().Start(m.cmd)
 	p.closeProgramEnds()
 	_ = read.Close()
 	if err != nil {
@@ -347,46 +348,20 @@ func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*
 
 // checkMemory kills a machine that uses more memory than it may.
 func (m *machine) checkMemory(l core.Limits) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-m.over:
-			return
-		case <-tick.C:
-		}
-		if m.measurePeak() > m.footing+memoryAllowance(l) {
-			m.outgrown.Store(true)
-			m.Kill()
-			return
-		}
+	most := m.footing + memoryAllowance(l)
+	if warmpool.WatchMemory(m.over, lookEvery, m.measurePeak, func(now int64) bool { return now > most }) {
+		m.outgrown.Store(true)
+		m.Kill()
 	}
 }
 
-func (m *machine) measurePeak() int64 {
-	now := m.usedMemory()
-	for {
-		old := m.peak.Load()
-		if now <= old || m.peak.CompareAndSwap(old, now) {
-			return now
-		}
-	}
-}
+func (m *machine) measurePeak() int64 { return m.peak.Note(m.usedMemory()) }
 
 // usedMemory returns the machine's own memory in bytes: the pages that it has changed, and QEMU.
-func (m *machine) usedMemory() int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(data), "\nRssAnon:")
-	var kb int64
-	_, _ = fmt.Sscan(after, &kb)
-	return kb << 10
-}
+func (m *machine) usedMemory() int64 { return procgroup.OwnMemory(m.cmd.Process.Pid) }
 
 // Peak implements warmpool.Guest.
 func (m *machine) Peak() int64 {
 	m.measurePeak()
-	return m.peak.Load()
+	return m.peak.Bytes()
 }

@@ -1,0 +1,29 @@
+package procgroup
+
+import "sync"
+
+// LazySpawner makes a ChildSpawner on first use, so that a backend that nobody uses starts and writes nothing. The
+// zero value is ready to use. It is safe for concurrent use.
+type LazySpawner struct {
+	mu      sync.Mutex
+	spawner *ChildSpawner
+}
+
+// Ensure returns the spawner. It must not be called after Close.
+func (l *LazySpawner) Ensure() *ChildSpawner {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spawner == nil {
+		l.spawner = New(OpenGroups())
+	}
+	return l.spawner
+}
+
+// Close closes the spawner if there is one. All children must have ended.
+func (l *LazySpawner) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spawner != nil {
+		l.spawner.Close()
+	}
+}
