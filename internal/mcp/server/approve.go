@@ -24,6 +24,14 @@ const multiRoundTrip = "2026-07-28"
 // answered as pending.
 const maxRounds = 8
 
+// Approver lists what waits for a person, and takes answers.
+type Approver interface {
+	// Waiting returns what waits of one execution, or of all if the id is empty.
+	Waiting(execution string) []core.Approval
+	// Decide answers what waits. digest is that of what the person has seen.
+	Decide(id, digest string, a core.ApprovalAnswer) error
+}
+
 // canShowForms reports whether the client can show forms to a person.
 func canShowForms(req mcp.Request) bool { return canElicit(capabilitiesOf(req)) }
 

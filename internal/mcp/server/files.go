@@ -4,7 +4,16 @@ import (
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
 )
+
+// FileKeeper keeps the files of the workspace of a session.
+type FileKeeper interface {
+	WriteFile(session, name, content, encoding string, appends bool) (core.FileWritten, error)
+	ReadFile(session, name string, offset, limit int64, encoding string) (core.FilePart, error)
+	ListFiles(session, below, glob string) (core.FileList, error)
+}
 
 func (s *Server) writeFile(_ context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {

@@ -93,6 +93,13 @@ func checkRequired(name, value string) error {
 	return nil
 }
 
+// Searcher finds and describes the tools of servers.
+type Searcher interface {
+	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
+	// DescribeIn returns the definitions of tools of a category, or of all categories if it is empty.
+	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.ToolDefinition, error)
+}
+
 func (s *Server) searchTools(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Query    string            `json:"query"`
@@ -140,6 +147,15 @@ func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any
 	defer stop()
 	request.Progress = progress
 	return s.answerOutcome(req, s.engine.Execute(withApprovalChannel(ctx, req), request), 0), nil
+}
+
+// Executor runs programs and calls.
+type Executor interface {
+	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
+	Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome
+	// Resume waits for an execution that was answered as pending, and returns its Outcome. It returns a pending one
+	// again after it has waited for a person for as long as patience.
+	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
 // programRequest returns the request of a call of execute_code.
@@ -212,6 +228,11 @@ func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) 
 	return s.answerOutcome(req, s.engine.Resume(withApprovalChannel(ctx, req), a.ID, approvalTimeout(req)), 0), nil
 }
 
+// StatsKeeper counts what was done.
+type StatsKeeper interface {
+	Stats(ctx context.Context, session string) any
+}
+
 func (s *Server) executionStats(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Session string `json:"session"`
@@ -220,6 +241,14 @@ func (s *Server) executionStats(ctx context.Context, req *mcp.CallToolRequest) (
 		return nil, err
 	}
 	return s.engine.Stats(ctx, a.Session), nil
+}
+
+// TextSanitizer replaces personal data in texts.
+type TextSanitizer interface {
+	// Sanitize replaces personal data in a text by tokens, and counts the values of each type.
+	Sanitize(session, text string) (string, map[string]int, error)
+	// Restore shows a person the values behind the tokens in a text.
+	Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome
 }
 
 func (s *Server) sanitizeText(_ context.Context, req *mcp.CallToolRequest) (any, error) {

@@ -5,7 +5,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,37 +17,16 @@ import (
 	"retort/internal/core"
 )
 
-// Engine does what the tools offer.
+// Engine does what the tools offer. Each part is declared where its tools are handled.
 type Engine interface {
-	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
-	// DescribeIn defines tools of a category; of all if it is empty.
-	DescribeIn(ctx context.Context, category string, names []string, lang core.Language) ([]core.ToolDefinition, error)
-	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
-	// ExecuteTask does a task; its Outcome is resumed as that of Execute is.
-	ExecuteTask(ctx context.Context, t core.AgentTask) core.Outcome
-	Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome
-	// Resume waits for an execution that was answered as pending: for its Outcome,
-	// or until it has waited for a person as long as patience is.
-	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
-	// Waiting lists what waits for a person, of one execution.
-	Waiting(execution string) []core.Approval
-	// Decide answers what waits. digest is that of what the person has seen.
-	Decide(id, digest string, a core.ApprovalAnswer) error
-	Stats(ctx context.Context, session string) any
-	// Sanitize replaces personal data in a text by tokens, and counts the values of each type.
-	Sanitize(session, text string) (string, map[string]int, error)
-	// WriteFile, ReadFile and ListFiles are about the workspace of a session.
-	WriteFile(session, name, content, encoding string, appends bool) (core.FileWritten, error)
-	ReadFile(session, name string, offset, limit int64, encoding string) (core.FilePart, error)
-	ListFiles(session, below, glob string) (core.FileList, error)
-	// Restore shows a person the values behind the tokens in a text.
-	Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome
-	// SaveSkill saves a skill. The result of the Outcome is a core.SavedSkill.
-	SaveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) core.Outcome
-	LoadSkill(name, version string) (core.LoadedSkill, error)
-	// CallOfSkill makes a request for a program that calls a function of a skill.
-	CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (core.ExecutionRequest, error)
-	ListSkills(query string, tags []string) ([]core.SkillInfo, error)
+	Searcher
+	Executor
+	Approver
+	StatsKeeper
+	TextSanitizer
+	FileKeeper
+	SkillKeeper
+	AgentRunner
 }
 
 // Options for a Server. The zero value offers the full surface.

@@ -10,6 +10,16 @@ import (
 	"retort/internal/core"
 )
 
+// SkillKeeper keeps programs that worked.
+type SkillKeeper interface {
+	// SaveSkill saves a skill. The result of the Outcome is a core.SavedSkill.
+	SaveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) core.Outcome
+	LoadSkill(name, version string) (core.LoadedSkill, error)
+	ListSkills(query string, tags []string) ([]core.SkillInfo, error)
+	// CallOfSkill returns a request for a program that calls a function of a skill.
+	CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (core.ExecutionRequest, error)
+}
+
 func (s *Server) saveSkill(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Name        string        `json:"name"`

@@ -11,6 +11,12 @@ import (
 	"retort/internal/core"
 )
 
+// AgentRunner runs agent tasks.
+type AgentRunner interface {
+	// ExecuteTask runs an agent task. Its Outcome is resumed as that of Execute is.
+	ExecuteTask(ctx context.Context, t core.AgentTask) core.Outcome
+}
+
 // executeTask runs an agent task.
 func (s *Server) executeTask(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	if req.Params.RequestState != "" {
