@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"regexp"
+	"slices"
 
 	"retort/internal/core"
 )
@@ -12,11 +14,41 @@ type HostCommand struct {
 	Args  []string
 	Stdin []byte
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
-	// ignores them.
+	// refuses a command that NeedsFolders and ignores them for others.
 	Folders []MountedPath
 	// Full reports whether the writable folders exceed their quota; the command is then killed. It is nil if nothing
 	// is writable.
 	Full func() bool
+}
+
+// workspacePath matches a path of the workspace in an argument: "./workspace/x", "--file=/workspace", "f('workspace/x')".
+var workspacePath = regexp.MustCompile(
+	`^workspace$|(?:^|^-\pL|[^\pL\pN_.-])(?:\.{0,2}/+)+workspace(?:[^\pL\pN_.-]|$)|(?:^|^-\pL|[^\pL\pN_./-])workspace/`,
+)
+
+// NeedsFolders reports whether the command was given folders of the workspace and its arguments name files in them.
+func (c HostCommand) NeedsFolders() bool {
+	return len(c.Folders) > 0 && slices.ContainsFunc(c.Args, workspacePath.MatchString)
+}
+
+// ExplainFailure adds a line to the standard error of a command that failed where no folders are shared, if its input or
+// its errors name files of the workspace. An interpreter gets such names in its input.
+func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
+	if len(c.Folders) == 0 || ended.Code == 0 || !workspacePath.Match(c.Stdin) && !workspacePath.Match(ended.Stderr) {
+		return
+	}
+	e := NoFolders(c.Name, backend)
+	ended.Stderr = append(ended.Stderr, "retort: "+e.Message+"; "+e.Hint+"\n"...)
+}
+
+// NoFolders returns the error of a command that needs the files of the workspace in a backend that cannot share folders.
+func NoFolders(command, backend string) *core.Error {
+	return core.Errorf(
+		core.KindSandboxUnavailable, "isolate.command",
+		"%s names files of the workspace, which commands in the %s sandbox cannot see", command, backend,
+	).WithHint(
+		"read the file in the program and pass its content as stdin, or have the person who runs Retort set sandboxMode: process",
+	)
 }
 
 // MountedPath represents a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not

@@ -109,6 +109,9 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	if s.backend.Command == nil {
 		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Kind())
 	}
+	if c.NeedsFolders() {
+		return sandbox.CommandResult{}, sandbox.NoFolders(c.Name, s.backend.Name)
+	}
 	done, refused := s.enterRunning()
 	if refused != nil {
 		return sandbox.CommandResult{}, refused
@@ -117,7 +120,11 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.backend.ctx, cancel)()
-	return s.backend.Command(ctx, c, s.spec.Limits.WithDefaults(core.DefaultLimits()))
+	ended, err := s.backend.Command(ctx, c, s.spec.Limits.WithDefaults(core.DefaultLimits()))
+	if err == nil {
+		c.ExplainFailure(&ended, s.backend.Name)
+	}
+	return ended, err
 }
 
 // enterRunning registers work that Close of the backend must wait for. It returns an error if the program no longer runs.

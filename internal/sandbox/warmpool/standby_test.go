@@ -211,3 +211,37 @@ func TestAhead(t *testing.T) {
 		})
 	}
 }
+
+// A command that names files of the workspace is refused before it starts, because guests share no folders. A command
+// that failed on such a file for another reason is explained.
+func TestCommandsOnFiles(t *testing.T) {
+	started := 0
+	command := func(context.Context, sandbox.HostCommand, core.Limits) (sandbox.CommandResult, error) {
+		started++
+		return sandbox.CommandResult{Code: 1, Stderr: []byte("no ./workspace/b\n")}, nil
+	}
+	kinds := []GuestKind{{Runtime: "quickjs", Start: startBare, Warm: -1}}
+	b := New(Options{Name: "bare", Capabilities: have, Kinds: kinds, Command: command})
+	defer b.Close()
+	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
+		c := sandbox.HostCommand{Name: "cat", Args: []string{"./workspace/a"}, Folders: []sandbox.MountedPath{{Target: "/workspace"}}}
+		_, err := s.(sandbox.Commander).Start(ctx, c)
+		refused := core.AsError(err)
+		if started != 0 || refused == nil || refused.Kind != core.KindSandboxUnavailable || !strings.Contains(refused.Hint, "sandboxMode: process") {
+			t.Errorf("%d were started: %+v", started, refused)
+		}
+		c.Args = nil
+		ended, err := s.(sandbox.Commander).Start(ctx, c)
+		if err != nil || started != 1 || !strings.Contains(string(ended.Stderr), "sandboxMode: process") {
+			t.Errorf("%q %v", ended.Stderr, err)
+		}
+		return core.CallResult{Value: []byte("1")}, nil
+	})
+	if r, err := s.Run(t.Context(), core.CheckedProgram{Code: "await searchTools('x')"}, h); err != nil || r.Status != core.StatusOK {
+		t.Error(err, r)
+	}
+}
