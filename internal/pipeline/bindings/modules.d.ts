@@ -167,6 +167,74 @@ declare module "node:readline/promises" {
   export * from "node:readline";
   export { default } from "node:readline";
 }
+declare module "node:stream/promises" {
+  /** Passes everything from the first stream through functions to the last: pipeline(createReadStream(a), async function* (source) { … }, createWriteStream(b)) */
+  export function pipeline(...steps: any[]): Promise<any>;
+  export function finished(stream: any): Promise<void>;
+  const promises: typeof import("node:stream/promises");
+  export default promises;
+}
+declare module "node:stream" {
+  type Listener = (...args: any[]) => void;
+  type Callback = (error?: Error | null, chunk?: any) => void;
+  export interface ReadableOptions { objectMode?: boolean; read?(this: Readable, size: number): void }
+  export interface WritableOptions {
+    objectMode?: boolean;
+    write?(this: Writable, chunk: any, encoding: string, done: Callback): void;
+    final?(this: Writable, done: Callback): void;
+  }
+  export interface TransformOptions {
+    objectMode?: boolean;
+    readableObjectMode?: boolean;
+    writableObjectMode?: boolean;
+    transform?(this: Transform, chunk: any, encoding: string, done: Callback): void;
+    flush?(this: Transform, done: Callback): void;
+  }
+  export class Readable implements AsyncIterable<any> {
+    static from(iterable: Iterable<any> | AsyncIterable<any>, options?: { objectMode?: boolean }): Readable;
+    constructor(options?: ReadableOptions);
+    readonly destroyed: boolean;
+    readonly readable: boolean;
+    push(chunk: any, encoding?: string): boolean;
+    pipe<W>(to: W, options?: { end?: boolean }): W;
+    resume(): this;
+    on(event: string, listener: Listener): this;
+    once(event: string, listener: Listener): this;
+    emit(event: string, ...args: any[]): boolean;
+    destroy(error?: Error): this;
+    [Symbol.asyncIterator](): AsyncIterator<any>;
+  }
+  export class Writable {
+    constructor(options?: WritableOptions);
+    readonly destroyed: boolean;
+    readonly writable: boolean;
+    readonly writableEnded: boolean;
+    readonly writableFinished: boolean;
+    write(chunk: any, done?: Listener): boolean;
+    write(chunk: any, encoding: string, done?: Listener): boolean;
+    end(...args: any[]): this;
+    on(event: string, listener: Listener): this;
+    once(event: string, listener: Listener): this;
+    emit(event: string, ...args: any[]): boolean;
+    destroy(error?: Error): this;
+  }
+  export class Transform extends Readable {
+    constructor(options?: TransformOptions);
+    readonly writable: boolean;
+    readonly writableEnded: boolean;
+    readonly writableFinished: boolean;
+    write(chunk: any, done?: Listener): boolean;
+    write(chunk: any, encoding: string, done?: Listener): boolean;
+    end(...args: any[]): this;
+  }
+  export class PassThrough extends Transform {}
+  /** Passes everything from the first stream to the last and calls back; that of node:stream/promises gives a promise. */
+  export function pipeline(...stepsAndCallback: any[]): any;
+  export function finished(stream: any, callback: (error?: Error | null) => void): () => void;
+  export const promises: typeof import("node:stream/promises");
+  const stream: typeof import("node:stream");
+  export default stream;
+}
 declare module "node:path" {
   export interface ParsedPath {
     root: string;
