@@ -68,7 +68,7 @@ func stocked(t testing.TB, dir string) (paths []string) {
 			return err
 		}))
 	}
-	for _, also := range []string{"audit/record-1.db-wal", "audit/record-1.db-shm", "audit/record-9.db", "approvals/always.json", "state/default.json", "catalog/tokens.json"} {
+	for _, also := range []string{"audit/record-1.db-wal", "audit/record-1.db-shm", "audit/record-9.db", "approvals/always.json", "state/default.json", "catalog/tokens.json", "queue/lock", "queue/names.lock", "skills/.lock"} {
 		if path := filepath.Join(dir, "home", also); !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
@@ -80,7 +80,7 @@ func stocked(t testing.TB, dir string) (paths []string) {
 func use(ctx context.Context, c retort.Config) (said []string) {
 	say := func(err error) {
 		if err != nil {
-			said = append(said, err.Error())
+			said = append(said, core.AsError(err).Error())
 		}
 	}
 	page, err := retort.QueryRecord(ctx, c, retort.RecordQuery{})
@@ -112,8 +112,12 @@ func use(ctx context.Context, c retort.Config) (said []string) {
 	say(err)
 	o := e.Execute(ctx, retort.Request{Code: "return [await state.get('k'), await notes.createNote({id: 'again'})]"})
 	if o.Error != nil {
-		said = append(said, o.Error.Message)
+		say(o.Error)
 	}
+	job, err := retort.ProgramJob(retort.Request{Code: "return 1"})
+	say(err)
+	_, err = e.Submit(ctx, job)
+	say(err)
 	say(e.Close())
 	return said
 }
@@ -143,6 +147,11 @@ func TestOddFiles(t *testing.T) {
 			said := testenv.Receive(t, came, "the commands, with a "+kind+" for "+name)
 			if strings.HasSuffix(name, "record-9.db") && !strings.Contains(strings.Join(said, "\n"), "record-9.db") {
 				t.Errorf("a %s for %s is not named: %q", kind, name, said)
+			}
+			for _, line := range said {
+				if strings.HasPrefix(line, string(core.KindInternal)+": ") {
+					t.Errorf("a %s for %s is reported as a fault of Retort: %s", kind, name, line)
+				}
 			}
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), "missing")); err == nil {
 				t.Errorf("a file was made where the link %s leads", name)

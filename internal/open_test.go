@@ -11,7 +11,7 @@ import (
 // device in the place of any of them.
 var keepers = []string{
 	"internal/auth", "internal/audit", "internal/catalog", "internal/privacy/vault", "internal/pipeline/search", "internal/pipeline/approval",
-	"internal/jobs", "internal/base/seal", "internal/skills", "internal/audit/sqlstore", "internal/mcp/client/oauth", "internal/workspace",
+	"internal/jobs", "internal/base/seal", "internal/skills", "internal/audit/sqlstore", "internal/mcp/client/oauth", "internal/workspace", "internal/recommend",
 }
 
 var openAllowed = []struct{ path, call, why string }{

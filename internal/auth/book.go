@@ -286,7 +286,7 @@ func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) 
 func (b *TokenStore) runLocked(f func() error) error {
 	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
 	if err != nil {
-		return core.Errorf(core.KindInternal, "access.tokens", "another process has the lock on the tokens: %w", err)
+		return core.Errorf(core.KindInternal, "access.tokens", "the tokens cannot be locked: %w", err)
 	}
 	defer unlock()
 	return f()

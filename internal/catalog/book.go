@@ -217,7 +217,7 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 		return known, nil
 	}
 	if locked != nil {
-		return t, fmt.Errorf("another engine has the lock: %w", locked)
+		return t, fmt.Errorf("they cannot be locked: %w", locked)
 	}
 	return t, b.writeTrust(server, t)
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 )
 
 // Kind classifies errors. The set is closed and append-only.
@@ -62,8 +64,37 @@ func Errorf(kind Kind, op, format string, args ...any) *Error {
 			e.Kind = KindLimit
 		}
 	}
+	if kind == KindInternal && isMisplaced(err) {
+		e.Kind, e.Hint = KindInvalidArguments, moveAway
+	}
 	return e
 }
+
+// isMisplaced reports whether err was caused by something in the place of a file or a directory that is of another kind
+// or too large. Such an error has the method Misplaced or is one of the system, and names the path.
+func isMisplaced(err error) bool {
+	var misplaced interface{ Misplaced() }
+	if errors.As(err, &misplaced) {
+		return true
+	}
+	var path *fs.PathError
+	var link *os.LinkError
+	if !errors.As(err, &link) && (!errors.As(err, &path) || path.Op == "fork/exec") {
+		return false
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return link != nil || path.Op != "open" // O_EXCL makes a file under a new name
+	}
+	for _, cause := range []error{syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENOTEMPTY} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// moveAway advises what to do about something that lies in the place of a file.
+const moveAway = "Retort did not make what lies in this place: the person who runs it should move it away; then try again"
 
 // LacksFiles reports whether err was caused by too many open files in the process or on the machine. The cause must
 // be an error of the system; what a server or program says does not count.
@@ -88,13 +119,16 @@ const tooManyFiles = "too many open files"
 // moreFiles advises what to do when file descriptors run out.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
 
-// WithHint returns a copy of e with hint. If the cause of e is that too many files are open, the hint is about that
-// instead.
+// WithHint returns a copy of e with hint. If the cause of e is that too many files are open, or that something lies in the
+// place of a file, the hint is about that instead.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
-	if LacksFiles(e.Err) {
+	switch {
+	case LacksFiles(e.Err):
 		c.Hint = moreFiles
+	case e.Hint == moveAway:
+		c.Hint = moveAway
 	}
 	return &c
 }

@@ -33,3 +33,55 @@ func TestTooManyFiles(t *testing.T) {
 		t.Errorf("what others say counts: %+v", e)
 	}
 }
+
+// TestMisplaced checks that what lies in the place of a file of the data directory is no fault of Retort's: the error names
+// the path and says what to do, whoever makes it and whatever hint it is given.
+func TestMisplaced(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file, link := dir+"/pipe", dir+"/file", dir+"/link"
+	if err := errors.Join(os.Symlink(dir+"/none", link), os.Mkdir(pipe, 0o700), os.WriteFile(pipe+"/x", nil, 0o600), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, reads := os.ReadFile(pipe)
+	for name, c := range map[string]struct {
+		err  error
+		path string
+	}{
+		"a directory is read":         {reads, pipe},
+		"a file is a directory":       {os.MkdirAll(file+"/below", 0o700), file},
+		"a file replaces a directory": {os.Rename(file, pipe), pipe},
+		"a directory is removed":      {os.Remove(pipe), pipe},
+		"a link leads nowhere":        {os.MkdirAll(link, 0o700), link},
+		"a package says so":           {&os.PathError{Op: "open", Path: pipe, Err: misplacedForTest{}}, pipe},
+	} {
+		if c.err == nil {
+			t.Fatal(name)
+		}
+		for how, e := range map[string]*Error{
+			"plain":    AsError(c.err),
+			"internal": Errorf(KindInternal, "", "it failed: %w", c.err),
+			"hinted":   Errorf(KindInternal, "", "it failed: %w", errors.Join(c.err)).WithHint("begin a session with another name"),
+		} {
+			if e.Kind != KindInvalidArguments || e.Hint != moveAway || !strings.Contains(e.Message, c.path) {
+				t.Errorf("%s, %s: %+v", name, how, e)
+			}
+		}
+	}
+	for name, err := range map[string]error{
+		"a program that is started": &os.PathError{Op: "fork/exec", Path: "a", Err: syscall.ENOTDIR},
+		"what others say":           errors.New("open a: not a directory"),
+		"a missing file":            &os.PathError{Op: "open", Path: "a", Err: syscall.ENOENT},
+	} {
+		if e := Errorf(KindInternal, "", "%w", err).WithHint("x"); e.Kind != KindInternal || e.Hint != "x" {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	if e := Errorf(KindPolicy, "", "%w", reads).WithHint("x"); e.Kind != KindPolicy || e.Hint != "x" {
+		t.Errorf("an error of another kind: %+v", e)
+	}
+}
+
+type misplacedForTest struct{}
+
+func (misplacedForTest) Error() string { return "it is a named pipe" }
+func (misplacedForTest) Misplaced()    {}

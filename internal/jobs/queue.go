@@ -70,6 +70,7 @@ type Queue struct {
 	all     bool            // it works on all tasks
 	only    map[string]bool // else on these
 	release func()          // of the lock; nil: this engine does not own the queue
+	warned  bool            // that the lock can never be taken
 	wake    chan struct{}   // holds one
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -246,6 +247,9 @@ func (q *Queue) estimateWait(n int) time.Duration {
 
 // addJob writes a new job to the audit log, then stores it durably. If either fails, the job is not queued.
 func (q *Queue) addJob(r record) error {
+	if err := seal.Regular(q.lock()); err != nil { // no engine can take the lock and work
+		return core.Errorf(core.KindInternal, "queue.submit", "the task was not taken, because no engine can work through the queue: %w", err)
+	}
 	if err := q.recordJob(r.JobState, string(core.TaskQueued), true); err != nil {
 		return err
 	}

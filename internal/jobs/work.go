@@ -116,6 +116,10 @@ func (q *Queue) attend() {
 // running when the last owner died. The caller holds mu.
 func (q *Queue) own() bool {
 	release, err := seal.Lock(q.lock(), 0)
+	if errors.Is(err, seal.ErrIrregular) && !q.warned {
+		q.warned = true
+		q.o.Log.Warn("no engine can work through the queue; move away what lies in the place of its lock", "error", err)
+	}
 	if err != nil {
 		return false
 	}

@@ -223,7 +223,7 @@ func (p SkillPlace) lockPlace() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
 	if err != nil {
-		return nil, core.Errorf(core.KindInternal, "skills", "another process writes skills: %w", err)
+		return nil, core.Errorf(core.KindInternal, "skills", "skills cannot be written now: %w", err)
 	}
 	return unlock, nil
 }

@@ -77,6 +77,9 @@ func (s *Store) Erase(states *StateStore, session string) (SweepResult, error) {
 	w := sweepRun{store: s, states: states}
 	name := folderName(session)
 	unlock, err := s.lockAlone(name)
+	if errors.Is(err, seal.ErrIrregular) {
+		return w.swept, wrapError(err)
+	}
 	if err != nil {
 		return w.swept, core.Errorf(
 			core.KindPolicy, "workspace.erase", "the session is in use: %w", err,
@@ -180,6 +183,9 @@ func (s *Store) lockAlone(name string) (unlock func(), err error) {
 func (w *sweepRun) sweepSession(name string) error {
 	files := slices.Collect(w.store.sessionFiles(name))
 	unlock, err := w.store.lockAlone(name)
+	if errors.Is(err, seal.ErrIrregular) {
+		return err
+	}
 	if err != nil {
 		w.swept.Busy = append(w.swept.Busy, name)
 		w.swept.Left += totalBytes(files)

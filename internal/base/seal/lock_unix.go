@@ -4,6 +4,7 @@ package seal
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -32,7 +33,7 @@ func lockFile(path string, how int, patience time.Duration) (unlock func(), err 
 	}
 	if err := flockWithin(f, how, patience); err != nil {
 		_ = f.Close()
-		return nil, err
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
 	return func() { _ = f.Close() }, nil
 }

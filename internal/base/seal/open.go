@@ -54,7 +54,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("the file is larger than %d bytes", most)}
+		return nil, misplacedError("read", path, "the file is larger than %d bytes", most)
 	}
 	return data, err
 }
@@ -92,7 +92,7 @@ func OpenRoot(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("it is %s, not a directory", kindOf(info.Mode()))}
+		return nil, misplacedError("open", dir, "it is %s, not a directory", kindOf(info.Mode()))
 	}
 	return os.OpenRoot(dir)
 }
@@ -111,8 +111,21 @@ func SyncDir(path string) error {
 }
 
 func irregularError(path string, info fs.FileInfo) error {
-	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, %w", kindOf(info.Mode()), ErrIrregular)}
+	return misplacedError("open", path, "it is %s, %w", kindOf(info.Mode()), ErrIrregular)
 }
+
+// misplaced is the cause of an error for something that lies in the place of a file of the data directory and was not
+// made by Retort.
+type misplaced struct{ error }
+
+func misplacedError(op, path, format string, args ...any) error {
+	return &fs.PathError{Op: op, Path: path, Err: misplaced{fmt.Errorf(format, args...)}}
+}
+
+// Misplaced marks the error, so that it is reported as one of the data directory and not of Retort.
+func (misplaced) Misplaced() {}
+
+func (e misplaced) Unwrap() error { return e.error }
 
 func kindOf(mode fs.FileMode) string {
 	switch mode.Type() {

@@ -165,6 +165,9 @@ func (s *Store) open() error {
 func (s *Store) lock(path string) (unlock func(), err error) {
 	const patience = 40 * time.Second // more than a request takes
 	unlock, err = seal.Lock(path+".lock", patience)
+	if errors.Is(err, seal.ErrIrregular) {
+		return nil, core.Errorf(core.KindInternal, "upstream.oauth", "the login cannot be locked: %w", err)
+	}
 	if err != nil {
 		return nil, fail("another process renews the login and does not end: %w", err)
 	}
