@@ -26,6 +26,9 @@ type definitionCleaner struct {
 	flags    []core.DefinitionFlag
 	size     int    // bytes of prose so far
 	withheld string // where the first name or value is that does not pass; "" if all do
+	names    []string
+	prose    []string // in the order of the definition, as all
+	all      []string // names and prose
 }
 
 // cleanDefinition reduces t to what a model may see. d is its parsed definition.
@@ -43,6 +46,7 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.Scanner) {
 			c.withinStep(name, func() { c.acceptsValue(d.items[i]) }) // of a key that is written twice the last counts here
 		}
 	}
+	c.checkTogether(t)
 	slices.SortStableFunc(c.flags, func(a, b core.DefinitionFlag) int { return strings.Compare(a.Where, b.Where) })
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
@@ -119,6 +123,7 @@ func (c *definitionCleaner) cleanText(text string) string {
 	}
 	cleaned, found := c.scanner.Clean(text)
 	c.addFlags(text, found)
+	c.prose, c.all = append(c.prose, cleaned), append(c.all, cleaned)
 	return cleaned
 }
 
@@ -133,7 +138,11 @@ func (c *definitionCleaner) acceptsName(text string) bool {
 		}
 	}
 	c.addFlags(text, found)
-	return len(found) == 0
+	if len(found) > 0 {
+		return false // it is left out, or all of the definition is withheld
+	}
+	c.names, c.all = append(c.names, text), append(c.all, text)
+	return true
 }
 
 // requireName withholds the definition if a name or value that calls need is rejected.

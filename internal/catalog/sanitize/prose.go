@@ -11,7 +11,7 @@ import (
 )
 
 // Version changes whenever a text may be judged differently.
-const Version = 2
+const Version = 3
 
 // MaxText bounds the length of one text, in bytes.
 const MaxText = 8 << 10
@@ -37,6 +37,9 @@ type Scanner struct {
 	begins   [26][]wordStem  // the same by their first letter
 	rare     [][]int         // by a word's number: the patterns whose rarest word it is
 	anchors  [1 << 10]uint64 // hashes of words without which no pattern matches
+	exact    map[string]bool // the same words
+	shapes   map[uint32]byte // hashes of the shapes of long ones, with their first letters
+	hints    [1 << 12]uint64 // hashes of the same words in disguise, and of their shapes
 	readers  sync.Pool       // of *reader: what they read into is used again
 }
 
@@ -54,7 +57,7 @@ func AllRules() []Rule {
 
 // New compiles the rules, which takes some tens of microseconds.
 func New() *Scanner {
-	s := &Scanner{words: map[string]int{}, rare: make([][]int, 1)}
+	s := &Scanner{exact: map[string]bool{}, shapes: map[uint32]byte{}, words: map[string]int{}, rare: make([][]int, 1)}
 	for i, f := range ruleFamilies {
 		for _, text := range f.patterns {
 			for _, spelled := range expandPattern(text) {
@@ -91,6 +94,9 @@ func (s *Scanner) Scan(text string) []Finding {
 	if n.codes {
 		found = append(found, s.findDecoded(head)...)
 	}
+	if n.disguised {
+		found = append(found, s.findDisguised(head)...)
+	}
 	if len(head) < len(text) {
 		found = append(found, newFinding(tooLong, len(head), len(text)))
 	}
@@ -116,30 +122,49 @@ func (s *Scanner) Clean(text string) (string, []Finding) {
 }
 
 // textNeeds says which scans a text needs.
-type textNeeds struct{ words, blocks, characters, links, codes, foreign bool }
+type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguised bool }
 
 // findNeeds decides, in one pass, which scans a text needs. It looks for words without which no rule matches, beginnings
 // of signs, and characters that are not ASCII. Most texts need none.
 func (s *Scanner) findNeeds(text string) (n textNeeds) {
 	hash, run := uint32(fnvOffset), 0
 	n.codes = mayBeCoded(text)
+	part, shape := uint32(fnvOffset), uint32(fnvOffset) // of a part of a word like ignoreThis, and of the differences of letters
 	end := func() {
-		n.words = n.words || hash != fnvOffset && s.hasAnchor(hash)
-		hash = fnvOffset
+		if hash != fnvOffset {
+			n.words = n.words || s.hasAnchor(hash) || part != hash && s.hasAnchor(part)
+			n.disguised = n.disguised || s.hasHint(hash) || s.hasHint(shape)
+			hash, part, shape = fnvOffset, fnvOffset, fnvOffset
+		}
 	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch lower := c | 0x20; {
 		case 'a' <= lower && lower <= 'z':
+			if hash != fnvOffset {
+				before := text[i-1]
+				if c < 'a' && before >= 'a' {
+					n.words = n.words || s.hasAnchor(part)
+					part = fnvOffset
+				}
+				n.words = n.words || c >= 'a' && before < 'a' && i > 1 && 'A' <= text[i-2] && text[i-2] <= 'Z' // HTTPServer
+				shape = (shape ^ letterStep(before|0x20, lower)) * fnvPrime
+			}
 			hash = (hash ^ uint32(lower)) * fnvPrime
+			part = (part ^ uint32(lower)) * fnvPrime
 			run++
 			continue
 		case c == '\'':
 			continue
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(text[i:])
+			if f := foldLetter(r); f != 0 && (r < 0x250 || 0x1e00 <= r && r < 0x1f00) { // a Latin letter with a mark
+				hash, part = (hash^uint32(f))*fnvPrime, (part^uint32(f))*fnvPrime
+				i += size - 1
+				continue
+			}
 			if isSuspicious(r) {
-				return textNeeds{true, true, true, true, true, true}
+				return textNeeds{true, true, true, true, true, true, true}
 			}
 			n.foreign = n.foreign || 0x400 <= r && r < 0x530 || 0x3040 <= r && r < 0xd7b0
 			i += size - 1
@@ -155,7 +180,7 @@ func (s *Scanner) findNeeds(text string) (n textNeeds) {
 			n.words = n.words || isDisguised(text, i)
 			end()
 			continue
-		case c == '@' || c == '$':
+		case c == '@' || c == '$' || c == '!':
 			n.words = n.words || isDisguised(text, i)
 		}
 		n.blocks = n.blocks || run > maxEncoded
@@ -182,6 +207,7 @@ const (
 )
 
 func (s *Scanner) addAnchor(word string) {
+	s.addDisguises(word)
 	hash := uint32(fnvOffset)
 	for i := range len(word) {
 		hash = (hash ^ uint32(word[i])) * fnvPrime

@@ -165,24 +165,13 @@ func lookalikeOf(r rune) byte {
 
 // foldLetter returns the lower-case Latin letter that a character resembles, or 0.
 func foldLetter(r rune) byte {
+	if r < 0xa0 {
+		return 0
+	}
 	if c := lookalikeOf(r); c != 0 {
 		return lowerASCII(c)
 	}
-	switch {
-	case 0xff21 <= r && r <= 0xff3a:
-		return byte(r-0xff21) + 'a'
-	case 0xff41 <= r && r <= 0xff5a:
-		return byte(r-0xff41) + 'a'
-	case 0x1d400 <= r && r <= 0x1d6a3: // mathematical letters: alphabets of 26 capitals and 26 small ones
-		return byte((r-0x1d400)%26) + 'a'
-	case 0x1f130 <= r && r <= 0x1f149:
-		return byte(r-0x1f130) + 'a'
-	case 0x24b6 <= r && r <= 0x24cf:
-		return byte(r-0x24b6) + 'a'
-	case 0x24d0 <= r && r <= 0x24e9:
-		return byte(r-0x24d0) + 'a'
-	}
-	return 0
+	return resembles(r)
 }
 
 // foldWord returns a word with its letters replaced by the Latin letters they resemble, in the same case.

@@ -35,7 +35,7 @@ func (r *wordReader) readWords(text string) []wordToken {
 	r.text, r.at, r.tokens = text, 0, r.tokens[:0]
 	for r.at < len(r.text) {
 		c := r.text[r.at]
-		if wordByte(c) || c >= utf8.RuneSelf || (c == '@' || c == '$') && r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) {
+		if wordByte(c) || c >= utf8.RuneSelf || isSign(c) && r.at+1 < len(r.text) && wordByte(r.text[r.at+1]) {
 			r.readWord()
 		} else {
 			r.at++
@@ -63,7 +63,7 @@ func (r *wordReader) readWord() {
 			r.at += n
 			continue
 		}
-		if !wordByte(c) && c != '\'' && (c != '@' && c != '$' || !r.isInsideWord()) {
+		if !wordByte(c) && c != '\'' && (!isSign(c) || !r.isInsideWord()) {
 			break
 		}
 		digits = digits || !isLetter(c) && c != '\''
@@ -111,10 +111,15 @@ func (r *wordReader) readWide(start int) bool {
 	return true
 }
 
-// isInsideWord reports whether a symbol has letters on both sides, so that it probably stands for a letter
-// (p@ssword).
+// isSign reports whether a symbol stands for a letter in disguised words (p@s$word).
+func isSign(c byte) bool { return c == '@' || c == '$' || c == '!' }
+
+// isInsideWord reports whether a symbol goes on with a word, so that it probably stands for a letter.
 func (r *wordReader) isInsideWord() bool {
-	return r.at+1 < len(r.text) && isLetter(r.text[r.at+1]) && !r.isAddress()
+	if r.at+1 == len(r.text) || !wordByte(r.text[r.at+1]) && !isSign(r.text[r.at+1]) {
+		return r.text[r.at] == '$'
+	}
+	return !r.isAddress()
 }
 
 // isAddress reports whether the @ at the current position belongs to an address.
@@ -151,14 +156,27 @@ func (r *wordReader) emitWord(start int, digits bool) {
 	default:
 		t.word, t.stem = r.wordNumber(r.buffer)
 		if t.word == 0 && t.stem == 0 && digits {
-			for _, letters := range []string{"oieastas", "oleastas"} {
+			for _, letters := range leetAlphabets {
 				if t.word == 0 && t.stem == 0 {
 					t.word, t.stem = r.wordNumber(decodeLeet(r.buffer, letters))
 				}
 			}
 		}
 	}
+	if t.word == 0 && t.stem == 0 && r.splitWord(start, t.end) {
+		return
+	}
 	r.tokens = append(r.tokens, t)
+}
+
+// splitWord adds the parts of a word like ignorePreviousRules instead of the whole and reports whether it has such parts.
+func (r *wordReader) splitWord(start, end int) bool {
+	return splitHumps(r.text[start:end], func(from, to int) {
+		t := wordToken{start: start + from, end: start + to}
+		r.buffer = append(r.buffer[:0], strings.ToLower(r.text[t.start:t.end])...)
+		t.word, t.stem = r.wordNumber(r.buffer)
+		r.tokens = append(r.tokens, t)
+	})
 }
 
 // skipAddress skips the rest of a URL or address.
@@ -184,10 +202,15 @@ func (s *Scanner) wordNumber(word []byte) (exact, begins int) {
 	return s.words[string(word)], begins
 }
 
+// leetSigns are digits and signs that stand for letters. Each of leetAlphabets has one reading of all of them.
+const leetSigns = "0123456789@$!"
+
+var leetAlphabets = []string{"oizeasgtbgasi", "olzeasbtbgasl", "oizeasbtbgasi", "olzeasgtbgasi"}
+
 // decodeLeet replaces digits and signs in a word by the letters they resemble.
 func decodeLeet(word []byte, letters string) []byte {
 	return bytes.Map(func(r rune) rune {
-		if at := strings.IndexRune("013457@$", r); at >= 0 {
+		if at := strings.IndexRune(leetSigns, r); at >= 0 {
 			return rune(letters[at])
 		}
 		return r

@@ -1,0 +1,232 @@
+package sanitize
+
+import (
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+)
+
+// minShifted is the number of letters from which on a word is looked for in an alphabet that is shifted by any number.
+const minShifted = 6
+
+// letterCodes says in which disguises a text may have words of the rules.
+type letterCodes struct {
+	shifts   uint32 // alphabets shifted by these numbers, as bits
+	mirrored bool   // the alphabet from z to a
+	reversed bool   // words are written backwards
+}
+
+func (c letterCodes) any() bool { return c.shifts != 0 || c.mirrored || c.reversed }
+
+// addDisguises adds a word without which no pattern matches, so that it is found backwards, in the mirrored alphabet and in
+// those that are shifted.
+func (s *Scanner) addDisguises(word string) {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return
+	}
+	s.exact[word] = true
+	rot13 := mapBytes(word, func(c byte) byte { return shiftLetter(c, 13) })
+	for _, other := range []string{rot13, mapBytes(word, mirrorLetter), reverseText(word), reverseText(rot13)} {
+		hash := uint32(fnvOffset)
+		for i := range len(other) {
+			hash = (hash ^ uint32(other[i])) * fnvPrime
+		}
+		s.addHint(hash)
+	}
+	if len(word) >= minShifted {
+		s.shapes[shapeOf(word)] = word[0]
+		s.addHint(shapeOf(word))
+	}
+}
+
+func (s *Scanner) addHint(hash uint32) { s.hints[hash>>6&(1<<12-1)] |= 1 << (hash & 63) }
+
+func (s *Scanner) hasHint(hash uint32) bool { return s.hints[hash>>6&(1<<12-1)]&(1<<(hash&63)) != 0 }
+
+// shapeOf hashes the differences between the letters of a word, which are the same in every shifted alphabet.
+func shapeOf(word string) uint32 {
+	hash := uint32(fnvOffset)
+	for i := 1; i < len(word); i++ {
+		hash = (hash ^ letterStep(word[i-1]|0x20, word[i]|0x20)) * fnvPrime
+	}
+	return hash
+}
+
+// letterStep returns how far it is from one small letter on to another in the alphabet, which begins again after z.
+func letterStep(from, to byte) uint32 {
+	step := int(to) - int(from)
+	if step < 0 {
+		step += 26
+	}
+	return uint32(step)
+}
+
+// findCodes looks for words of the rules in disguise.
+func (s *Scanner) findCodes(text string) (c letterCodes) {
+	for i := 0; i < len(text); {
+		if !isLetter(text[i]) {
+			i++
+			continue
+		}
+		start := i
+		for i < len(text) && isLetter(text[i]) {
+			i++
+		}
+		s.addCodes(&c, text[start:i])
+	}
+	c.shifts &^= 1
+	return c
+}
+
+func (s *Scanner) addCodes(c *letterCodes, word string) {
+	word = strings.ToLower(word)
+	back := reverseText(word)
+	rot13 := func(c byte) byte { return shiftLetter(c, 13) }
+	c.reversed = c.reversed || s.exact[back]
+	c.mirrored = c.mirrored || s.exact[mapBytes(word, mirrorLetter)]
+	if s.exact[mapBytes(word, rot13)] || s.exact[mapBytes(back, rot13)] {
+		c.shifts |= 1 << 13
+	}
+	if len(word) < minShifted {
+		return
+	}
+	if first, ok := s.shapes[shapeOf(word)]; ok {
+		c.shifts |= 1 << ((26 + int(first) - int(word[0])) % 26)
+	}
+}
+
+func shiftLetter(c byte, by int) byte {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return 'a' + byte((int(c-'a')+by)%26)
+	case 'A' <= c && c <= 'Z':
+		return 'A' + byte((int(c-'A')+by)%26)
+	}
+	return c
+}
+
+func mirrorLetter(c byte) byte {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return 'z' - (c - 'a')
+	case 'A' <= c && c <= 'Z':
+		return 'Z' - (c - 'A')
+	}
+	return c
+}
+
+// findDisguised finds instructions in letters that stand for others, and such that are written backwards. It reads letters
+// that resemble Latin ones as these.
+func (s *Scanner) findDisguised(text string) (found []Finding) {
+	plain, places := foldText(text)
+	codes := s.findCodes(plain)
+	if !codes.any() {
+		return nil
+	}
+	add := func(list []Finding) {
+		for _, f := range list {
+			found = append(found, newFinding(encodedRule, places(f.Start), places(f.End)))
+		}
+	}
+	readings := []string{plain}
+	if codes.mirrored {
+		readings = append(readings, mapBytes(plain, mirrorLetter))
+	}
+	for shifts := codes.shifts; shifts != 0; shifts &= shifts - 1 {
+		by := bits.TrailingZeros32(shifts)
+		readings = append(readings, mapBytes(plain, func(c byte) byte { return shiftLetter(c, by) }))
+	}
+	for i, reading := range readings {
+		if i > 0 {
+			add(s.findSentences(reading))
+		}
+		if i == 0 && codes.reversed || i > 0 && s.findCodes(reading).reversed {
+			add(s.findBackwards(reading))
+		}
+	}
+	return found
+}
+
+// findBackwards finds instructions in a text that is read from its end, and in one whose words are.
+func (s *Scanner) findBackwards(text string) []Finding {
+	whole := reverseText(text)
+	found := s.findSentences(whole)
+	for i, f := range found {
+		found[i].Start, found[i].End = len(text)-f.End, len(text)-f.Start
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		start := i
+		for i < len(text) && isLetter(text[i]) {
+			i++
+		}
+		b.WriteString(reverseText(text[start:i]))
+		if i < len(text) {
+			b.WriteByte(text[i])
+			i++
+		}
+	}
+	return append(found, s.findSentences(b.String())...)
+}
+
+func reverseText(text string) string {
+	back := make([]byte, 0, len(text))
+	for end := len(text); end > 0; {
+		_, size := utf8.DecodeLastRuneInString(text[:end])
+		back = append(back, text[end-size:end]...)
+		end -= size
+	}
+	return string(back)
+}
+
+func mapBytes(text string, f func(byte) byte) string {
+	other := []byte(text)
+	for i, c := range other {
+		other[i] = f(c)
+	}
+	return string(other)
+}
+
+// foldText returns text with letters that resemble Latin ones replaced by these, without what is not seen, and a function
+// from places in it to places in text.
+func foldText(text string) (plain string, places func(int) int) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return text, func(at int) int { return at }
+	}
+	var b strings.Builder
+	var starts []int
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		part := text[i : i+size]
+		switch f := foldLetter(r); {
+		case f != 0:
+			part = string(rune(f))
+		case isInvisible(r):
+			part = ""
+		}
+		b.WriteString(part)
+		for j := range len(part) {
+			starts = append(starts, i+min(j, size-1))
+		}
+		i += size
+	}
+	starts = append(starts, len(text))
+	return b.String(), func(at int) int { return starts[at] }
+}
+
+// splitHumps calls f with each part of a word like ignorePreviousRules, or reports false for a word without capitals in it.
+func splitHumps(word string, f func(start, end int)) bool {
+	start := 0
+	for i := 1; i < len(word); i++ {
+		lower := 'a' <= word[i-1] && word[i-1] <= 'z'
+		before := 'A' <= word[i-1] && word[i-1] <= 'Z' && i+1 < len(word) && 'a' <= word[i+1] && word[i+1] <= 'z'
+		if 'A' <= word[i] && word[i] <= 'Z' && (lower || before) {
+			f(start, i)
+			start = i
+		}
+	}
+	if start > 0 {
+		f(start, len(word))
+	}
+	return start > 0
+}

@@ -1,0 +1,64 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"retort/internal/catalog/sanitize"
+	"retort/internal/core"
+)
+
+const (
+	maxPart   = 400     // bytes of a text of which the others see beginning and end
+	maxJoined = 4 << 10 // bytes that are read together
+)
+
+// checkTogether withholds a definition whose fields pass one by one and give instructions when they are read in a row: a
+// title that goes on in the description, names of properties one after the other, descriptions of several properties.
+func (c *definitionCleaner) checkTogether(t *core.Tool) {
+	if c.withheld != "" {
+		return
+	}
+	for _, row := range [][]string{{t.Title, t.Description}, {t.Name, t.Description}, c.prose, c.names, c.all} {
+		if f, text, ok := c.scanTogether(row); ok {
+			c.where = [][]byte{[]byte("several fields")}
+			c.addFlags(text, []sanitize.Finding{f})
+			c.withholdDefinition()
+			c.where = nil
+			return
+		}
+	}
+}
+
+// scanTogether returns the first finding that several of the texts have together, and the text that it is in.
+func (c *definitionCleaner) scanTogether(row []string) (found sanitize.Finding, text string, ok bool) {
+	row = slices.DeleteFunc(slices.Clone(row), func(part string) bool { return strings.TrimSpace(part) == "" })
+	for len(row) > 1 {
+		var b strings.Builder
+		var ends []int // of all parts but the last
+		n := 0
+		for ; n < len(row) && b.Len() < maxJoined; n++ {
+			if n > 0 {
+				ends = append(ends, b.Len())
+				b.WriteByte(' ')
+			}
+			b.WriteString(shortenPart(row[n]))
+		}
+		for _, f := range c.scanner.Scan(b.String()) {
+			if slices.ContainsFunc(ends, func(end int) bool { return f.Start < end && end+1 < f.End }) {
+				return f, b.String(), true
+			}
+		}
+		row = row[max(1, n-1):] // the last one is also the first of the next
+	}
+	return sanitize.Finding{}, "", false
+}
+
+// shortenPart returns the beginning and the end of a long text as two paragraphs.
+func shortenPart(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= 2*maxPart {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxPart], "") + "\n\n" + strings.ToValidUTF8(text[len(text)-maxPart:], "")
+}
