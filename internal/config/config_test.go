@@ -3,9 +3,10 @@ package config
 import (
 	"errors"
 	"flag"
-	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -340,56 +341,101 @@ func TestWholeSettings(t *testing.T) {
 	}
 }
 
-// The README shows the defaults, then settings that have none.
-func TestSettingsInReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// TestSettingsInDocs reads every block of settings in the README and in docs/. A block below a comment
+// "defaults: KEYS" shows the defaults of these keys.
+func TestSettingsInDocs(t *testing.T) {
+	blocks := settingsBlocks(t)
+	if len(blocks) < 15 {
+		t.Fatalf("only %d blocks of settings were found", len(blocks))
+	}
+	checked := map[string]bool{}
+	for _, b := range blocks {
+		s, err := ParseSettings(b.file, "/p", []byte(b.text), func(string) (string, bool) { return "x", true })
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, key := range b.defaults {
+			checked[key] = true
+			compareDefaults(t, b.file, key, s)
+		}
+		if b.commands {
+			checked["commands"] = true
+			if c := s.Commands; len(c) != 3 || c[1].Command != "/usr/bin/xmllint" || !cmp.Equal(c[2].Args, []string{"-n", "-k*"}) {
+				t.Errorf("%s: the commands shown are %+v", b.file, c)
+			}
+		}
+	}
+	for _, key := range []string{"all", "approval", "anomalies", "http", "model", "orchestrator", "commands"} {
+		if !checked[key] {
+			t.Errorf("no block shows the defaults of %s", key)
+		}
+	}
+}
+
+// settingsBlock is a block of YAML in a page.
+type settingsBlock struct {
+	file, text string
+	defaults   []string // keys whose defaults it shows
+	commands   bool     // whether it is the example of commands
+}
+
+var fencedYAML = regexp.MustCompile("(?m)(?:^<!-- ([a-z: ]+) -->\n)?^```yaml\n((?:.*\n)*?)^```$")
+
+func settingsBlocks(t *testing.T) (blocks []settingsBlock) {
+	t.Helper()
+	add := func(file string) error {
+		text, err := os.ReadFile(file)
+		for _, m := range fencedYAML.FindAllStringSubmatch(string(text), -1) {
+			b := settingsBlock{file: file, text: m[2], commands: m[1] == "commands"}
+			if keys, ok := strings.CutPrefix(m[1], "defaults: "); ok {
+				b.defaults = strings.Fields(keys)
+			}
+			if m[1] != "not settings" {
+				blocks = append(blocks, b)
+			}
+		}
+		return err
+	}
+	if err := add("../../README.md"); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir("../../docs", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".md" {
+			return err
+		}
+		return add(file)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) != 13 {
-		t.Fatalf("the README has %d blocks of settings", len(blocks))
+	return blocks
+}
+
+func compareDefaults(t *testing.T, file, key string, shown Settings) {
+	t.Helper()
+	defaults := Settings{}.Defaults()
+	want, got := any(defaults), any(shown)
+	switch key {
+	case "all":
+	case "approval":
+		want, got = defaults.Approval, shown.Approval
+	case "anomalies":
+		want, got = defaults.Anomalies, shown.Anomalies
+	case "http":
+		shown.HTTP.AllowedHosts, shown.HTTP.AllowedOrigins, shown.HTTP.TLS = nil, nil, TLS{}
+		want, got = defaults.HTTP, shown.HTTP
+	case "model":
+		m := shown.Model
+		m.URL, m.Model, m.Key, m.Price, m.Provider = "", "", "", ModelPrice{Currency: "$"}, ProviderAuto
+		want, got = defaults.Model, m
+	case "orchestrator":
+		want, got = defaults.Orchestrator, shown.Orchestrator
+	default:
+		t.Errorf("%s: defaults of %q cannot be compared", file, key)
 	}
-	var read [13]Settings
-	for i, b := range blocks {
-		b, _, _ = strings.Cut(b, "```")
-		read[i], err = ParseSettings("README.md", "/p", []byte(b), func(string) (string, bool) { return "x", true })
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	if diff := cmp.Diff(Settings{}.Defaults(), read[0]); diff != "" {
-		t.Errorf("the defaults shown are not the defaults:\n%s", diff)
-	}
-	if diff := cmp.Diff(read[0].Approval, read[4].Approval); diff != "" {
-		t.Errorf("the approvals shown are not the defaults:\n%s", diff)
-	}
-	if diff := cmp.Diff(read[0].Anomalies, read[6].Anomalies); diff != "" {
-		t.Errorf("the actions shown are not the defaults:\n%s", diff)
-	}
-	asked := read[10].Model
-	asked.URL, asked.Model, asked.Key, asked.Price, asked.Provider = "", "", "", ModelPrice{Currency: "$"}, ProviderAuto
-	if diff := cmp.Diff([]any{read[0].Model, read[0].Orchestrator}, []any{asked, read[10].Orchestrator}); diff != "" {
-		t.Errorf("the model shown is not the default:\n%s", diff)
-	}
-	if commands := read[12].Commands; len(commands) != 3 || commands[1].Command != "/usr/bin/xmllint" || !cmp.Equal(commands[2].Args, []string{"-n", "-k*"}) {
-		t.Errorf("the commands shown are %+v", commands)
-	}
-	shown := read[11].Network
-	shown.Whitelist, shown.Blacklist, shown.Certificates, shown.Secrets = nil, nil, "", nil
-	if diff := cmp.Diff(read[0].Network, shown, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("the network shown is not the default:\n%s", diff)
-	}
-	for _, sentence := range []string{
-		fmt.Sprintf("`audit.keep` (%d days)", read[0].Audit.Keep/(24*time.Hour)), fmt.Sprintf("`audit.size` (%d GB)", read[0].Audit.Size/gib),
-	} {
-		if !strings.Contains(string(text), sentence) {
-			t.Errorf("the README does not say: %s", sentence)
-		}
-	}
-	read[7].HTTP.AllowedHosts, read[7].HTTP.AllowedOrigins, read[7].HTTP.TLS = nil, nil, TLS{}
-	if diff := cmp.Diff(read[0].HTTP, read[7].HTTP); diff != "" {
-		t.Errorf("the listener shown is not the default:\n%s", diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: the defaults shown for %s are not the defaults:\n%s", file, key, diff)
 	}
 }
 

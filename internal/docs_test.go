@@ -1,0 +1,148 @@
+package internal_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestLinksResolve checks that each relative link of a page leads to a file, and to a heading if it names one.
+func TestLinksResolve(t *testing.T) {
+	pages := docPages(t)
+	if len(pages) < 30 {
+		t.Fatalf("only %d pages were found", len(pages))
+	}
+	found := 0
+	for _, page := range pages {
+		text := readPage(t, page)
+		for _, link := range linksOf(text) {
+			found++
+			if problem := linkProblem(page, link); problem != "" {
+				t.Errorf("%s: %s", page, problem)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d links were found", found)
+	}
+}
+
+// TestBrokenLinksAreFound checks that linkProblem refuses what leads nowhere.
+func TestBrokenLinksAreFound(t *testing.T) {
+	for _, link := range []string{"docs/none.md", "docs/README.md#none", "#none", "../outside.md"} {
+		if linkProblem("README.md", link) == "" {
+			t.Errorf("nothing was found in the link %q", link)
+		}
+	}
+	for _, link := range []string{"docs/README.md", "docs/README.md#guides", "#install", "https://example.org/none", "docs/security"} {
+		if problem := linkProblem("README.md", link); problem != "" {
+			t.Errorf("%q: %s", link, problem)
+		}
+	}
+}
+
+// TestEveryPageIsListed checks that docs/README.md leads to every page of docs/, at most over one other page.
+func TestEveryPageIsListed(t *testing.T) {
+	reached := map[string]bool{"docs/README.md": true}
+	for range 2 {
+		for page := range reached {
+			for _, link := range linksOf(readPage(t, page)) {
+				file, _, _ := strings.Cut(link, "#")
+				if to := filepath.ToSlash(filepath.Join(filepath.Dir(page), file)); strings.HasPrefix(to, "docs/") && strings.HasSuffix(to, ".md") {
+					reached[to] = true
+				}
+			}
+		}
+	}
+	for _, page := range docPages(t) {
+		if strings.HasPrefix(page, "docs/") && !reached[page] {
+			t.Errorf("docs/README.md does not lead to %s", page)
+		}
+	}
+}
+
+// docPages returns the pages for people, as paths below the root of the module.
+func docPages(t *testing.T) []string {
+	t.Helper()
+	pages := []string{"README.md", "SECURITY.md", "CONTRIBUTING.md"}
+	for _, dir := range []string{"docs", "examples"} {
+		err := fs.WalkDir(os.DirFS(root), dir, func(file string, e fs.DirEntry, err error) error {
+			if err == nil && e.Name() == "node_modules" {
+				return fs.SkipDir
+			}
+			if err == nil && strings.HasSuffix(file, ".md") {
+				pages = append(pages, file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pages
+}
+
+func readPage(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	codeBlock  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	codeSpan   = regexp.MustCompile("``.+?``|`[^`\n]+`")
+	inlineLink = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading    = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	notAnchor  = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_ -]`)
+)
+
+// linksOf returns the targets of the links in a text, without those in code.
+func linksOf(text string) (links []string) {
+	text = codeSpan.ReplaceAllString(codeBlock.ReplaceAllString(text, ""), "")
+	for _, m := range inlineLink.FindAllStringSubmatch(text, -1) {
+		links = append(links, m[1])
+	}
+	return links
+}
+
+// linkProblem returns why a link on a page leads nowhere, or "". It does not follow links to other hosts.
+func linkProblem(page, link string) string {
+	if strings.HasPrefix(link, "https://") {
+		return ""
+	}
+	file, anchor, _ := strings.Cut(link, "#")
+	to := filepath.Join(filepath.Dir(page), file)
+	if file == "" {
+		to = page
+	}
+	if !filepath.IsLocal(to) {
+		return link + " leads out of the repository"
+	}
+	if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+		return link + " leads to no file"
+	}
+	if anchor == "" {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(root, to))
+	if err != nil || !anchorsOf(string(text))[anchor] {
+		return link + " leads to no heading"
+	}
+	return ""
+}
+
+// anchorsOf returns the anchors that GitHub gives the headings of a page. It does not number equal headings.
+func anchorsOf(text string) map[string]bool {
+	anchors := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+		words := notAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors[strings.ReplaceAll(words, " ", "-")] = true
+	}
+	return anchors
+}
