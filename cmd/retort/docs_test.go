@@ -157,15 +157,21 @@ func namedCommands(page string) (all [][]string) {
 
 // commandProblem returns which command or flag does not exist, or "".
 func commandProblem(words []string) string {
-	c := documentedRoot()
+	c, value := documentedRoot(), false
 	for _, word := range words {
+		if value || strings.HasPrefix(word, "[") && !strings.HasPrefix(word, "[--") {
+			value = false
+			continue
+		}
 		word = strings.Trim(word, "[],.…")
 		switch {
 		case strings.HasPrefix(word, "--"):
-			name, _, _ := strings.Cut(word[2:], "=")
-			if name != "help" && c.Flags().Lookup(name) == nil && c.InheritedFlags().Lookup(name) == nil {
+			name, _, given := strings.Cut(word[2:], "=")
+			f := c.Flag(name)
+			if f == nil && name != "help" {
 				return "there is no flag --" + name
 			}
+			value = f != nil && !given && f.NoOptDefVal == ""
 		case c.HasSubCommands() && word != "" && word == strings.ToLower(word) && !strings.ContainsAny(word, "-.|/"):
 			next, _, err := c.Find([]string{word})
 			if err != nil || next == c {

@@ -423,7 +423,10 @@ func compareDefaults(t *testing.T, file, key string, shown Settings) {
 	case "anomalies":
 		want, got = defaults.Anomalies, shown.Anomalies
 	case "http":
-		shown.HTTP.AllowedHosts, shown.HTTP.AllowedOrigins, shown.HTTP.TLS = nil, nil, TLS{}
+		if shown.HTTP.PerAddress != shown.HTTP.Connections/4 {
+			t.Errorf("%s: a quarter of %d connections is not %d", file, shown.HTTP.Connections, shown.HTTP.PerAddress)
+		}
+		shown.HTTP.AllowedHosts, shown.HTTP.AllowedOrigins, shown.HTTP.TLS, shown.HTTP.PerAddress = nil, nil, TLS{}, 0
 		want, got = defaults.HTTP, shown.HTTP
 	case "model":
 		m := shown.Model
