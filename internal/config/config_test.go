@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -366,7 +367,7 @@ func TestSettingsInDocs(t *testing.T) {
 			}
 		}
 	}
-	for _, key := range []string{"all", "approval", "anomalies", "http", "model", "orchestrator", "commands"} {
+	for _, key := range []string{"all", "approval", "anomalies", "http", "model", "network", "orchestrator", "commands"} {
 		if !checked[key] {
 			t.Errorf("no block shows the defaults of %s", key)
 		}
@@ -412,6 +413,22 @@ func settingsBlocks(t *testing.T) (blocks []settingsBlock) {
 	return blocks
 }
 
+// TestRetentionInDocs checks the defaults that the guide to the audit log states in a sentence.
+func TestRetentionInDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guides/audit-log.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := Settings{}.Defaults().Audit
+	for _, sentence := range []string{
+		fmt.Sprintf("`audit.keep` (%d days)", keep.Keep/(24*time.Hour)), fmt.Sprintf("`audit.size` (%d GB)", keep.Size/gib),
+	} {
+		if !strings.Contains(string(text), sentence) {
+			t.Errorf("the guide does not say: %s", sentence)
+		}
+	}
+}
+
 func compareDefaults(t *testing.T, file, key string, shown Settings) {
 	t.Helper()
 	defaults := Settings{}.Defaults()
@@ -434,10 +451,14 @@ func compareDefaults(t *testing.T, file, key string, shown Settings) {
 		want, got = defaults.Model, m
 	case "orchestrator":
 		want, got = defaults.Orchestrator, shown.Orchestrator
+	case "network":
+		n := shown.Network
+		n.Whitelist, n.Blacklist, n.Certificates, n.Secrets = nil, nil, "", nil
+		want, got = defaults.Network, n
 	default:
 		t.Errorf("%s: defaults of %q cannot be compared", file, key)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s: the defaults shown for %s are not the defaults:\n%s", file, key, diff)
 	}
 }
