@@ -10,30 +10,9 @@ import (
 	"retort/internal/devel/demo"
 )
 
-// A program that embeds the engine calls Init first: sandboxes are this very
-// program, started again.
+// TestMain calls Init first, as every program that embeds the engine does: sandboxes are this program, started again.
 func TestMain(m *testing.M) {
 	retort.Init()
-	if len(os.Args) > 1 && os.Args[1] == largeServer {
-		serveLarge()
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == spillingServer {
-		serveSpilling()
-		return
-	}
-	if len(os.Args) > 2 && os.Args[1] == largeEngine {
-		serveLargeEngine(os.Args[2])
-		return
-	}
-	if len(os.Args) > 2 && os.Args[1] == floodedEngine {
-		serveFloodedEngine(os.Args[2])
-		return
-	}
-	if dir := os.Getenv(killedEngine); dir != "" {
-		scribble(dir)
-		return
-	}
 	home, err := os.MkdirTemp("", "retort-test-")
 	if err != nil {
 		panic(err)

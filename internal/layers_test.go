@@ -18,8 +18,9 @@ var layers = []struct {
 	may []string
 	why string
 }{
-	{".", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
-	{"cmd/retort", []string{".", "internal/..."}, "joins implementations to the interfaces of their consumers"},
+	{".", []string{"internal/engine", "internal/mcp/client", "internal/mcp/server/web"}, "the Go API: public types, and their conversion to those of the engine"},
+	{"internal/engine", []string{"internal/..."}, "joins implementations to the interfaces of their consumers"},
+	{"cmd/retort", []string{"internal/..."}, "hands the parts what the command line says; the Go API is for programs of others"},
 	{"examples/07-embed", []string{"."}, "it is what a reader's program would be"},
 	{"cmd/package", []string{"internal/devel/packaging"}, "a program of releases, which needs nothing of the engine"},
 	{"scripts/stylestats", nil, "reads any tree of Go files; it needs nothing of this one"},
@@ -104,7 +105,7 @@ var layers = []struct {
 	{"internal/jobs", []string{"internal/base/seal"}, "keeps jobs that it does not understand; who does them is given to it"},
 	{"internal/workspace", []string{"internal/base/seal"}, "files below one directory, and a few values beside them"},
 	{"internal/audit/sqlstore", []string{"internal/audit", "internal/base/seal"}, "rows of the audit log, which it does not understand"},
-	{"internal/config", []string{"internal/policy", "internal/policy/cel", "internal/privacy/pii", "internal/base/seal"}, "read by cmd and retort.go, which hand every package its own small struct; says where a condition is wrong"},
+	{"internal/config", []string{"internal/policy", "internal/policy/cel", "internal/privacy/pii", "internal/base/seal"}, "read by cmd and the engine, which hand every package its own small struct; says where a condition is wrong"},
 	{"internal/config/clientfiles", []string{"internal/config", "internal/home", "internal/base/seal"}, "files of other programs in, files out; it starts nothing, so it knows no upstream"},
 	{"internal/devel/demo", []string{"internal/base/jsonschema"}, "upstream servers like anybody else's: they check arguments, and know nothing of Retort"},
 	{"internal/auth", []string{"internal/base/seal"}, "says who calls; what they may do, and how they reach us, is none of its business"},
@@ -112,7 +113,7 @@ var layers = []struct {
 	{"internal/base/webhook", nil, "an address and bytes; it does not know what they tell"},
 	{"internal/base/htmlpage", nil, "pure: text and numbers in, a page out"},
 	{"internal/devel/testenv", nil, "tells tests what a machine has"},
-	{"internal/devel/bench", []string{".", "internal/..."}, "measures the parts"},
+	{"internal/devel/bench", []string{"internal/..."}, "measures the parts"},
 }
 
 // owners says who may import a module that is not ours.
@@ -278,6 +279,7 @@ func TestImportRulesFindViolations(t *testing.T) {
 		"internal/catalog/a.go":                `package catalog; import "github.com/google/go-cmp/cmp"`,
 		"cmd/retort/a.go":                      `package main; import ("retort"; "retort/internal/config")`,
 	}, []string{
+		"cmd/retort/a.go:1: cmd/retort must not import retort: hands the parts what the command line says; the Go API is for programs of others",
 		"internal/catalog/a.go:1: internal/catalog must not import github.com/google/go-cmp/cmp: it is not in the table of modules",
 		"internal/core/a.go:1: internal/core must not import retort/internal/sandbox/wire: the nouns: everybody speaks of them, so they know nobody",
 		"internal/mcp/client/a.go:1: internal/mcp/client must not import example.com/x: it is not in the table of modules",

@@ -19,8 +19,8 @@ var loudAllowed = []struct{ dir, call, why string }{
 	{"internal/sandbox/guest", "os.Exit", "the process is the sandbox; nothing else lives in it"},
 	{"internal/sandbox/guest", "os.Stdout", "the pipe to the host, taken away from the program"},
 	{"internal/sandbox/guest", "os.Stderr", "taken away from the program"},
-	{".", "os.Exit", "Init ends a process that was started to be a guest or a reaper"},
-	{".", "os.Stdout", "Init gives the guest its pipe"},
+	{"internal/engine", "os.Exit", "Init ends a process that was started to be a guest or a reaper"},
+	{"internal/engine", "os.Stdout", "Init gives the guest its pipe"},
 	{"internal/base/reaper", "os.Exit", "the reaper is a process of its own"},
 }
 
@@ -58,7 +58,7 @@ func initRules(all []source) (found []string) {
 	for _, s := range all {
 		for _, d := range s.file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "init" && f.Recv == nil {
-				found = append(found, s.at(f)+": an init function; join things where they are used, in cmd or retort.go")
+				found = append(found, s.at(f)+": an init function; join things where they are used, in cmd or the engine")
 			}
 		}
 	}
@@ -203,5 +203,5 @@ func init() {}`,
 		"internal/sandbox/wire/a.go:9: the global os is changed; give it to those who need it",
 	})
 	violations(t, initRules, map[string]string{"internal/sandbox/wire/a.go": "package wire\nfunc init() {}"},
-		[]string{"internal/sandbox/wire/a.go:2: an init function; join things where they are used, in cmd or retort.go"})
+		[]string{"internal/sandbox/wire/a.go:2: an init function; join things where they are used, in cmd or the engine"})
 }

@@ -178,10 +178,10 @@ func drawing(t *testing.T, doc string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, found := strings.Cut(string(text), "```\nretort.go ")
-	block, _, ended := strings.Cut("retort.go "+block, "\n```")
+	_, block, found := strings.Cut(string(text), "```\nengine.go ")
+	block, _, ended := strings.Cut("engine.go "+block, "\n```")
 	if !found || !ended {
-		t.Fatalf("%s holds no tree that begins with retort.go", doc)
+		t.Fatalf("%s holds no tree that begins with engine.go", doc)
 	}
 	said := map[string]string{}
 	var parents []string

@@ -163,7 +163,7 @@ list_tests() { go list ./... github.com/microsoft/typescript-go/tsc/... | sed 's
 # list_sandboxes lists the packages of the sandboxes, and the tests of other packages that need a sandbox.
 list_sandboxes() {
   printf '%s\t.\n' retort/internal/sandbox/{vm,docker,gvisor}
-  printf 'retort\tTestProgramsIn|TestContainedNetwork\n'
+  printf 'retort/internal/engine\tTestProgramsIn|TestContainedNetwork\n'
   printf 'retort/cmd/retort\tTestScripts/.*(docker|vm|commands|sandbox|egress)\n'
 }
 
@@ -171,7 +171,7 @@ list_sandboxes() {
 # os/exec or the engine.
 list_race() {
   go list -f '{{.ImportPath}}{{"\t.\t"}}{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
-    grep -vE '\t.*(os/exec|retort|retort/internal/sandbox/((process|docker|gvisor|vm|confine|warmpool|procgroup|hostcmd|interpreter|sandboxtest)[a-z/]*|guest)) ' | cut -f1,2
+    grep -vE '\t.*(os/exec|retort|retort/internal/engine|retort/internal/sandbox/((process|docker|gvisor|vm|confine|warmpool|procgroup|hostcmd|interpreter|sandboxtest)[a-z/]*|guest)) ' | cut -f1,2
 }
 
 # run_sandboxes [FLAGS] runs the tests that list_sandboxes lists, one package per core at a time.
@@ -182,7 +182,7 @@ run_sandboxes() {
 
 # The packages that take longest, in this order. They run first and without go's cache of results: they open a million
 # files of other processes, and comparing them for the cache would take go half a minute.
-longest=(retort/cmd/retort retort retort/internal/sandbox/process retort/internal/sandbox/guest retort/internal/mcp/client
+longest=(retort/cmd/retort retort/internal/engine retort/internal/sandbox/process retort/internal/sandbox/guest retort/internal/mcp/client
   retort/internal/sandbox/guest/python retort/internal/mcp/server retort/internal/audit/sqlstore)
 
 # run_tests [FLAGS] runs the tests that list_tests lists. -w leaves out debug information, which would take a third of the

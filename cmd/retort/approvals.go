@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 	"retort/internal/pipeline/approval"
 )
 
@@ -141,7 +141,7 @@ var scopes = map[core.ApprovalScope]string{
 }
 
 func (a approvalCommands) waiting() ([]approval.FoundApproval, error) {
-	found, err := retort.Pending(retort.Config{Files: a.configs, Home: a.home})
+	found, err := engine.Pending(engine.Config{Files: a.configs, Home: a.home})
 	if len(found) == 0 {
 		return found, err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // askFlags holds the flags of retort ask.
@@ -40,14 +40,14 @@ func (a askCommands) command() *cobra.Command {
 			if f.queue {
 				return a.enqueueTask(t, f)
 			}
-			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveOne })
+			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveOne })
 			if err != nil {
 				return err
 			}
 			defer e.Close()
 			say, done := a.progress("asking")
 			defer done()
-			t.Progress = func(s retort.TaskStep) { say(fmt.Sprintf("%s: %s", s.Phase, s.Text)) }
+			t.Progress = func(s engine.TaskStep) { say(fmt.Sprintf("%s: %s", s.Phase, s.Text)) }
 			o := unresumed(e.ExecuteTask(a.asked(cmd.Context()), t))
 			done()
 			return a.printTask(o)
@@ -67,16 +67,16 @@ func (a askCommands) command() *cobra.Command {
 }
 
 // enqueueTask puts a task into the queue instead of performing it.
-func (a askCommands) enqueueTask(t retort.Task, f askFlags) error {
-	j, err := retort.TaskJob(t)
+func (a askCommands) enqueueTask(t engine.Task, f askFlags) error {
+	j, err := engine.TaskJob(t)
 	if err != nil {
 		return err
 	}
 	return taskCommands{a.app}.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline})
 }
 
-func (a askCommands) taskOf(f askFlags, args []string) (retort.Task, error) {
-	t := retort.Task{ID: f.id, Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
+func (a askCommands) taskOf(f askFlags, args []string) (engine.Task, error) {
+	t := engine.Task{ID: f.id, Description: strings.Join(args, " "), RequiredTools: f.tools, Session: f.session, Client: "retort ask"}
 	if f.inputs != "" {
 		if t.Inputs = json.RawMessage(f.inputs); !json.Valid(t.Inputs) {
 			return t, core.Errorf(core.KindInvalidArguments, "ask", "--inputs is not valid JSON")

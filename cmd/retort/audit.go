@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // auditCommands builds retort audit.
@@ -19,7 +19,7 @@ func (a auditCommands) command() *cobra.Command {
 }
 
 func (a auditCommands) erase() *cobra.Command {
-	var what retort.Erasure
+	var what engine.Erasure
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
 		Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
@@ -37,7 +37,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 					core.KindInvalidArguments, "audit.erase", "nothing to erase was named",
 				).WithHint("name a person's data with --subject, or a session with --session")
 			}
-			erased, err := retort.Erase(retort.Config{Files: a.configs, Home: a.home}, what)
+			erased, err := engine.Erase(engine.Config{Files: a.configs, Home: a.home}, what)
 			if err != nil {
 				return err
 			}

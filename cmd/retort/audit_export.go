@@ -11,15 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/base/seal"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // exporting holds the flags of an audit log export.
 type exporting struct {
 	asking
-	retort.Export
+	engine.Export
 	output, cursor string
 }
 
@@ -69,9 +69,9 @@ func (a auditCommands) exports(cmd *cobra.Command, x *exporting) error {
 	say, done := a.progress("exporting")
 	defer done()
 	x.Progress = func(n int64) { say(thousands(int(n)) + " entries") }
-	var out retort.Exported
+	var out engine.Exported
 	err = written(a.stdout, x.output, x.cursor != "", func(w io.Writer) (err error) {
-		out, err = retort.ExportRecord(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, w, x.Export)
+		out, err = engine.ExportRecord(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, w, x.Export)
 		return err
 	})
 	done()

@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // asking holds the flags of an audit log query.
 type asking struct {
-	retort.RecordQuery
+	engine.RecordQuery
 	since, until string
 	kind, status []string
 	execution    string
@@ -30,9 +30,9 @@ func (a auditCommands) query() *cobra.Command {
 with its code, arguments and messages. A time is a length before now (24h, 7d), a date
 (2026-05-04) or a date with a time (2026-05-04T12:00:00Z).`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config := retort.Config{Files: a.configs, Home: a.home}
+			config := engine.Config{Files: a.configs, Home: a.home}
 			if q.execution != "" {
-				page, err := retort.RecordedExecution(cmd.Context(), config, q.execution)
+				page, err := engine.RecordedExecution(cmd.Context(), config, q.execution)
 				if err != nil {
 					return err
 				}
@@ -41,7 +41,7 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 			if err := q.complete(time.Now()); err != nil {
 				return err
 			}
-			page, err := retort.QueryRecord(cmd.Context(), config, q.RecordQuery)
+			page, err := engine.QueryRecord(cmd.Context(), config, q.RecordQuery)
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
 }
 
-func (a auditCommands) printEntries(page retort.RecordPage) error {
+func (a auditCommands) printEntries(page engine.RecordPage) error {
 	if a.asJSON {
 		return a.printJSON(page)
 	}
@@ -103,21 +103,21 @@ func (a auditCommands) printEntries(page retort.RecordPage) error {
 	return nil
 }
 
-func toolOf(e retort.RecordEntry) string {
+func toolOf(e engine.RecordEntry) string {
 	if e.Tool == "" {
 		return e.Server
 	}
 	return e.Server + "." + e.Tool
 }
 
-func riskOf(e retort.RecordEntry) string {
+func riskOf(e engine.RecordEntry) string {
 	if e.Risk == nil {
 		return "-"
 	}
 	return fmt.Sprint(*e.Risk)
 }
 
-func millisOf(e retort.RecordEntry) string {
+func millisOf(e engine.RecordEntry) string {
 	if e.Millis == 0 {
 		return "-"
 	}
@@ -125,7 +125,7 @@ func millisOf(e retort.RecordEntry) string {
 }
 
 // printStory prints all entries of an execution.
-func (a auditCommands) printStory(page retort.RecordPage) error {
+func (a auditCommands) printStory(page engine.RecordPage) error {
 	if a.asJSON {
 		return a.printJSON(page)
 	}

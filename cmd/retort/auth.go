@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 	"retort/internal/mcp/client/oauth"
 )
 
@@ -41,7 +41,7 @@ func (a authCommands) login() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
-			l, err := retort.BeginLogin(ctx, a.config(), args[0], retort.LoginHow{Device: device, Principal: principal})
+			l, err := engine.BeginLogin(ctx, a.config(), args[0], engine.LoginHow{Device: device, Principal: principal})
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (a authCommands) login() *cobra.Command {
 }
 
 // loggingIn shows the user the login page and waits for the login.
-func (a authCommands) loggingIn(ctx context.Context, l *retort.Login, paste bool) error {
+func (a authCommands) loggingIn(ctx context.Context, l *engine.Login, paste bool) error {
 	switch {
 	case l.Code != "":
 		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", printable(l.URL), printable(l.Code))
@@ -86,7 +86,7 @@ func (a authCommands) loggingIn(ctx context.Context, l *retort.Login, paste bool
 }
 
 // pasted finishes a login with the address on a line of standard input.
-func (a authCommands) pasted(ctx context.Context, l *retort.Login) error {
+func (a authCommands) pasted(ctx context.Context, l *engine.Login) error {
 	line := make(chan string, 1)
 	go func() {
 		in := bufio.NewScanner(a.stdin)
@@ -134,12 +134,12 @@ func (a authCommands) loginStatus() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			all, err := retort.Logins(ctx, a.config(), args...)
+			all, err := engine.Logins(ctx, a.config(), args...)
 			if err != nil {
 				return err
 			}
 			if a.asJSON {
-				return a.printJSON(map[string]any{"servers": append([]retort.LoginStatus{}, all...)})
+				return a.printJSON(map[string]any{"servers": append([]engine.LoginStatus{}, all...)})
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SERVER\tLOGIN\tWHAT TO DO")
@@ -172,7 +172,7 @@ func problemOf(e *core.Error) string {
 }
 
 // loginText describes the state of a login.
-func loginText(s retort.LoginStatus) string {
+func loginText(s engine.LoginStatus) string {
 	switch {
 	case s.State != oauth.StateLogged:
 		if len(s.Wanted) > 0 {
@@ -194,7 +194,7 @@ func (a authCommands) logout() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			out, err := retort.Logout(ctx, a.config(), args[0], principal)
+			out, err := engine.Logout(ctx, a.config(), args[0], principal)
 			switch {
 			case err != nil:
 				return err

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 func (a toolCommands) call() *cobra.Command {
@@ -24,7 +24,7 @@ func (a toolCommands) call() *cobra.Command {
 				return core.Errorf(core.KindInvalidArguments, "call", "the arguments are not JSON: %s", args[1]).
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
-			return a.ask(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *engine.Engine) error {
 				return a.printOutcome(
 					unresumed(
 						e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments),

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
+	"retort/internal/engine"
 )
 
 // demoCommands builds retort demo.
@@ -45,7 +45,7 @@ func (a demoCommands) command() *cobra.Command {
 			}
 			// The demo answers the questions itself, and one of its programs asks about 71 calls at once.
 			const settings = "approval: {questions: 1000}\n"
-			e, err := retort.Open(cmd.Context(), retort.Config{
+			e, err := engine.Open(cmd.Context(), engine.Config{
 				NoFiles: true, Settings: settings, Home: home, Keys: home, Servers: servers, Log: log,
 			})
 			if err != nil {
@@ -67,21 +67,21 @@ func yes(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 }
 
 // demoServers returns the bundled servers as child processes of this binary.
-func demoServers() ([]retort.Server, error) {
+func demoServers() ([]engine.Server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, core.Errorf(core.KindInternal, "demo", "%w", err)
 	}
-	var servers []retort.Server
+	var servers []engine.Server
 	for _, name := range demo.Names() {
-		servers = append(servers, retort.Server{Name: name, Command: self, Args: []string{"demo-server", name}})
+		servers = append(servers, engine.Server{Name: name, Command: self, Args: []string{"demo-server", name}})
 	}
 	return servers, nil
 }
 
 // tell runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
 // the model's context.
-func (a demoCommands) tell(ctx context.Context, e *retort.Engine) error {
+func (a demoCommands) tell(ctx context.Context, e *engine.Engine) error {
 	a.settle(ctx, e, time.Minute)
 	servers := e.Servers()
 	tools, tokens := 0, 0

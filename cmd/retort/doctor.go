@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/config/clientfiles"
 	"retort/internal/core"
 	"retort/internal/doctor"
+	"retort/internal/engine"
 )
 
 // doctorCommands builds retort doctor.
@@ -29,11 +29,11 @@ which command mends it; the same of this machine. Ends with 1 if something is br
 --fix mends what is safe to mend: permissions of home and keys, folders that are missing,
 sockets of engines that have died. It touches no client's file.`,
 		RunE: func(cmd *cobra.Command, servers []string) error {
-			machine, err := retort.Examine(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, fix)
+			machine, err := engine.Examine(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, fix)
 			if err != nil {
 				return err
 			}
-			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
+			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
 			if err != nil {
 				if !a.asJSON {
 					a.printChecks(machine)
@@ -67,8 +67,8 @@ sockets of engines that have died. It touches no client's file.`,
 
 // examined waits for the servers and diagnoses them. It shows the names of those that it is waiting for.
 func (a doctorCommands) examined(
-	cmd *cobra.Command, e *retort.Engine, machine []doctor.Check, patience time.Duration, servers []string,
-) (retort.Diagnosis, error) {
+	cmd *cobra.Command, e *engine.Engine, machine []doctor.Check, patience time.Duration, servers []string,
+) (engine.Diagnosis, error) {
 	say, done := a.progress("connecting")
 	defer done()
 	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
@@ -76,7 +76,7 @@ func (a doctorCommands) examined(
 	return e.Doctor(cmd.Context(), machine, patience, servers...)
 }
 
-func (a doctorCommands) printDoctor(d retort.Diagnosis) {
+func (a doctorCommands) printDoctor(d engine.Diagnosis) {
 	fmt.Fprintln(a.stdout, "retort", d.Version)
 	for _, f := range d.Files {
 		fmt.Fprintln(a.stdout, "read:", f)
@@ -157,7 +157,7 @@ func (a doctorCommands) printChecks(checks []doctor.Check) {
 	}
 }
 
-func (a doctorCommands) printDiagnosis(s retort.ServerDiagnosis) {
+func (a doctorCommands) printDiagnosis(s engine.ServerDiagnosis) {
 	line := fmt.Sprintf("server %s: %s", printable(s.Name), s.State)
 	if s.Protocol != "" {
 		line += fmt.Sprintf(", %s %s, protocol %s (%s), %d tools, connected in %.0f ms, answers in %.1f ms",
@@ -196,7 +196,7 @@ func (a doctorCommands) mend(how string) {
 	}
 }
 
-func (a doctorCommands) explain(e *retort.Error) {
+func (a doctorCommands) explain(e *engine.Error) {
 	fmt.Fprintln(a.stdout, "     ", printable(e.Message))
 	a.mend(e.Hint)
 }

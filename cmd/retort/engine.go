@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
-func (a *app) execute(ctx context.Context, e *retort.Engine, req core.ExecutionRequest) core.Outcome {
+func (a *app) execute(ctx context.Context, e *engine.Engine, req core.ExecutionRequest) core.Outcome {
 	say, done := a.progress("running")
 	defer done()
 	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
@@ -66,7 +66,7 @@ func language(flag, file string) (core.Language, error) {
 }
 
 // settle waits for the servers, at most for patience, and shows the names of those it is waiting for.
-func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Duration, servers ...string) {
+func (a *app) settle(ctx context.Context, e *engine.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	say, done := a.progress("connecting")
@@ -77,8 +77,8 @@ func (a *app) settle(ctx context.Context, e *retort.Engine, patience time.Durati
 }
 
 // ask is like with, and shows progress while f runs.
-func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
-	return a.with(cmd, func(e *retort.Engine) error {
+func (a *app) ask(cmd *cobra.Command, f func(*engine.Engine) error) error {
+	return a.with(cmd, func(e *engine.Engine) error {
 		_, done := a.progress("asking the servers")
 		defer done()
 		return f(e)
@@ -86,8 +86,8 @@ func (a *app) ask(cmd *cobra.Command, f func(*retort.Engine) error) error {
 }
 
 // with runs f with an engine, which it closes afterwards.
-func (a *app) with(cmd *cobra.Command, f func(*retort.Engine) error) error {
-	e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Reserve = retort.ReserveNone })
+func (a *app) with(cmd *cobra.Command, f func(*engine.Engine) error) error {
+	e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
 	if err != nil {
 		return err
 	}

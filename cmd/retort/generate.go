@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 	"retort/internal/pipeline/bindings"
 )
 
@@ -26,7 +26,7 @@ func (a generateCommands) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.with(cmd, func(e *engine.Engine) error {
 				a.settle(cmd.Context(), e, time.Minute)
 				return a.writeTree(out, l, e)
 			})
@@ -38,7 +38,7 @@ func (a generateCommands) command() *cobra.Command {
 	return c
 }
 
-func (a generateCommands) writeTree(out string, lang core.Language, e *retort.Engine) error {
+func (a generateCommands) writeTree(out string, lang core.Language, e *engine.Engine) error {
 	tools := e.Toolset()
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)

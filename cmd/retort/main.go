@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/base/memory"
 	"retort/internal/base/reaper"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // Exit codes. They are stable: scripts depend on them.
@@ -31,7 +31,7 @@ const (
 const firstCollection = 32 << 20
 
 func main() {
-	retort.Init()
+	engine.Init()
 	memory.DelayFirstCollection(firstCollection, 100)
 	os.Exit(mainCode())
 }
@@ -130,7 +130,7 @@ func (a *app) root() *cobra.Command {
 		Long:          "Retort stands in front of all your MCP servers. A model finds tools, writes one program\nagainst typed wrappers, and only the program's result comes back.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       retort.Version,
+		Version:       engine.Version,
 	}
 	flags := root.PersistentFlags()
 	flags.StringArrayVar(&a.configs, "config", nil, "client file with MCP servers, or retort.yaml (repeatable)")
@@ -152,19 +152,19 @@ func (a *app) root() *cobra.Command {
 }
 
 // open opens the engine of a command.
-func (a *app) open(ctx context.Context, change func(*retort.Config)) (*retort.Engine, error) {
+func (a *app) open(ctx context.Context, change func(*engine.Config)) (*engine.Engine, error) {
 	log, err := a.logger()
 	if err != nil {
 		return nil, err
 	}
-	c := retort.Config{Files: a.configs, Home: a.home, Log: log}
+	c := engine.Config{Files: a.configs, Home: a.home, Log: log}
 	if change != nil {
 		change(&c)
 	}
 	if err := reaper.AdoptOrphans(); err != nil {
 		a.warn(fmt.Sprintf("a server that ends its watchdog process can outlive Retort: %v", err))
 	}
-	e, err := retort.Open(ctx, c)
+	e, err := engine.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -179,10 +179,10 @@ func (a *app) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, "retort", retort.Version)
+			_, err := fmt.Fprintln(a.stdout, "retort", engine.Version)
 			return err
 		},
 	}
 }
 
-func (a *app) config() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
+func (a *app) config() engine.Config { return engine.Config{Files: a.configs, Home: a.home} }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // manCommands builds retort man.
@@ -59,7 +59,7 @@ func manPage(c *cobra.Command) string {
 			fmt.Fprintf(&b, ".SH %s\n%s\n", title, body)
 		}
 	}
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"retort %s\" \"Retort\"\n", strings.ToUpper(manText(manName(c))), retort.Version)
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"retort %s\" \"Retort\"\n", strings.ToUpper(manText(manName(c))), engine.Version)
 	showJSON(c)
 	section("NAME", manText(manName(c))+` \- `+manText(c.Short))
 	section("SYNOPSIS", `.B `+manText(c.UseLine()))

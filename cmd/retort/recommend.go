@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
+	"retort/internal/engine"
 )
 
 // recommendCommands builds retort recommend.
@@ -29,13 +29,13 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 				return err
 			}
 			if update {
-				n, err := retort.UpdateRegistry(cmd.Context(), a.config())
+				n, err := engine.UpdateRegistry(cmd.Context(), a.config())
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(a.stderr, "the registry lists %d servers\n", n)
 			}
-			r, err := retort.Recommend(cmd.Context(), a.config(), from)
+			r, err := engine.Recommend(cmd.Context(), a.config(), from)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 	return c
 }
 
-func (a recommendCommands) printAdvice(r retort.Recommendations) error {
+func (a recommendCommands) printAdvice(r engine.Recommendations) error {
 	if len(r.Advice) == 0 {
 		fmt.Fprintf(a.stderr, "nothing to recommend from %d entries\n", r.Entries)
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"retort"
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // runFlags holds the flags of retort run.
@@ -56,7 +56,7 @@ func (a runCommands) command() *cobra.Command {
 				}
 				return taskCommands{a.app}.enqueue(req, f)
 			}
-			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout, c.Reserve = f.timeout, retort.ReserveOne })
+			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func (a runCommands) command() *cobra.Command {
 
 // afterDryRun shows the result of a dry run. If there is a terminal, it asks whether to run the program with the
 // effects listed.
-func (a runCommands) afterDryRun(ctx context.Context, e *retort.Engine, o core.Outcome) error {
+func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.Outcome) error {
 	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
 	asking := a.asked(ctx)
 	if core.ChannelOf(asking) == nil {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"retort"
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 			return name == "full" && testenv.Full() || testenv.IsAvailable(t, name), nil
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("VERSION", retort.Version)
+			e.Setenv("VERSION", engine.Version)
 			e.Values[test{}] = e.T()
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			if err != nil {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 func (a toolCommands) search() *cobra.Command {
@@ -16,7 +16,7 @@ func (a toolCommands) search() *cobra.Command {
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *engine.Engine) error {
 				q.Text, q.Detail = strings.Join(args, " "), core.SearchDetail(detail)
 				found, err := e.Search(cmd.Context(), q)
 				if err != nil {
@@ -67,8 +67,8 @@ func (a toolCommands) printFound(found core.FoundTools) error {
 }
 
 type describedJSON struct {
-	Definitions []retort.Definition      `json:"definitions"`
-	Flags       map[string][]retort.Flag `json:"flags,omitempty"` // by the name asked for
+	Definitions []engine.Definition      `json:"definitions"`
+	Flags       map[string][]engine.Flag `json:"flags,omitempty"` // by the name asked for
 }
 
 func (a toolCommands) describe() *cobra.Command {
@@ -76,7 +76,7 @@ func (a toolCommands) describe() *cobra.Command {
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *engine.Engine) error {
 				l, err := language(lang, "")
 				if err != nil {
 					return err
@@ -85,7 +85,7 @@ func (a toolCommands) describe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				flags := map[string][]retort.Flag{}
+				flags := map[string][]engine.Flag{}
 				for _, name := range args {
 					if server, tool, err := e.Find(name); err == nil && len(e.Flags(server, tool)) > 0 {
 						flags[name] = e.Flags(server, tool)

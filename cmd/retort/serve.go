@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // serveCommands builds retort serve.
@@ -22,7 +22,7 @@ func (a serveCommands) command() *cobra.Command {
 			if surface != "full" && surface != "lean" {
 				return core.Errorf(core.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
 			}
-			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *retort.Config) { c.NoReload = fixed })
+			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *engine.Config) { c.NoReload = fixed })
 			if err != nil {
 				return err
 			}
@@ -41,11 +41,11 @@ func (a serveCommands) command() *cobra.Command {
 }
 
 // listen serves clients over HTTP until a signal arrives, and then finishes running requests.
-func (a serveCommands) listen(ctx context.Context, e *retort.Engine, address string, lean bool) error {
+func (a serveCommands) listen(ctx context.Context, e *engine.Engine, address string, lean bool) error {
 	if address == "on" {
 		address = ""
 	}
-	l, err := e.Listen(retort.Listening{Addr: address, Lean: lean})
+	l, err := e.Listen(engine.Listening{Addr: address, Lean: lean})
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // skillCommands builds retort skills.
@@ -31,7 +31,7 @@ func (a skillCommands) skillsList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or find those that fit a question",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.with(cmd, func(e *engine.Engine) error {
 				list, err := e.ListSkills(strings.Join(args, " "), tags)
 				if err != nil {
 					return err
@@ -48,7 +48,7 @@ func (a skillCommands) skillsList() *cobra.Command {
 	return c
 }
 
-func (a skillCommands) printSkills(list []retort.SkillInfo) error {
+func (a skillCommands) printSkills(list []engine.SkillInfo) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stderr, "no skills are saved; retort skills save FILE --name NAME --description TEXT saves one")
 		return nil
@@ -74,7 +74,7 @@ func (a skillCommands) skillsShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.with(cmd, func(e *engine.Engine) error {
 				s, err := e.ShowSkill(args[0], version)
 				if err != nil {
 					return err
@@ -104,7 +104,7 @@ func (a skillCommands) skillsShow() *cobra.Command {
 
 func (a skillCommands) skillsSave() *cobra.Command {
 	var lang, from string
-	var d retort.SkillDraft
+	var d engine.SkillDraft
 	c := &cobra.Command{
 		Use: "save FILE | - | --from EXECUTION", Short: "Check functions and save them for programs", Args: cobra.MaximumNArgs(1),
 		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tags calendar,search\n" +
@@ -127,7 +127,7 @@ func (a skillCommands) skillsSave() *cobra.Command {
 				d.Name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
 			}
 			d.Code = code
-			return a.ask(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *engine.Engine) error {
 				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, d)))
 			})
 		},
@@ -143,12 +143,12 @@ func (a skillCommands) skillsSave() *cobra.Command {
 }
 
 // saveFrom saves the program of an execution as a skill.
-func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d retort.SkillDraft) error {
-	ran, err := retort.ProgramOf(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, execution)
+func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d engine.SkillDraft) error {
+	ran, err := engine.ProgramOf(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, execution)
 	if err != nil {
 		return err
 	}
-	return a.ask(cmd, func(e *retort.Engine) error {
+	return a.ask(cmd, func(e *engine.Engine) error {
 		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, ran, d)
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ func (a skillCommands) printSaved(o core.Outcome) error {
 	if o.Status != core.StatusOK || a.asJSON && o.Result == nil {
 		return a.printOutcome(o)
 	}
-	var saved retort.SavedSkill
+	var saved engine.SavedSkill
 	if err := json.Unmarshal(o.Result, &saved); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (a skillCommands) skillsRun() *cobra.Command {
 				return err
 			}
 			function := strings.Join(args[1:], "")
-			e, err := a.open(cmd.Context(), func(c *retort.Config) { c.Limits.Timeout, c.Reserve = f.timeout, retort.ReserveOne })
+			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
 			if err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ func (a skillCommands) skillsRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use: "rm NAME", Short: "Remove a skill with all its versions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.with(cmd, func(e *engine.Engine) error {
 				s, err := e.RemoveSkill(args[0])
 				if err != nil {
 					return err
@@ -265,7 +265,7 @@ func (a skillCommands) skillsExport() *cobra.Command {
 		Long:    "Writes a skill into DIR, as a folder that Claude Code and others read. The skill using-retort\nsays how a model finds tools and writes programs with Retort.",
 		Example: "  retort skills export using-retort .claude/skills",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.with(cmd, func(e *engine.Engine) error {
 				folder, err := e.ExportSkill(args[0], args[1])
 				if err != nil {
 					return err
@@ -287,7 +287,7 @@ func (a skillCommands) skillsImport() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(e *retort.Engine) error {
+			return a.ask(cmd, func(e *engine.Engine) error {
 				return a.printSaved(
 					unresumed(e.ImportSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)),
 				)

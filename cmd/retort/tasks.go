@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // taskCommands builds retort tasks.
@@ -21,18 +21,18 @@ func (a taskCommands) command() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) queue() retort.Config { return retort.Config{Files: a.configs, Home: a.home} }
+func (a taskCommands) queue() engine.Config { return engine.Config{Files: a.configs, Home: a.home} }
 
 func (a taskCommands) listTasks() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			list, err := retort.ListTasks(a.queue())
+			list, err := engine.ListTasks(a.queue())
 			if err != nil {
 				return err
 			}
 			if a.asJSON {
-				list.Tasks = append([]retort.JobState{}, list.Tasks...)
+				list.Tasks = append([]engine.JobState{}, list.Tasks...)
 				for i := range list.Tasks {
 					list.Tasks[i].Outcome = nil
 				}
@@ -48,7 +48,7 @@ func (a taskCommands) listTasks() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) printTasks(list retort.TaskList) error {
+func (a taskCommands) printTasks(list engine.TaskList) error {
 	if len(list.Tasks) == 0 {
 		fmt.Fprintln(a.stderr, "there are no tasks")
 		return nil
@@ -82,7 +82,7 @@ func (a taskCommands) showTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := retort.FindTask(a.queue(), args[0])
+			t, err := engine.FindTask(a.queue(), args[0])
 			if err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ func (a taskCommands) showTask() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) describeTask(t retort.JobState) {
+func (a taskCommands) describeTask(t engine.JobState) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(a.stdout, "%-10s %s\n", name, printable(value))
@@ -132,7 +132,7 @@ func (a taskCommands) cancelTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := retort.CancelTask(cmd.Context(), a.queue(), args[0])
+			t, err := engine.CancelTask(cmd.Context(), a.queue(), args[0])
 			if err != nil {
 				return err
 			}
@@ -156,7 +156,7 @@ func (a taskCommands) waitTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := retort.FindTask(a.queue(), args[0])
+			found, err := engine.FindTask(a.queue(), args[0])
 			if err != nil {
 				return err
 			}
@@ -183,12 +183,12 @@ func (a taskCommands) waitTask() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) await(ctx context.Context, id string) (retort.JobState, error) {
+func (a taskCommands) await(ctx context.Context, id string) (engine.JobState, error) {
 	_, done := a.progress("waiting for the task")
 	defer done()
-	list, err := retort.ListTasks(a.queue())
+	list, err := engine.ListTasks(a.queue())
 	if err != nil {
-		return retort.JobState{}, err
+		return engine.JobState{}, err
 	}
 	for _, t := range list.Tasks {
 		if t.ID == id && t.Status.HasEnded() {
@@ -197,11 +197,11 @@ func (a taskCommands) await(ctx context.Context, id string) (retort.JobState, er
 	}
 	e, err := a.open(context.WithoutCancel(ctx), nil)
 	if err != nil {
-		return retort.JobState{}, err
+		return engine.JobState{}, err
 	}
 	defer e.Close()
 	if err := e.WorkOn(id); err != nil {
-		return retort.JobState{}, err
+		return engine.JobState{}, err
 	}
 	return e.WaitTask(ctx, id)
 }
@@ -209,16 +209,16 @@ func (a taskCommands) await(ctx context.Context, id string) (retort.JobState, er
 // enqueue puts a program into the queue instead of running it.
 func (a taskCommands) enqueue(req core.ExecutionRequest, f runFlags) error {
 	req.Limits.Timeout = f.timeout
-	j, err := retort.ProgramJob(req)
+	j, err := engine.ProgramJob(req)
 	if err != nil {
 		return err
 	}
 	return a.enqueueJob(j, f)
 }
 
-func (a taskCommands) enqueueJob(j retort.Job, f runFlags) error {
+func (a taskCommands) enqueueJob(j engine.Job, f runFlags) error {
 	j.Priority, j.Deadline = f.priority, f.deadline
-	t, attended, err := retort.SubmitTask(a.queue(), j)
+	t, attended, err := engine.SubmitTask(a.queue(), j)
 	if err != nil {
 		return err
 	}

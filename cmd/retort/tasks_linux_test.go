@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"retort"
 	"retort/internal/agent/model/modeltest"
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 )
 
 // killable is a folder with a queue, an engine that works on it, and the command line.
@@ -75,7 +75,7 @@ func (k *killable) kill(execution, task string) {
 // gives waits for a task and compares its result.
 func (k *killable) gives(task, want string) {
 	k.t.Helper()
-	var o retort.Outcome
+	var o engine.Outcome
 	if err := json.Unmarshal([]byte(k.said("tasks", "wait", "--json", task)), &o); err != nil || o.Status != core.StatusOK || string(o.Result) != want {
 		k.t.Errorf("%+v, %v", o, err)
 	}
@@ -84,7 +84,7 @@ func (k *killable) gives(task, want string) {
 // lost checks that a task ended with its engine, and that the call it had made is told.
 func (k *killable) lost(task string) {
 	k.t.Helper()
-	var lost retort.JobState
+	var lost engine.JobState
 	if err := json.Unmarshal([]byte(k.said("tasks", "show", "--json", task)), &lost); err != nil || lost.Status != "outcome_unknown" {
 		k.t.Fatalf("%+v, %v", lost, err)
 	}

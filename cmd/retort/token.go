@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // tokenCommands builds retort token.
@@ -38,7 +38,7 @@ another.`,
 			if err != nil {
 				return err
 			}
-			made, err := retort.CreateToken(retort.Config{Files: a.configs, Home: a.home}, args[0], life)
+			made, err := engine.CreateToken(engine.Config{Files: a.configs, Home: a.home}, args[0], life)
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func (a tokenCommands) listTokens() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			tokens, err := retort.Tokens(retort.Config{Files: a.configs, Home: a.home})
+			tokens, err := engine.Tokens(engine.Config{Files: a.configs, Home: a.home})
 			if err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ func (a tokenCommands) listTokens() *cobra.Command {
 	return c
 }
 
-func (a tokenCommands) printTokens(tokens []retort.Token) error {
+func (a tokenCommands) printTokens(tokens []engine.Token) error {
 	if len(tokens) == 0 {
 		fmt.Fprintln(a.stderr, "there are no tokens; retort token create NAME makes one")
 		return nil
@@ -128,10 +128,10 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 			if all == (len(args) == 1) {
 				return core.Errorf(core.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
 			}
-			c := retort.Config{Files: a.configs, Home: a.home}
-			revoke := retort.RevokeAllTokens
+			c := engine.Config{Files: a.configs, Home: a.home}
+			revoke := engine.RevokeAllTokens
 			if !all {
-				revoke = func(c retort.Config) ([]retort.Token, error) { return retort.RevokeTokens(c, args[0]) }
+				revoke = func(c engine.Config) ([]engine.Token, error) { return engine.RevokeTokens(c, args[0]) }
 			}
 			gone, err := revoke(c)
 			if gone == nil && err != nil {
@@ -159,8 +159,8 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 }
 
 // loginsLeft prints which logins remain of principals that have no token any more.
-func (a tokenCommands) loginsLeft(c retort.Config, gone []retort.Token) {
-	left, err := retort.LoginsLeft(c, gone)
+func (a tokenCommands) loginsLeft(c engine.Config, gone []engine.Token) {
+	left, err := engine.LoginsLeft(c, gone)
 	if err != nil {
 		return // it was about the tokens
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // toolCommands builds retort search, describe, call and tools.
@@ -24,7 +24,7 @@ func (a toolCommands) tools() *cobra.Command {
 		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
 		Example: "  retort tools --changed\n  retort tools --trust github.create_issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *retort.Engine) error {
+			return a.with(cmd, func(e *engine.Engine) error {
 				switch {
 				case len(trust) > 0:
 					return a.trust(cmd, e, append(trust, args...), yes)
@@ -50,7 +50,7 @@ func (a toolCommands) tools() *cobra.Command {
 	return c
 }
 
-func (a toolCommands) printServers(servers []retort.ServerInfo) error {
+func (a toolCommands) printServers(servers []engine.ServerInfo) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tTOOLS\tLEARNED\tTOKENS\tCATEGORY\tSTATE")
 	tools, learned, tokens := 0, 0, 0
@@ -82,7 +82,7 @@ func firstLine(s string) string {
 	return line
 }
 
-func (a toolCommands) printServer(cmd *cobra.Command, e *retort.Engine, server string) error {
+func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server string) error {
 	found, err := e.Search(cmd.Context(), core.ToolQuery{Server: server, Limit: 1000, Detail: core.DetailDescription})
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *retort.Engine, server s
 		server = name
 	}
 	changes := e.Changes(server)
-	flags, withheld := map[string][]retort.Flag{}, []string{}
+	flags, withheld := map[string][]engine.Flag{}, []string{}
 	for _, t := range e.Flagged(server) {
 		flags[server+"."+t.Tool] = t.Flags
 		if t.Withheld != "" {
@@ -102,7 +102,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *retort.Engine, server s
 		return a.printJSON(struct {
 			core.FoundTools
 			Changed  []changeJSON             `json:"changed,omitempty"`
-			Flags    map[string][]retort.Flag `json:"flags,omitempty"`
+			Flags    map[string][]engine.Flag `json:"flags,omitempty"`
 			Withheld []string                 `json:"withheld,omitempty"`
 		}{found, described(e, changes), flags, withheld})
 	}
@@ -123,7 +123,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *retort.Engine, server s
 }
 
 // printFlags prints a warning for each suspicious content in definitions.
-func (a toolCommands) printFlags(flags map[string][]retort.Flag) {
+func (a toolCommands) printFlags(flags map[string][]engine.Flag) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		for _, f := range flags[name] {
 			a.warn(printable(name + ": " + f.String()))

@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // listOnce limits the wait for servers whose tools are compared with the trusted ones.
 const listOnce = 15 * time.Second
 
 // changed prints how tools differ from what was trusted, for the named servers and tools, or for all.
-func (a toolCommands) changed(cmd *cobra.Command, e *retort.Engine, args []string) error {
+func (a toolCommands) changed(cmd *cobra.Command, e *engine.Engine, args []string) error {
 	list, err := a.look(cmd.Context(), e, args)
 	if err != nil {
 		return err
@@ -35,11 +35,11 @@ func (a toolCommands) changed(cmd *cobra.Command, e *retort.Engine, args []strin
 
 // changeJSON is a change with the suspicious content in the current definition.
 type changeJSON struct {
-	*retort.Change
-	Flags []retort.Flag `json:"flags,omitempty"`
+	*engine.Change
+	Flags []engine.Flag `json:"flags,omitempty"`
 }
 
-func described(e *retort.Engine, list []*retort.Change) []changeJSON {
+func described(e *engine.Engine, list []*engine.Change) []changeJSON {
 	all := []changeJSON{}
 	for _, c := range list {
 		all = append(all, changeJSON{c, e.Flags(c.Server, c.Tool)})
@@ -48,7 +48,7 @@ func described(e *retort.Engine, list []*retort.Change) []changeJSON {
 }
 
 // changeText formats a change with all that a person needs to decide about it.
-func (a toolCommands) changeText(e *retort.Engine, c *retort.Change) string {
+func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 	var b strings.Builder
 	name := core.EscapeIllegible(c.Server + "." + c.Tool)
 	fmt.Fprintf(&b, "%s (%s)\n", a.style(a.stdout, bold, name), c.Policy)
@@ -85,7 +85,7 @@ func moment(t time.Time) string {
 }
 
 // trust shows the changes and, once the user agrees, trusts exactly these.
-func (a toolCommands) trust(cmd *cobra.Command, e *retort.Engine, names []string, yes bool) error {
+func (a toolCommands) trust(cmd *cobra.Command, e *engine.Engine, names []string, yes bool) error {
 	looked, err := a.look(cmd.Context(), e, names)
 	if err != nil {
 		return err
@@ -120,12 +120,12 @@ func (a toolCommands) trust(cmd *cobra.Command, e *retort.Engine, names []string
 
 // look waits for the named servers to be listed, and returns the changes of the named servers and tools. No names
 // mean all.
-func (a toolCommands) look(ctx context.Context, e *retort.Engine, names []string) ([]*retort.Change, error) {
+func (a toolCommands) look(ctx context.Context, e *engine.Engine, names []string) ([]*engine.Change, error) {
 	if len(names) == 0 {
 		a.settle(ctx, e, listOnce)
 		return e.Changes(""), nil
 	}
-	var list []*retort.Change
+	var list []*engine.Change
 	for _, name := range names {
 		server, tool, err := e.Find(name)
 		if err != nil { // it may be known once all are there

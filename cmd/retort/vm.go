@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
+	"retort/internal/engine"
 	"retort/internal/sandbox/vm"
 )
 
@@ -30,7 +30,7 @@ To do it again does no harm: what is there and works is kept.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say, done := a.progress("preparing")
 			defer done()
-			report, err := retort.SetupMachines(cmd.Context(), retort.Config{Files: a.configs, Home: a.home}, kernel, say)
+			report, err := engine.SetupMachines(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, kernel, say)
 			done()
 			if err != nil {
 				return err

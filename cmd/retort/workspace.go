@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort"
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // workspaceCommands builds retort workspace.
@@ -26,15 +26,15 @@ func (a workspaceCommands) listWorkspace() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "List the sessions that have files, or the files of one", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config := retort.Config{Files: a.configs, Home: a.home}
+			config := engine.Config{Files: a.configs, Home: a.home}
 			if session == "" && glob == "" {
-				uses, err := retort.Workspaces(config)
+				uses, err := engine.Workspaces(config)
 				if err != nil {
 					return err
 				}
 				return a.printSessions(uses)
 			}
-			list, err := retort.WorkspaceFiles(config, session, glob)
+			list, err := engine.WorkspaceFiles(config, session, glob)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func (a workspaceCommands) exportWorkspace() *cobra.Command {
 			if line, err := readLine(cmd.Context(), tty); err != nil || line != "yes" {
 				return core.Errorf(core.KindPolicy, "workspace.export", "nothing was written")
 			}
-			out, err := retort.ExportWorkspace(retort.Config{Files: a.configs, Home: a.home}, session, glob, args[0])
+			out, err := engine.ExportWorkspace(engine.Config{Files: a.configs, Home: a.home}, session, glob, args[0])
 			if err != nil {
 				return err
 			}
@@ -84,9 +84,9 @@ func (a workspaceCommands) exportWorkspace() *cobra.Command {
 	return c
 }
 
-func (a workspaceCommands) printSessions(uses []retort.WorkspaceUse) error {
+func (a workspaceCommands) printSessions(uses []engine.WorkspaceUse) error {
 	if a.asJSON {
-		return a.printJSON(map[string]any{"sessions": append([]retort.WorkspaceUse{}, uses...)})
+		return a.printJSON(map[string]any{"sessions": append([]engine.WorkspaceUse{}, uses...)})
 	}
 	if len(uses) == 0 {
 		fmt.Fprintln(a.stderr, "no session has files")
@@ -107,7 +107,7 @@ func (a workspaceCommands) printSessions(uses []retort.WorkspaceUse) error {
 	return w.Flush()
 }
 
-func (a workspaceCommands) printFiles(list retort.FileList) error {
+func (a workspaceCommands) printFiles(list engine.FileList) error {
 	if a.asJSON {
 		return a.printJSON(list)
 	}
@@ -128,7 +128,7 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 (%d GB). What a program uses is left alone. An engine that serves does this every hour.`,
 			kept.Results/(24*time.Hour), kept.Sessions/(24*time.Hour), kept.Size>>30),
 		RunE: func(*cobra.Command, []string) error {
-			swept, err := retort.SweepWorkspaces(retort.Config{Files: a.configs, Home: a.home}, dry)
+			swept, err := engine.SweepWorkspaces(engine.Config{Files: a.configs, Home: a.home}, dry)
 			if err != nil {
 				return err
 			}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"retort"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // ResultRow represents one row of the table.
@@ -35,7 +35,7 @@ type Options struct {
 	// Catalogs is a folder with lists of tools, for Targets. Connected holds servers to use instead. Without either,
 	// the tools are generated.
 	Catalogs  string
-	Connected *retort.Config
+	Connected *engine.Config
 }
 
 // benchStep measures one part.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"retort"
 	"retort/internal/catalog"
 	"retort/internal/core"
+	"retort/internal/engine"
 	"retort/internal/pipeline/bindings"
 	"retort/internal/pipeline/check"
 	"retort/internal/pipeline/search/index"
@@ -92,11 +92,11 @@ func (b *benchRun) overMCP(ctx context.Context) error {
 }
 
 // openEngine opens an engine in front of n tools of an upstream in this process.
-func (b *benchRun) openEngine(ctx context.Context, name string, n int) (*retort.Engine, fakeUpstream, error) {
+func (b *benchRun) openEngine(ctx context.Context, name string, n int) (*engine.Engine, fakeUpstream, error) {
 	up := fakeUpstream{tools: makeDefinitions(n)}
-	e, err := retort.Open(ctx, retort.Config{
+	e, err := engine.Open(ctx, engine.Config{
 		NoFiles: true, Home: filepath.Join(b.home, name), Keys: b.home, Guest: []string{b.Self, "guest"},
-		Servers: []retort.Server{{Name: "bench", Dial: up.dialPipe}},
+		Servers: []engine.Server{{Name: "bench", Dial: up.dialPipe}},
 	})
 	if err != nil {
 		return nil, up, err

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"retort"
 	"retort/internal/audit"
 	"retort/internal/audit/sqlstore"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
 // measureAuditLog measures the audit log: durable entries by one caller and by 64, and what recording adds to a small program.
@@ -132,9 +132,9 @@ const runPause = 50 * time.Millisecond
 
 // measureRecordedRuns measures a small program with and without an audit log, in turns.
 func (b *benchRun) measureRecordedRuns(ctx context.Context) error {
-	var engines [2]*retort.Engine
+	var engines [2]*engine.Engine
 	for i, settings := range []string{"auditLogging: false", "auditLogging: true"} {
-		e, err := retort.Open(ctx, retort.Config{
+		e, err := engine.Open(ctx, engine.Config{
 			NoFiles: true, Home: filepath.Join(b.home, fmt.Sprint("recorded", i)), Keys: filepath.Join(b.home, "keys"), Settings: settings,
 			Guest: []string{b.Self, "guest"}, Log: slog.New(slog.DiscardHandler),
 		})
@@ -150,7 +150,7 @@ func (b *benchRun) measureRecordedRuns(ctx context.Context) error {
 		for i, e := range engines {
 			time.Sleep(runPause)
 			start := time.Now()
-			if err := outcomeError(e.Execute(ctx, retort.Request{Code: "return 1"})); err != nil {
+			if err := outcomeError(e.Execute(ctx, engine.Request{Code: "return 1"})); err != nil {
 				return err
 			}
 			if n >= 10 {

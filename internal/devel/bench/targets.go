@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"retort"
 	"retort/internal/base/seal"
 	"retort/internal/core"
+	"retort/internal/engine"
 	"retort/internal/tokens"
 )
 
@@ -169,30 +169,30 @@ func percentSaved(before, after int) float64 {
 
 // openCatalogues opens an engine for the catalogues to measure: those of the connected servers, of a folder, or generated
 // ones. It stores its data in home, unless servers are connected.
-func (o Options) openCatalogues(ctx context.Context, home string) (e *retort.Engine, source, command string, err error) {
-	c := retort.Config{NoFiles: true, Home: home, Keys: home, Reserve: retort.ReserveNone, Guest: []string{o.Self, "guest"}}
+func (o Options) openCatalogues(ctx context.Context, home string) (e *engine.Engine, source, command string, err error) {
+	c := engine.Config{NoFiles: true, Home: home, Keys: home, Reserve: engine.ReserveNone, Guest: []string{o.Self, "guest"}}
 	source, command = fmt.Sprintf("%d made-up tools", usualToolCount), "retort bench targets"
 	switch {
 	case o.Connected != nil:
 		c, source, command = *o.Connected, "the servers that are connected", "retort bench targets --connected"
-		c.Reserve = retort.ReserveNone
+		c.Reserve = engine.ReserveNone
 	case o.Catalogs != "":
 		source, command = "the catalogues of "+filepath.Base(o.Catalogs), "retort bench targets --catalogs "+o.Catalogs
 		c.Servers, err = loadReplayServers(o.Catalogs)
 	default:
-		c.Servers = []retort.Server{{Name: "bench", Dial: fakeUpstream{tools: makeDefinitions(usualToolCount)}.dialPipe}}
+		c.Servers = []engine.Server{{Name: "bench", Dial: fakeUpstream{tools: makeDefinitions(usualToolCount)}.dialPipe}}
 	}
 	if err != nil {
 		return nil, "", "", err
 	}
-	if e, err = retort.Open(ctx, c); err == nil {
+	if e, err = engine.Open(ctx, c); err == nil {
 		e.Settle(ctx)
 	}
 	return e, source, command, err
 }
 
 // loadReplayServers returns servers that list the tools in the files of a folder: {"name": …, "tools": […]}.
-func loadReplayServers(folder string) (servers []retort.Server, err error) {
+func loadReplayServers(folder string) (servers []engine.Server, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func loadReplayServers(folder string) (servers []retort.Server, err error) {
 			return nil, fmt.Errorf("%s is not a list of tools: %w", file, err)
 		}
 		if len(list.Tools) > 0 {
-			servers = append(servers, retort.Server{
+			servers = append(servers, engine.Server{
 				Name: strings.TrimSuffix(filepath.Base(file), ".json"), Dial: fakeUpstream{tools: list.Tools}.dialPipe,
 			})
 		}
@@ -242,7 +242,7 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 
 // lookedUp returns the median token cost of a search and the definitions of its two best tools, over ten searches
 // that use words of existing tools.
-func lookedUp(ctx context.Context, e *retort.Engine) (int, error) {
+func lookedUp(ctx context.Context, e *engine.Engine) (int, error) {
 	var all []*core.Tool
 	for _, s := range e.Toolset().Servers {
 		all = append(all, s.Tools...)
@@ -254,7 +254,7 @@ func lookedUp(ctx context.Context, e *retort.Engine) (int, error) {
 	for i := range 10 {
 		t := all[i*len(all)/10]
 		words := strings.Fields(t.Description + " " + t.Name)
-		found, err := e.Search(ctx, retort.Query{Text: strings.Join(words[:min(len(words), 8)], " ")})
+		found, err := e.Search(ctx, engine.Query{Text: strings.Join(words[:min(len(words), 8)], " ")})
 		if err != nil {
 			return 0, err
 		}

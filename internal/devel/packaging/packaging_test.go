@@ -54,7 +54,7 @@ func holds(t *testing.T, schema string, document []byte) {
 // version is the constant Version of the module.
 func version(t *testing.T) string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "retort.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "internal", "engine", "engine.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func version(t *testing.T) string {
 			}
 		}
 	}
-	t.Fatal("retort.go has no constant Version")
+	t.Fatal("engine.go has no constant Version")
 	return ""
 }
 

@@ -16,14 +16,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"retort"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 )
 
 func TestMain(m *testing.M) {
-	retort.Init()
+	engine.Init()
 	home, err := os.MkdirTemp("", "retort-test-")
 	if err != nil {
 		panic(err)
@@ -37,16 +37,16 @@ func TestMain(m *testing.M) {
 }
 
 // unhurried sets a timeout that no program reaches, however slow the machine is.
-var unhurried = retort.Limits{Timeout: time.Hour}
+var unhurried = engine.Limits{Timeout: time.Hour}
 
 // judged is an engine with one demo server, whose own record of effects is the judge.
-func judged(t *testing.T) (*retort.Engine, *demo.DemoServer) {
+func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "files", Dial: server.Dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func wrote(s *demo.DemoServer) (n int) {
 }
 
 // connected is a client of the SDK at an engine, in one era of the protocol.
-func connected(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
+func connected(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
@@ -303,7 +303,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 		go func() { _ = upstream.Run(t.Context(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
 		return rw{toClient, fromClient}, nil
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: []retort.Server{{Name: "shifty", Dial: dial}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: []engine.Server{{Name: "shifty", Dial: dial}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 			t.Error("the engine did not notice the changed tool")
 		}
 		return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
-	}), retort.Request{}, "shifty.delete_thing", json.RawMessage("{}"))
+	}), engine.Request{}, "shifty.delete_thing", json.RawMessage("{}"))
 	if o.Error == nil || o.Error.Kind != core.KindToolChanged || called.Load() != 0 {
 		t.Errorf("%s %+v, called %d times", o.Status, o.Error, called.Load())
 	}

@@ -11,23 +11,23 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"retort"
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
 // locked is an engine at which somebody has logged in at a server, and the login has ended since.
-func locked(t *testing.T) (*retort.Engine, *oauthtest.Server, retort.Config) {
+func locked(t *testing.T) (*engine.Engine, *oauthtest.Server, engine.Config) {
 	t.Helper()
 	server, err := oauthtest.Start(oauthtest.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 	logIn(t, c)
-	e, err := retort.Open(t.Context(), c)
+	e, err := engine.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +37,9 @@ func locked(t *testing.T) (*retort.Engine, *oauthtest.Server, retort.Config) {
 	return e, server, c
 }
 
-func logIn(t *testing.T, c retort.Config) {
+func logIn(t *testing.T, c engine.Config) {
 	t.Helper()
-	l, err := retort.BeginLogin(t.Context(), c, "vault", retort.LoginHow{})
+	l, err := engine.BeginLogin(t.Context(), c, "vault", engine.LoginHow{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +53,13 @@ func logIn(t *testing.T, c retort.Config) {
 }
 
 // browsing is a client that opens addresses for a person.
-func browsing(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
+func browsing(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
 	t.Helper()
 	return browsingWith(t, e, version, elicit, nil)
 }
 
 // browsingWith is browsing for who wants to hear which pages have served their purpose.
-func browsingWith(t *testing.T, e *retort.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), complete func(id string)) *mcp.ClientSession {
+func browsingWith(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), complete func(id string)) *mcp.ClientSession {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
@@ -151,7 +151,7 @@ func TestLoginStopsTheClock(t *testing.T) {
 		})
 		return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 	})
-	if o := e.Execute(ctx, retort.Request{Code: "return await vault.hello({})"}); o.Status != core.StatusOK || server.Count("call hello") != 1 {
+	if o := e.Execute(ctx, engine.Request{Code: "return await vault.hello({})"}); o.Status != core.StatusOK || server.Count("call hello") != 1 {
 		t.Errorf("%s %+v, %d calls", o.Status, o.Error, server.Count("call hello"))
 	}
 	if n := pauses.Load(); n != 0 {
@@ -188,20 +188,20 @@ func TestFirstLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	c := retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
-	e, err := retort.Open(t.Context(), c)
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
+	e, err := engine.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	e.Settle(t.Context())
-	found, err := e.Search(t.Context(), retort.Query{Text: "hello"})
+	found, err := e.Search(t.Context(), engine.Query{Text: "hello"})
 	if err != nil || len(found.Tools) > 0 || !slices.ContainsFunc(found.Warnings, func(w string) bool { return strings.Contains(w, "retort auth login vault") }) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	logIn(t, c)
 	testenv.WaitUntil(t, "the tools are found", func() bool {
-		found, _ := e.Search(t.Context(), retort.Query{Text: "hello"})
+		found, _ := e.Search(t.Context(), engine.Query{Text: "hello"})
 		return len(found.Tools) > 0
 	})
 	for _, h := range server.Sent() {
@@ -221,7 +221,7 @@ func TestProgramsShareOneRefresh(t *testing.T) {
 	var all sync.WaitGroup
 	for range programs {
 		all.Go(func() {
-			if o := e.Execute(t.Context(), retort.Request{Code: "return await vault.hello({})"}); o.Status != core.StatusOK {
+			if o := e.Execute(t.Context(), engine.Request{Code: "return await vault.hello({})"}); o.Status != core.StatusOK {
 				t.Errorf("%s %+v", o.Status, o.Error)
 			}
 		})

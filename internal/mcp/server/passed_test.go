@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"retort"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
@@ -63,7 +63,7 @@ func TestPromptsAreApproved(t *testing.T) {
 }
 
 // behindLogin is a server with resources and prompts for which somebody has to log in.
-func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, retort.Config) {
+func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, engine.Config) {
 	t.Helper()
 	things := everything()
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return things }, &mcp.StreamableHTTPOptions{Stateless: stateless})
@@ -73,7 +73,7 @@ func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, retort.Config
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return server, retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []retort.Server{{Name: "vault", URL: server.URL}}}
+	return server, engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 }
 
 // Whoever reads a resource, or gets a prompt, of a server that wants a login is asked for it, and
@@ -85,7 +85,7 @@ func TestLoginForResourcesAndPrompts(t *testing.T) {
 		t.Run(era+" "+what, func(t *testing.T) {
 			server, c := behindLogin(t, true)
 			logIn(t, c)
-			e, err := retort.Open(t.Context(), c)
+			e, err := engine.Open(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}

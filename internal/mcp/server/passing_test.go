@@ -14,15 +14,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"retort"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 )
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
 // upstream is a server of the SDK, in this process.
-func upstream(name string, s *mcp.Server) retort.Server {
-	return retort.Server{Name: name, Dial: func(context.Context) (io.ReadWriteCloser, error) {
+func upstream(name string, s *mcp.Server) engine.Server {
+	return engine.Server{Name: name, Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		toServer, fromClient := io.Pipe()
 		toClient, fromServer := io.Pipe()
 		go func() { _ = s.Run(context.Background(), &mcp.IOTransport{Reader: toServer, Writer: fromServer}) }()
@@ -31,11 +31,11 @@ func upstream(name string, s *mcp.Server) retort.Server {
 }
 
 // overHTTP is a server of the SDK behind Streamable HTTP.
-func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) retort.Server {
+func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) engine.Server {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
-	return retort.Server{Name: name, URL: listener.URL}
+	return engine.Server{Name: name, URL: listener.URL}
 }
 
 type stream struct {
@@ -49,9 +49,9 @@ func (s stream) Close() error {
 }
 
 // connect joins a client of the SDK, through Retort, to servers.
-func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...retort.Server) *mcp.ClientSession {
+func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...engine.Server) *mcp.ClientSession {
 	t.Helper()
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,9 +334,9 @@ func (p *person) options() *mcp.ClientOptions {
 // the answer: called directly, by call_tool, and in the midst of a program.
 func TestQuestionsCrossEras(t *testing.T) {
 	t.Parallel()
-	wires := map[string]func(theirs string) retort.Server{
-		"pipe": func(theirs string) retort.Server { return upstream("up", withApprovalChannel(theirs)) },
-		"http": func(theirs string) retort.Server {
+	wires := map[string]func(theirs string) engine.Server{
+		"pipe": func(theirs string) engine.Server { return upstream("up", withApprovalChannel(theirs)) },
+		"http": func(theirs string) engine.Server {
 			return overHTTP(t, "up", withApprovalChannel(theirs), theirs == eras[1])
 		},
 	}

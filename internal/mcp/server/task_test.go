@@ -9,10 +9,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"retort"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 )
 
 //lint:file-ignore SA1019 sampling is how a client lends its model; only 2026-07-28 gives it up
@@ -85,7 +85,7 @@ func TestTaskBySampling(t *testing.T) {
 					t.Fatal(err)
 				}
 				l := &lender{programs: c.lender.programs, decision: c.lender.decision}
-				s := connect(t, "", era, l.options(), retort.Server{Name: "crm", Dial: crm.Dial})
+				s := connect(t, "", era, l.options(), engine.Server{Name: "crm", Dial: crm.Dial})
 				params := &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead record for C, ask ada@example.org"}}
 				params.SetProgressToken("p")
 				r, err := s.CallTool(t.Context(), params)
@@ -119,7 +119,7 @@ func TestTaskBySampling(t *testing.T) {
 func TestTaskWithoutSampling(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
-		s := connect(t, "", era, nil, retort.Server{Name: "crm", Dial: demo.Dial("crm")})
+		s := connect(t, "", era, nil, engine.Server{Name: "crm", Dial: demo.Dial("crm")})
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead", "inputs": map[string]any{"n": json.Number("9007199254740993")}}})
 		o := outcomeOf(t, r, err)
 		if r.IsError || o.TaskContext == nil || len(o.Tools) == 0 || o.Error.Message != "no model configured" || !strings.Contains(o.Skeleton, "9007199254740993") {
@@ -132,7 +132,7 @@ func TestTaskWithoutSampling(t *testing.T) {
 // have begun, is refused.
 func TestTaskObject(t *testing.T) {
 	t.Parallel()
-	s := connect(t, "", eras[0], nil, retort.Server{Name: "crm", Dial: demo.Dial("crm")})
+	s := connect(t, "", eras[0], nil, engine.Server{Name: "crm", Dial: demo.Dial("crm")})
 	call := func(more map[string]any) *mcp.CallToolResult {
 		object := map[string]any{"id": "my-task", "description": "count leads", "code": "return typeof crm.searchRecords", "requiredTools": []string{"crm"}, "status": "pending"}
 		for name, value := range more {

@@ -2,5 +2,5 @@
 
 package confine
 
-// filter returns an error: there is no list of system calls for this architecture.
-func (*Plan) filter(*interpreter) error { return ErrUnsupported }
+// loadFilter returns an error: there is no list of system calls for this architecture.
+func (*SandboxPlan) loadFilter(*heldInterpreter) error { return ErrUnsupported }

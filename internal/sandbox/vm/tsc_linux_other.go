@@ -2,5 +2,5 @@
 
 package vm
 
-// kilohertz returns 0: machines have x86-64 processors.
-func kilohertz() int64 { return 0 }
+// counterKHz returns 0: machines have x86-64 processors.
+func counterKHz() int64 { return 0 }

@@ -110,7 +110,7 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Kind())
 	}
 	if c.NeedsFolders() {
-		return sandbox.CommandResult{}, sandbox.NoFolders(c.Name, s.backend.Name)
+		return sandbox.CommandResult{}, sandbox.NoFolders(c.Name, s.backend.Kind().Name)
 	}
 	done, refused := s.enterRunning()
 	if refused != nil {
@@ -122,7 +122,7 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	defer context.AfterFunc(s.backend.ctx, cancel)()
 	ended, err := s.backend.Command(ctx, c, s.spec.Limits.WithDefaults(core.DefaultLimits()))
 	if err == nil {
-		c.ExplainFailure(&ended, s.backend.Name)
+		c.ExplainFailure(&ended, s.backend.Kind().Name)
 	}
 	return ended, err
 }

@@ -221,7 +221,7 @@ func TestCommandsOnFiles(t *testing.T) {
 		return sandbox.CommandResult{Code: 1, Stderr: []byte("no ./workspace/b\n")}, nil
 	}
 	kinds := []GuestKind{{Runtime: "quickjs", Start: startBare, Warm: -1}}
-	b := New(Options{Name: "bare", Capabilities: have, Kinds: kinds, Command: command})
+	b := New(Options{Kind: bareKind, Capabilities: have, Kinds: kinds, Command: command})
 	defer b.Close()
 	s, err := b.Prepare(t.Context(), sandbox.SandboxSpec{Runtime: "quickjs", Limits: core.DefaultLimits()})
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"retort"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 	"retort/internal/mcp/server/web"
 )
 
 // FuzzBodies sends bodies of both eras to a listener. Whatever a client sends is answered with a status, and so is the
 // well-formed request that comes next.
 func FuzzBodies(f *testing.F) {
-	e, err := retort.Open(f.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: f.TempDir(), Keys: f.TempDir()})
+	e, err := engine.Open(f.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: f.TempDir(), Keys: f.TempDir()})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -18,15 +18,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"retort"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
 	"retort/internal/devel/testenv"
+	"retort/internal/engine"
 	"retort/internal/mcp/server/web"
 )
 
 func TestMain(m *testing.M) {
-	retort.Init()
+	engine.Init()
 	home, err := os.MkdirTemp("", "retort-test-")
 	if err != nil {
 		panic(err)
@@ -68,19 +68,19 @@ func (insufficient) Challenge() string { return `Bearer error="insufficient_scop
 // check effects in the demo server's own record.
 type place struct {
 	t      *testing.T
-	engine *retort.Engine
+	engine *engine.Engine
 	files  *demo.DemoServer
 	url    string
 	stop   func()
 }
 
-func open(t *testing.T, change func(*web.Options), servers ...retort.Server) *place {
+func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *place {
 	t.Helper()
 	files, err := demo.Open("files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := retort.Open(t.Context(), retort.Config{NoFiles: true, Reserve: retort.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: append(servers, retort.Server{Name: "files", Dial: files.Dial})})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Servers: append(servers, engine.Server{Name: "files", Dial: files.Dial})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestStatsAreOnesOwn(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	for _, session := range []string{"", "default"} {
-		theirs, own := bob.Stats(t.Context(), session).(retort.Stats), ann.Stats(t.Context(), session).(retort.Stats)
+		theirs, own := bob.Stats(t.Context(), session).(engine.Stats), ann.Stats(t.Context(), session).(engine.Stats)
 		if theirs.Executions.Total != 0 || own.Executions.Total != 1 {
 			t.Errorf("%q: %+v, %+v", session, theirs.Executions, own.Executions)
 		}
@@ -428,7 +428,7 @@ type gate struct{ called, pass chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }
 
-func (g gate) server() retort.Server {
+func (g gate) server() engine.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "gate", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "pass", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -439,7 +439,7 @@ func (g gate) server() retort.Server {
 			}
 			return &mcp.CallToolResult{}, nil
 		})
-	return retort.Server{Name: "gate", Dial: func(context.Context) (io.ReadWriteCloser, error) {
+	return engine.Server{Name: "gate", Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
 		go func() { _ = s.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs}) }()
 		return ours, nil

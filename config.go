@@ -1,0 +1,101 @@
+package retort
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/engine"
+	"retort/internal/mcp/client"
+)
+
+// Config selects the servers and how programs are run. The zero Config reads the same files as the command.
+type Config struct {
+	Files []string // client files with MCP servers and at most one retort.yaml; if empty, the files that the README describes
+	Dir   string   // where configuration files are searched; if empty, the working directory
+	Home  string   // data directory, with workspaces and the catalog; if empty, it is chosen next to the configuration files
+	// Keys is the folder of the key that seals the decisions of people; if empty, it is in the user's own data
+	// folder. No server should have write access to it.
+	Keys     string
+	NoFiles  bool     // reads no configuration file: only Servers and Settings apply
+	NoReload bool     // ignores changes of the files after Open; otherwise Serve and Listen apply them within a second
+	Servers  []Server // in addition to those of the files; a name in both is an error
+	Settings string   // text of a retort.yaml, in place of a file
+	Guest    []string // command that is started inside a sandbox and calls Init first; if empty, the running program
+	Limits   Limits   // override those of the settings in the fields that are not zero
+	Reserve  Reserve  // what is started before a program needs it
+	// Log receives failures at level warn; executions, calls and connections at info; searches at debug. It gets no
+	// values of programs and tools. Its handler must not block. If Log is nil, nothing is logged.
+	Log *slog.Logger
+}
+
+// Reserve selects what an engine starts in advance. It does not limit how many programs can run.
+type Reserve int
+
+const (
+	ReserveMany Reserve = iota // starts several sandboxes and a compiler when the engine opens, and another sandbox whenever one is taken
+	ReserveOne                 // starts one sandbox when the engine opens, and a compiler with the first program
+	ReserveNone                // starts nothing before a program needs it
+)
+
+// Server describes one MCP server. Exactly one of Command, URL and Dial is set. Zero durations and sizes mean the
+// defaults. How a server is shared among principals, and what it may ask of clients, is in the settings.
+type Server struct {
+	Name    string
+	Command string            // is started as a child process, with JSON lines over its standard streams
+	Args    []string          // of Command
+	Env     map[string]string // is added to a small safe part of this process's environment
+	Dir     string            // working directory; this process's own if empty
+	URL     string
+	Headers map[string]string // are sent to the origin of URL and nowhere else
+
+	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // connects to a server in this process, with JSON lines over the stream
+
+	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server refuses it) or "sse". If empty, it
+	// follows from Command, URL or Dial.
+	Transport string
+
+	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
+	CallTimeout    time.Duration // of one call or one listing; default 60 s
+	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
+}
+
+// Limits bounds one execution. A zero field means the configured limit, never "unlimited".
+type Limits struct {
+	Timeout     time.Duration // active time; waiting for a person is not counted
+	Computing   time.Duration // the part of Timeout that the program itself may use: waiting for tools and sleeping are not counted
+	Memory      int64         // bytes of the program's heap
+	CPU         float64       // cores
+	Disk        int64         // bytes of workspace and temporary files
+	Processes   int
+	Output      int64 // bytes of console output
+	Result      int64 // bytes of the returned value's JSON
+	ToolCalls   int
+	Concurrency int // tool calls at the same time
+}
+
+func (c Config) internal() engine.Config {
+	return engine.Config{
+		Files: c.Files, Dir: c.Dir, Home: c.Home, Keys: c.Keys, NoFiles: c.NoFiles, NoReload: c.NoReload,
+		Servers: convertAll(c.Servers, Server.internal), Settings: c.Settings, Guest: c.Guest,
+		Limits: core.Limits(c.Limits), Reserve: engine.Reserve(c.Reserve), Log: c.Log,
+	}
+}
+
+func (s Server) internal() client.Server {
+	return client.Server{
+		Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
+		Dial: s.Dial, Transport: s.Transport, ConnectTimeout: s.ConnectTimeout, CallTimeout: s.CallTimeout, MaxMessage: s.MaxMessage,
+	}
+}
+
+// convertAll returns the results of convert for all elements.
+func convertAll[A, B any](all []A, convert func(A) B) []B {
+	converted := make([]B, len(all))
+	for i, a := range all {
+		converted[i] = convert(a)
+	}
+	return converted
+}

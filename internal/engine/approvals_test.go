@@ -1,0 +1,471 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"retort/internal/core"
+	"retort/internal/devel/demo"
+	"retort/internal/devel/testenv"
+	"retort/internal/engine"
+)
+
+// judged is an engine with one demo server, whose own record of effects is the judge.
+func judged(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	return judgedAt(t, t.TempDir(), settings)
+}
+
+func judgedAt(t *testing.T, home, settings string) (*engine.Engine, *demo.DemoServer) {
+	t.Helper()
+	server, err := demo.Open("files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Settings: settings, Limits: unhurried, Servers: []engine.Server{{Name: "files", Dial: server.Dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	e.Settle(t.Context())
+	return e, server
+}
+
+const deletes = `
+	await files.createDirectory({path: '/srv/nordlys/a'});
+	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
+	return 'written';`
+
+// answers is a channel that gives one answer and counts how often it is asked.
+func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
+	return func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		asked.Add(1)
+		return a, true
+	}
+}
+
+// wrote counts the effects of the call that has to be approved.
+func wrote(s *demo.DemoServer) (n int) {
+	for _, e := range s.Effects() {
+		if e.Tool == "write_file" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestApprovals(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer core.ApprovalAnswer
+		status core.OutcomeStatus
+		writes int
+	}{
+		"yes":    {core.ApprovalAnswer{Approve: true}, core.StatusOK, 1},
+		"always": {core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, core.StatusOK, 1},
+		"no":     {core.ApprovalAnswer{Note: "not today"}, core.StatusDenied, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, server := judged(t, "")
+			var asked atomic.Int64
+			o := e.Execute(core.WithChannel(t.Context(), answers(c.answer, &asked)), engine.Request{Code: deletes})
+			if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
+				t.Errorf("%s, %d written, asked %d times: %+v", o.Status, wrote(server), asked.Load(), o.Error)
+			}
+			if !c.answer.Approve && !strings.Contains(o.Error.Message, "not today") {
+				t.Errorf("%+v", o.Error)
+			}
+		})
+	}
+}
+
+// What a person sees is what the upstream gets, to the letter.
+func TestApprovalShowsWhatLeaves(t *testing.T) {
+	e, _ := judged(t, "")
+	var seen core.Approval
+	o := e.Call(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		seen = a
+		return core.ApprovalAnswer{}, true
+	}), engine.Request{}, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y","content":"a","content":"\u202eb"}`))
+	if o.Status != core.StatusDenied {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+	if string(seen.Arguments) != `{"content":"`+"\u202e"+`b","path":"/srv/nordlys/y"}` {
+		t.Errorf("%s", seen.Arguments)
+	}
+	if text := seen.RenderText(); !strings.Contains(text, `\u202eb`) || !strings.Contains(text, "permissionLevel: write_restricted") {
+		t.Errorf("%s", text)
+	}
+}
+
+// With nobody to ask, an execution is pending and goes on where it stood.
+func TestPendingAndResume(t *testing.T) {
+	for name, approve := range map[string]bool{"approved": true, "denied": false} {
+		t.Run(name, func(t *testing.T) {
+			e, server := judged(t, "")
+			o := e.Execute(t.Context(), engine.Request{Code: deletes})
+			if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || wrote(server) != 0 {
+				t.Fatalf("%+v %+v", o, o.Error)
+			}
+			made := len(server.Effects())
+			waiting := o.Approvals[0]
+			if err := e.Decide(waiting.ID, waiting.Digest, core.ApprovalAnswer{Approve: approve}); err != nil {
+				t.Fatal(err)
+			}
+			done := e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
+			if approve && (done.Status != core.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.Effects()) != made+1) {
+				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
+			}
+			if !approve && (done.Status != core.StatusDenied || wrote(server) != 0) {
+				t.Errorf("%+v", done)
+			}
+			if again := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); again.Status != core.StatusRejected {
+				t.Errorf("the outcome was handed out twice: %+v", again)
+			}
+		})
+	}
+}
+
+// unanswered returns a channel that stores the approval it is asked for in seen and does not answer.
+func unanswered(seen *core.Approval) core.ApprovalChannel {
+	return func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		*seen = a
+		return core.ApprovalAnswer{}, false
+	}
+}
+
+func TestPendingThatNobodyAnswers(t *testing.T) {
+	e, server := judged(t, "approval: {timeout: 1s}")
+	var seen core.Approval
+	o := e.Execute(core.WithChannel(t.Context(), unanswered(&seen)), engine.Request{Code: deletes})
+	if o.Status == core.StatusPendingApproval { // it may have timed out already
+		o = e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
+	}
+	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
+		t.Errorf("%+v %+v", o, o.Error)
+	}
+	if err := e.Decide(seen.ID, seen.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
+		t.Error("a late yes counts")
+	}
+}
+
+// A request that is cancelled takes what waits with it.
+func TestCancelWhileAsked(t *testing.T) {
+	e, server := judged(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	late := make(chan error, 1)
+	o := e.Execute(core.WithChannel(ctx, func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		cancel()
+		if !testenv.Poll(func() bool { return len(e.Waiting("")) == 0 }) {
+			t.Error("the approval of a canceled program still waits")
+		}
+		late <- e.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true})
+		return core.ApprovalAnswer{Approve: true}, true
+	}), engine.Request{Code: deletes})
+	if o.Status != core.StatusCancelled {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+	if err := testenv.Receive(t, late, "the result of the late approval"); err == nil {
+		t.Error("a yes after the end counts")
+	}
+	if wrote(server) != 0 {
+		t.Error("the call left")
+	}
+}
+
+// untilLongEnough calls attempt with longer and longer timeouts until it reports that the timeout was
+// long enough for what the programs do themselves, which depends on the machine. attempt has a person
+// answer only when that timeout has passed, so no timeout is long enough if it includes the waiting.
+func untilLongEnough(t *testing.T, attempt func(t *testing.T, limit time.Duration) (enough bool)) {
+	t.Helper()
+	enough := false
+	for limit := time.Second; !enough && limit <= 64*time.Second; limit *= 4 {
+		t.Run(limit.String(), func(t *testing.T) { enough = attempt(t, limit) })
+	}
+	if !enough {
+		t.Error("every timeout passes while somebody is asked")
+	}
+}
+
+// TestHumanTimeIsNotCharged checks that a program's timeout does not run while it waits for a
+// person. The person answers only after another program, which started later with the same
+// timeout, has timed out.
+func TestHumanTimeIsNotCharged(t *testing.T) {
+	t.Parallel() // it spends most of its time waiting
+	untilLongEnough(t, humanTime)
+}
+
+func humanTime(t *testing.T, limit time.Duration) (enough bool) {
+	e, server := judgedAt(t, t.TempDir(), "")
+	limited := engine.Request{Limits: engine.Limits{Timeout: limit}}
+	slow := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+		other := limited
+		other.Code = sleeps
+		if o := e.Execute(t.Context(), other); o.Status != core.StatusTimeout {
+			t.Errorf("the other program: %s %+v", o.Status, o.Error)
+		}
+		return core.ApprovalAnswer{Approve: true}, true
+	}
+	var all sync.WaitGroup
+	var program, call core.Outcome
+	all.Go(func() {
+		r := limited
+		r.Code = deletes
+		program = e.Execute(core.WithChannel(t.Context(), slow), r)
+	})
+	all.Go(func() {
+		call = e.Call(core.WithChannel(t.Context(), slow), limited, "files.write_file", json.RawMessage(`{"path":"/srv/nordlys/y.txt","content":"a"}`))
+	})
+	all.Wait()
+	if program.Status == core.StatusTimeout || call.Status == core.StatusTimeout {
+		return false
+	}
+	if n := wrote(server); n != 2 || program.Status != core.StatusOK || call.Status != core.StatusOK {
+		t.Errorf("%d files were written, want 2; the program %s %+v, the call %s %+v", n, program.Status, program.Error, call.Status, call.Error)
+	}
+	return true
+}
+
+// A yes goes as far as its scope, and no further.
+func TestScopesOfAYes(t *testing.T) {
+	const two = `
+		await Promise.all(['p', 'q', 'r'].map(n => files.writeFile({path: '/srv/nordlys/' + n + '.txt', content: 'x'})));
+		return 1`
+	for scope, want := range map[core.ApprovalScope][2]int64{core.ScopeOnce: {3, 6}, core.ScopeRun: {1, 2}, core.ScopeAlways: {1, 1}} {
+		t.Run(string(scope), func(t *testing.T) {
+			e, server := judged(t, "")
+			var asked atomic.Int64
+			ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: scope}, &asked))
+			for i := range 2 {
+				if o := e.Execute(ctx, engine.Request{Code: two}); o.Status != core.StatusOK || asked.Load() != want[i] || wrote(server) != 3*(i+1) {
+					t.Errorf("run %d: %s %+v, asked %d times", i, o.Status, o.Error, asked.Load())
+				}
+			}
+		})
+	}
+}
+
+// What was approved for always outlives the engine, but not another policy, and
+// not a file that somebody else wrote.
+func TestAlways(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	home := t.TempDir()
+	asks := func(settings string) int64 {
+		e, _ := judgedAt(t, home, settings)
+		defer e.Close()
+		var asked atomic.Int64
+		o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &asked)), engine.Request{Code: deletes})
+		if o.Status != core.StatusOK {
+			t.Fatalf("%s %+v", o.Status, o.Error)
+		}
+		return asked.Load()
+	}
+	for i, want := range []int64{1, 0} {
+		if n := asks(""); n != want {
+			t.Errorf("engine %d asks %d times", i, n)
+		}
+	}
+	forge(t, filepath.Join(home, "approvals", "always.json"))
+	if n := asks(""); n != 1 {
+		t.Error("a forged file approves")
+	}
+	if n := asks("servers: {files: {trusted: true}}"); n != 1 {
+		t.Error("a yes outlives its policy")
+	}
+}
+
+// By its level, a program is asked about before it runs, and not for calls that
+// are asked about one by one.
+func TestProgramsThatAreAskedAbout(t *testing.T) {
+	for _, c := range []struct {
+		settings, code string
+		programs, all  int64
+	}{
+		{"", "return 1", 0, 0},
+		{"approval: {autoApproveLow: false}", "return 1", 1, 1},
+		{"approval: {autoApproveMedium: false}", deletes, 0, 2},
+		{"{permissionLevel: execute_full, approval: {autoApproveHigh: true}}", deletes, 0, 0},
+		{"{permissionLevel: execute_full}", deletes, 0, 1},
+		{"{approval: {autoApproveHigh: true}}", deletes, 0, 1},
+	} {
+		e, _ := judged(t, c.settings)
+		var programs, all atomic.Int64
+		o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+			all.Add(1)
+			if !a.IsCall() {
+				programs.Add(1)
+			}
+			return core.ApprovalAnswer{Approve: true}, true
+		}), engine.Request{Code: c.code})
+		if o.Status != core.StatusOK || programs.Load() != c.programs || all.Load() != c.all {
+			t.Errorf("%s: %s %+v; asked %d times, %d of them about the program", c.settings, o.Status, o.Error, all.Load(), programs.Load())
+		}
+	}
+}
+
+// A denied program has not run.
+func TestProgramDenied(t *testing.T) {
+	e, server := judged(t, "approval: {autoApproveLow: false}")
+	var asked atomic.Int64
+	o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: deletes})
+	if o.Status != core.StatusDenied || len(server.Effects()) != 0 || asked.Load() != 1 {
+		t.Errorf("%s %+v", o.Status, o.Error)
+	}
+}
+
+func forge(t *testing.T, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Rules []map[string]any `json:"rules"`
+		Seal  string           `json:"seal"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil || len(file.Rules) != 1 {
+		t.Fatal(err, string(text))
+	}
+	file.Rules = append(file.Rules, file.Rules[0])
+	text, _ = json.Marshal(file)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnySequenceOfApprovals checks that every file that was written had been approved, and was
+// written once, in whatever order people answer, clients cancel and approvals time out. The
+// choices are random but have fixed seeds. Their order depends on the scheduler.
+func TestAnySequenceOfApprovals(t *testing.T) {
+	const programs = 60
+	e, server := judged(t, "approval: {timeout: 1s}")
+	c := &crowd{e: e, cancel: map[string]func(){}, approved: map[string]bool{}}
+	var all, people sync.WaitGroup
+	over := make(chan struct{})
+	for i := range programs {
+		path := fmt.Sprintf("/srv/nordlys/f%d.txt", i)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.cancel[path] = cancel
+		all.Go(func() { resumed(ctx, e, path, time.Duration(i%5)*time.Millisecond) })
+	}
+	for i := range 3 {
+		people.Go(func() { c.answers(t, over, rand.New(rand.NewPCG(uint64(i), 7))) })
+	}
+	all.Wait()
+	_ = e.Close()
+	close(over)
+	people.Wait()
+	seen := map[string]bool{}
+	for _, effect := range server.Effects() {
+		if seen[effect.Target] || !c.approved[effect.Target] {
+			t.Errorf("%s was written twice or without a yes", effect.Target)
+		}
+		seen[effect.Target] = true
+	}
+	if len(seen) == 0 || len(seen) == programs {
+		t.Errorf("%d of %d files were written: want some, but not all", len(seen), programs)
+	}
+}
+
+// resumed executes a program that writes a file, and resumes it until it ends or ctx is canceled.
+func resumed(ctx context.Context, e *engine.Engine, path string, patience time.Duration) {
+	o := e.Execute(ctx, engine.Request{Code: fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)})
+	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
+		o = e.Resume(ctx, o.ExecutionID, patience)
+	}
+}
+
+// crowd simulates people who answer an engine's approvals.
+type crowd struct {
+	e      *engine.Engine
+	cancel map[string]func() // by the path that the program writes
+
+	mu       sync.Mutex
+	approved map[string]bool // by path
+}
+
+// answers handles the waiting approvals with answer, again and again, until over is closed and
+// none is left.
+func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
+	for {
+		var waiting map[string]core.Approval
+		_ = testenv.Poll(func() bool {
+			waiting = c.waiting()
+			select {
+			case <-over:
+				return true
+			default:
+				return len(waiting) > 0
+			}
+		})
+		if len(waiting) == 0 {
+			return
+		}
+		for path, a := range waiting {
+			if c.answer(a, path, random) {
+				t.Error("an answer with a wrong digest was accepted")
+			}
+		}
+	}
+}
+
+// waiting returns the waiting approvals by the path that would be written. It leaves out every
+// tenth file, so that nobody answers for those and their approvals time out.
+func (c *crowd) waiting() map[string]core.Approval {
+	found := map[string]core.Approval{}
+	for _, a := range c.e.Waiting("") {
+		var call struct{ Path string }
+		_ = json.Unmarshal(a.Arguments, &call)
+		if !strings.HasSuffix(call.Path, "5.txt") {
+			found[call.Path] = a
+		}
+	}
+	return found
+}
+
+// answer approves or denies a, answers with a wrong digest, cancels the program, or does nothing.
+// It reports whether the engine accepted a wrong digest.
+func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch random.IntN(8) {
+	case 0:
+		c.cancel[path]()
+	case 1, 2:
+		return c.e.Decide(a.ID, strings.Repeat("0", 64), core.ApprovalAnswer{Approve: true}) == nil
+	case 3, 4:
+		_ = c.e.Decide(a.ID, a.Digest, core.ApprovalAnswer{})
+	case 5, 6:
+		if c.e.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true}) == nil {
+			c.approved[path] = true
+		}
+	}
+	return false
+}
+
+// A program that wants to do what a person does not want, again and again, asks a few times.
+func TestManyNoes(t *testing.T) {
+	for name, code := range map[string]string{
+		"one by one": `let left = 0; for (let i = 0; i < 100; i++) { try { await files.writeFile({path: '/srv/nordlys/x' + i + '.txt', content: 'one'}); left++ } catch (e) {} } return left`,
+		"at once":    `const all = await Promise.allSettled(Array.from({length: 100}, (_, i) => files.writeFile({path: '/srv/nordlys/x' + i + '.txt', content: 'one'}))); return all.filter(a => a.status === 'fulfilled').length`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, server := judged(t, "approval: {declined: 3}\n")
+			var asked atomic.Int64
+			o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: code})
+			if o.Status != core.StatusOK || string(o.Result) != "0" || wrote(server) != 0 || asked.Load() != 3 {
+				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, wrote(server), asked.Load(), o.Error)
+			}
+		})
+	}
+}

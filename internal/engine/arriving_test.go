@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/engine"
+)
+
+// A tool that a program names in a text may be one of a server that is still starting. The server
+// here starts only once the program runs.
+func TestComputedNameWaitsForServers(t *testing.T) {
+	running := make(chan struct{})
+	ready := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { close(running); return textResult("ready") }}
+	late := &party{tools: ready.tools, answer: func(string, json.RawMessage) string { return textResult("late") }}
+	dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
+		select {
+		case <-running:
+			return late.dial(ctx)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "ready", Dial: ready.dial}, {Name: "late", Dial: dial}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.Settle(t.Context(), "ready")
+	o := e.Execute(t.Context(), engine.Request{Code: `await ready.note(); return await callMCPTool(['late', 'note'].join('__'), {}) + ' ' + await callMCPTool(['late', 'note'].join('.'), {})`})
+	if o.Status != core.StatusOK || string(o.Result) != `"late late"` || o.Stats.ToolCalls != 3 || o.Stats.Tools["late.note"] != 2 {
+		t.Errorf("%s %s %+v %+v", o.Status, o.Result, o.Error, o.Stats)
+	}
+}
+
+// A tool that a program names plainly is waited for, too: here its server starts once the program
+// has come.
+func TestNameWaitsForServers(t *testing.T) {
+	for code, language := range map[string]core.Language{`return await late.note()`: "typescript", `import {note} from './servers/late'; return await note()`: "typescript", `late.note()`: "python"} {
+		come := make(chan struct{})
+		late := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { return textResult("late") }}
+		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
+			select {
+			case <-come:
+				return late.dial(ctx)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "late", Dial: dial}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ended := make(chan engine.Outcome, 1)
+		go func() { ended <- e.Execute(t.Context(), engine.Request{Code: code, Language: language}) }()
+		testenv.WaitUntil(t, "the program has come", func() bool { return e.Running() == 1 })
+		close(come)
+		if o := <-ended; o.Status != core.StatusOK || string(o.Result) != `"late"` {
+			t.Errorf("%s: %s %s %+v", code, o.Status, o.Result, o.Error)
+		}
+	}
+}
+
+// A tool of a server that is configured and down is not simply unknown.
+func TestToolOfServerThatIsDown(t *testing.T) {
+	down := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("the disk is on fire") }
+	e := openOne(t, "", down)
+	for code, language := range map[string]core.Language{
+		`return await callMCPTool(['eye', 'note'].join('__'), {})`: "", `return await callMCPTool('eye__note', {})`: "",
+		`return await eye.note({})`: "", `const {note} = eye; return 1`: "", `return {eye}`: "", `return nothing.x + eye.note()`: "", `return eye.note()`: "javascript",
+		`import {note} from './servers/eye'; return await note({})`: "",
+		`eye.note()`: "python", `x = [eye]`: "python", `from servers import eye`: "python", "nothing\neye.note()": "python",
+	} {
+		o := e.Execute(t.Context(), engine.Request{Code: code, Language: language})
+		if o.Error == nil || o.Error.Kind != core.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools are not known") || !strings.Contains(o.Error.Message, "the disk is on fire") {
+			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
+		}
+	}
+	for code, language := range map[string]core.Language{`return await eyes.note({})`: "", `return eye_note`: "", `return nothing`: "", `eyes.note()`: "python"} {
+		if o := e.Execute(t.Context(), engine.Request{Code: code, Language: language}); o.Error == nil || o.Error.Kind != core.KindType || strings.Contains(o.Error.Message, "configured") {
+			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
+		}
+	}
+	o := e.Call(t.Context(), engine.Request{}, "eye.note", nil)
+	if o.Error == nil || !strings.Contains(o.Error.Message, "the disk is on fire") {
+		t.Errorf("%+v", o.Error)
+	}
+	if o := e.Call(t.Context(), engine.Request{}, "eyes.note", nil); o.Error == nil || strings.Contains(o.Error.Message, "configured") {
+		t.Errorf("%+v", o.Error)
+	}
+}

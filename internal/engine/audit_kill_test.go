@@ -1,0 +1,223 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+	"retort/internal/engine"
+)
+
+// killedEngine is the variable that makes the test program an engine that is killed.
+const killedEngine = "RETORT_TEST_KILLED_ENGINE"
+
+// notes returns an upstream server that appends each note to a file. The file outlives the server,
+// so tests can tell from it which calls took place. The server calls made, if it is not nil, before
+// and after it writes.
+func notes(file string, made func()) *party {
+	return &party{
+		tools: func() string {
+			return `{"name":"create_note","description":"Create a note.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
+		},
+		answer: func(_ string, arguments json.RawMessage) string {
+			if made != nil {
+				made()
+				defer made()
+			}
+			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				panic(err)
+			}
+			defer f.Close()
+			if _, err := f.Write(append(arguments, '\n')); err != nil {
+				panic(err)
+			}
+			return `{"content":[{"type":"text","text":"made"}]}`
+		},
+	}
+}
+
+func killable(dir string) engine.Config { return killableWith(dir, nil) }
+
+func killableWith(dir string, made func()) engine.Config {
+	return engine.Config{
+		NoFiles: true, Reserve: engine.ReserveNone, Home: filepath.Join(dir, "home"), Keys: filepath.Join(dir, "keys"),
+		Servers: []engine.Server{{Name: "notes", Dial: notes(filepath.Join(dir, "effects"), made).dial}},
+	}
+}
+
+// counter prints the number of executions that have ended, at each event.
+type counter struct {
+	mu    sync.Mutex
+	ended int
+}
+
+func (c *counter) tell(ended int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended += ended
+	fmt.Println(c.ended)
+}
+
+// scribble executes programs with effects until it is killed. It prints a line when it starts, when
+// the engine is open, before and after each effect, and when a program has ended.
+func scribble(dir string) {
+	var c counter
+	c.tell(0)
+	e, err := engine.Open(context.Background(), killableWith(dir, func() { c.tell(0) }))
+	if err != nil {
+		panic(err)
+	}
+	c.tell(0)
+	ended := make(chan core.Outcome)
+	for range 3 {
+		go func() {
+			for {
+				code := fmt.Sprintf(`for (let i = 0; i < 12; i++) await notes.createNote({id: '%x-' + i}); return 1`, rand.Int64())
+				ended <- e.Execute(context.Background(), engine.Request{Code: code})
+			}
+		}()
+	}
+	for {
+		if o := <-ended; o.Status != core.StatusOK {
+			panic(fmt.Sprint(o.Status, o.Error))
+		}
+		c.tell(1)
+	}
+}
+
+// positions returns the numbers of lines after which scribble is killed. The first ones are during
+// its start. The others are spread over the executions, three of which run at a time. Each
+// execution prints 25 lines.
+func positions() []int {
+	step := 13
+	if testenv.Full() {
+		step = 1
+	}
+	all := []int{0, 1, 2}
+	for at := 3; at < 170; at += step {
+		all = append(all, at)
+	}
+	return all
+}
+
+// An engine that is killed at any moment leaves a record that holds: each execution has
+// one end, and each effect that the upstream has seen was recorded before, once.
+func TestKilledWhileRecording(t *testing.T) {
+	dir, done, kills := t.TempDir(), 0, positions()
+	for _, at := range kills {
+		done += testenv.KilledAt(t, killedEngine, dir, at, 0)
+	}
+	e, err := engine.Open(t.Context(), killable(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := engine.VerifyRecord(t.Context(), killable(dir), engine.Proof{}); err != nil || !v.OK {
+		t.Errorf("the record does not hold: %+v %v", v, err)
+	}
+	rec := readRecord(t, dir)
+	if rec.ends[string(core.StatusOK)] < done {
+		t.Errorf("%d executions had ended, and %d are recorded", done, rec.ends[string(core.StatusOK)])
+	}
+	if done < len(kills) || rec.ends[string(core.StatusOutcomeUnknown)] < len(kills) {
+		t.Errorf("%d kills came at the wrong time: %d executions had ended, and as recorded %v", len(kills), done, rec.ends)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "effects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		seen[strings.TrimSpace(line)]++
+	}
+	for arguments, n := range seen {
+		if n != 1 || rec.calls[rec.digest([]byte(arguments))] != 1 {
+			t.Errorf("%s: the upstream saw it %d times, recorded are %d", arguments, n, rec.calls[rec.digest([]byte(arguments))])
+		}
+	}
+	t.Logf("%d executions with %d effects; ended as %v", len(rec.requests), len(seen), rec.ends)
+}
+
+// recorded is what a record says.
+type recorded struct {
+	requests map[string]int // by execution
+	calls    map[string]int // by digest of arguments
+	ends     map[string]int // by status
+	digest   func([]byte) string
+}
+
+// readRecord reads the record of a home, of which the engine has ended. Each execution in
+// it has one request and one end.
+func readRecord(t *testing.T, dir string) recorded {
+	t.Helper()
+	keys := audit.Keys{}
+	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
+	keys.Bodies = keys.Codes
+	files, err := sqlstore.ListFiles(filepath.Join(dir, "home", "audit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ends := recorded{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
+	for _, file := range files { // whoever starts while another ends takes the next
+		owner, err := keys.Owner()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := sqlstore.Open(t.Context(), file, sqlstore.Options{Owner: owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := audit.Open(t.Context(), rows, audit.Options{Keys: keys, Checkpoints: filepath.Join(dir, "keys", "checkpoints")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		r.digest = log.Digest
+		for row, err := range rows.Find(t.Context(), audit.Filter{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.take(t, row, ends)
+		}
+	}
+	for id, n := range r.requests {
+		if n != 1 || ends[id] != 1 {
+			t.Errorf("the execution %s has %d requests and %d ends", id, n, ends[id])
+		}
+	}
+	if len(ends) != len(r.requests) {
+		t.Errorf("%d executions have begun and %d ended", len(r.requests), len(ends))
+	}
+	return r
+}
+
+func (r recorded) take(t *testing.T, row audit.Row, ends map[string]int) {
+	t.Helper()
+	switch core.EventKind(row.Kind) {
+	case core.EventRequest:
+		r.requests[row.Execution]++
+	case core.EventEnd:
+		ends[row.Execution]++
+		r.ends[row.Status]++
+	case core.EventCall:
+		var facts struct{ Arguments string }
+		if err := json.Unmarshal(row.Facts, &facts); err != nil {
+			t.Fatal(err)
+		}
+		r.calls[facts.Arguments]++
+	}
+}

@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/audit/export"
+	"retort/internal/audit/report"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/config"
+	"retort/internal/core"
+)
+
+// Export selects entries of the audit log to export, and the format.
+type Export struct {
+	Format string       // "jsonl", "ocsf", "cef" or "csv"
+	Filter RecordFilter // but Before, Limit and Bare
+	Text   string       // that an entry has, in whatever case; in bodies only if they are written
+	Bodies bool         // code, arguments and messages, too
+	After  string       // the cursor of the export before; empty: from the beginning
+	// Progress is called after every 1000 entries with the number written so far; may be nil.
+	Progress func(entries int64)
+}
+
+// Exported is the result of an export.
+type Exported struct {
+	Entries  int64    `json:"entries"`
+	Cursor   string   `json:"cursor"` // for the next export, which goes on right after this one
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ExportRecord writes the entries of the audit log to w, oldest first, up to the newest at this moment. Engines may
+// write to the log at the same time. After an error the cursor is empty, because the export is incomplete.
+func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Exported, error) {
+	var out Exported
+	places, err := audit.PlacesFrom(what.After)
+	if err != nil {
+		return out, err
+	}
+	to, err := export.New(w, export.Format(what.Format), export.Options{Version: Version, Bodies: what.Bodies})
+	if err != nil {
+		return out, err
+	}
+	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return out, err
+	}
+	defer r.close()
+	if !what.Bodies {
+		r.Keys.Bodies = nil
+	}
+	for e, err := range r.After(ctx, what.Filter, what.Text, places, &out.Warnings) {
+		if err == nil {
+			err = to.Write(e)
+		}
+		if err != nil {
+			return out, known(err)
+		}
+		if out.Entries++; what.Progress != nil && out.Entries%1000 == 0 {
+			what.Progress(out.Entries)
+		}
+	}
+	if len(r.Stores) == 0 && len(r.Unread()) == 0 {
+		out.Warnings = append(out.Warnings, "there is no record yet")
+	}
+	if err := to.Close(); err != nil {
+		return out, known(err)
+	}
+	out.Cursor = places.String()
+	return out, nil
+}
+
+// The nouns of a report.
+type (
+	// Types of compliance reports.
+	Report         = report.Report   // what the record says of a period; its JSON is a promise
+	ReportStandard = report.Standard // "summary", "gdpr", "soc2" or "hipaa"
+	ReportFormat   = report.Format   // "markdown", "html" or "json"
+)
+
+// Period is the time span of a report. It includes From and excludes To.
+type Period struct {
+	From, To time.Time
+	// Progress is called with the current step and the number of entries read; may be nil.
+	Progress func(what string, entries int64)
+}
+
+// ReportRecord builds a compliance report from the audit log for a period. It verifies the log, and reads none of its
+// encrypted bodies. Engines may write to the log at the same time.
+func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*Report, error) {
+	parts, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	r, err := parts.recorded(ctx, sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	r.Keys.Bodies = nil
+	out, err := report.Build(
+		ctx, &r.Record, situation(parts.config.Settings),
+		report.Options{From: p.From, To: p.To, Standard: s, Progress: p.Progress},
+	)
+	return out, known(err)
+}
+
+// situation returns the settings that readers of a report need to know.
+func situation(s config.Settings) report.Situation {
+	out := report.Situation{Version: Version, Now: time.Now(), Recorded: s.AuditLogging.Bool(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
+	set := func(name string, value any) {
+		out.Settings = append(out.Settings, report.Setting{Name: name, Value: fmt.Sprint(value)})
+	}
+	set("auditLogging", position(s.AuditLogging))
+	set("audit.store", storedIn(s.Audit.Store))
+	set("audit.required", s.Audit.Required)
+	set("audit.checkpoint", given(len(s.Audit.Checkpoint) > 0))
+	set("audit.keep", lasting(s.Audit.Keep))
+	set("audit.size", fmt.Sprint(s.Audit.Size, " bytes"))
+	set("audit.archives", lasting(s.Audit.Archives))
+	set("permissionLevel", s.PermissionLevel)
+	set("securityLevel", s.SecurityLevel)
+	set("toolChanges", s.ToolChanges)
+	set("sandboxMode", s.SandboxMode)
+	set("sandboxFallback", s.SandboxFallback)
+	set("approval.autoApproveLow", position(s.Approval.AutoApproveLow))
+	set("approval.autoApproveMedium", position(s.Approval.AutoApproveMedium))
+	set("approval.autoApproveHigh", position(s.Approval.AutoApproveHigh))
+	set("approval.webhook", given(s.Approval.Webhook.URL != ""))
+	set("piiTokenization", position(s.PIITokenization))
+	for _, name := range slices.Sorted(maps.Keys(s.PII.Modes)) {
+		set("pii.modes."+name, s.PII.Modes[name])
+	}
+	set("pii.restoreToModel", position(s.PII.RestoreToModel))
+	set("pii.showInForms", position(s.PII.ShowInForms))
+	set("pii.expiry", lasting(cmp.Or(s.PII.Expiry, core.DefaultPIIExpiry))) // the vault's own, if nothing is set
+	set("pii.key", keptIn(s.PII.Key))
+	set("workspace.results", lasting(s.Workspace.Results))
+	set("workspace.sessions", lasting(s.Workspace.Sessions))
+	set("workspace.realValues", position(s.Workspace.RealValues))
+	set("anomalies.default", s.Anomalies.Default)
+	for _, kind := range slices.Sorted(maps.Keys(s.Anomalies.Actions)) {
+		set("anomalies."+kind, s.Anomalies.Actions[kind])
+	}
+	set("anomalies.webhook", given(s.Anomalies.Webhook.URL != ""))
+	set("telemetry", given(s.Telemetry.Traces != "" || s.Telemetry.Metrics != "" || s.Telemetry.Prometheus != ""))
+	set("network.default", s.Network.Default)
+	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
+		set("servers."+name, serverRules(s.Servers[name]))
+	}
+	out.Principals = []report.Principal{{May: string(s.PermissionLevel)}}
+	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
+		out.Principals = append(out.Principals, report.Principal{Name: name, May: principalRules(s.Principals[name])})
+	}
+	return out
+}
+
+func position(s config.Switch) string {
+	if s.Bool() {
+		return "on"
+	}
+	return "off"
+}
+
+// lasting formats a retention period, in days where possible. A duration of 0 or less means forever.
+func lasting(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d <= 0:
+		return "for ever"
+	case d%day == 0:
+		return fmt.Sprintf("%d days", d/day)
+	}
+	return d.String()
+}
+
+func given(yes bool) string {
+	if yes {
+		return "set"
+	}
+	return "none"
+}
+
+// storedIn names the kind of storage of the audit log. It leaves out the address, which may contain secrets.
+func storedIn(url string) string {
+	switch {
+	case url == "":
+		return "files below home"
+	case strings.HasPrefix(url, "postgres"):
+		return "PostgreSQL"
+	}
+	return "a file"
+}
+
+func keptIn(k config.PIIKey) string {
+	switch {
+	case k.Variable != "":
+		return "an environment variable"
+	case k.Age != "":
+		return "a file encrypted with age"
+	}
+	return "the keyring of the system, or a file of the user's own"
+}
+
+func serverRules(s config.ServerSettings) string {
+	parts := toolRules(s.ToolRules)
+	if s.Disabled {
+		parts = append(parts, "disabled")
+	}
+	if s.Trusted {
+		parts = append(parts, "trusted")
+	}
+	if s.Changes != "" {
+		parts = append(parts, "toolChanges "+string(s.Changes))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "no rules")
+}
+
+func toolRules(r config.ToolRules) (parts []string) {
+	if r.Allow != nil {
+		parts = append(parts, "allow "+cmp.Or(strings.Join(r.Allow, ", "), "nothing"))
+	}
+	if len(r.Deny) > 0 {
+		parts = append(parts, "deny "+strings.Join(r.Deny, ", "))
+	}
+	if n := len(r.Conditions); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d conditions", n))
+	}
+	return parts
+}
+
+func principalRules(p config.Principal) string {
+	var parts []string
+	if p.PermissionLevel != "" {
+		parts = append(parts, string(p.PermissionLevel))
+	}
+	for _, server := range slices.Sorted(maps.Keys(p.Servers)) {
+		if rules := toolRules(p.Servers[server]); len(rules) > 0 {
+			parts = append(parts, server+": "+strings.Join(rules, ", "))
+		}
+	}
+	return cmp.Or(strings.Join(parts, "; "), "as everybody")
+}

@@ -1,0 +1,386 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"retort/internal/audit/sqlstore"
+	"retort/internal/base/seal"
+	"retort/internal/catalog"
+	"retort/internal/core"
+	"retort/internal/doctor"
+	"retort/internal/home"
+	"retort/internal/mcp/client"
+	"retort/internal/pipeline/approval"
+	"retort/internal/privacy/secrets"
+	"retort/internal/sandbox"
+)
+
+// Diagnosis is the report that retort doctor prints.
+type Diagnosis struct {
+	OK        bool                   `json:"ok"` // nothing is broken
+	Version   string                 `json:"version"`
+	Home      string                 `json:"home"`
+	Files     []string               `json:"files"`
+	Warnings  []string               `json:"warnings,omitempty"`
+	Machine   []doctor.Check         `json:"machine"`
+	Clients   []doctor.Check         `json:"clients,omitempty"` // whether their files point here
+	Sandbox   string                 `json:"sandbox"`           // sandboxMode
+	Sandboxes []sandbox.Capabilities `json:"sandboxes"`
+	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
+	Servers   []ServerDiagnosis      `json:"servers"`
+}
+
+// ServerDiagnosis describes the state of one server.
+type ServerDiagnosis struct {
+	ServerInfo
+	OK        bool           `json:"ok"`
+	Transport string         `json:"transport,omitempty"`
+	Era       string         `json:"era,omitempty"` // of the protocol: handshake, or stateless since 2026-07-28
+	Login     string         `json:"login,omitempty"`
+	Isolation string         `json:"isolation,omitempty"`
+	Restarts  int            `json:"restarts,omitempty"`
+	Cause     *doctor.Cause  `json:"cause,omitempty"`   // why it does not work
+	Remarks   []doctor.Cause `json:"remarks,omitempty"` // what is not as it should be though it works
+}
+
+const (
+	slowAnswer    = 2 * time.Second
+	recordTimeout = 10 * time.Second
+)
+
+// Doctor waits at most for patience until the named servers, or all, have answered or failed. It then reports what
+// works on this machine and what does not. machine holds the checks of Examine.
+func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience time.Duration, servers ...string) (Diagnosis, error) {
+	for _, name := range servers {
+		if err := e.knows(name); err != nil {
+			return Diagnosis{}, err
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	e.Settle(limited, servers...)
+	d := Diagnosis{
+		OK: true, Version: Version, Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings, Machine: machine,
+		Sandbox: string(e.config.Settings.SandboxMode), Sandboxes: e.sandboxes.Capabilities(),
+	}
+	d.Runtimes = e.runtimeVersions(ctx, d.Sandboxes)
+	for _, s := range e.Servers() {
+		if len(servers) == 0 || slices.Contains(servers, s.Name) {
+			d.Servers = append(d.Servers, e.diagnose(s, patience))
+		}
+	}
+	for _, s := range d.Servers {
+		d.OK = d.OK && s.OK
+	}
+	for _, s := range d.Sandboxes {
+		if s.Name != d.Sandbox && (d.Sandbox != sandbox.Auto || s.Strength > sandbox.Process) {
+			continue // nobody has asked for it
+		}
+		d.OK = d.OK && s.Unavailable == nil && len(s.NoCommands) == 0 &&
+			!slices.ContainsFunc(s.Missing, func(m sandbox.MissingRuntime) bool { return m.Runtime == e.config.Settings.Runtime })
+	}
+	for _, c := range machine {
+		d.OK = d.OK && c.Level != doctor.Broken
+	}
+	return d, nil
+}
+
+// knows returns an error unless a server has this name. The hint names the most similar one.
+func (e *Engine) knows(name string) error {
+	var known []string
+	for _, s := range e.Servers() {
+		known = append(known, s.Name)
+	}
+	if slices.Contains(known, name) {
+		return nil
+	}
+	err := core.Errorf(core.KindInvalidArguments, "retort.doctor", "there is no server %q", name)
+	if near := core.NearestNames(name, known, 1); len(near) > 0 {
+		return err.WithHint("did you mean %s?", near[0])
+	}
+	return err.WithHint("configured are %s", strings.Join(known, ", "))
+}
+
+func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis {
+	d := ServerDiagnosis{ServerInfo: info, OK: true}
+	servers := e.now().servers
+	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == info.Name })
+	if i < 0 {
+		return d // it is static
+	}
+	spec, status := servers[i], e.pool.Status(info.Name)
+	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), e.loginOf(spec)
+	if d.Era = "handshake"; status.Protocol >= "2026-07-28" {
+		d.Era = "stateless"
+	}
+	if status.Protocol == "" {
+		d.Era = ""
+	}
+	pending := info.Error == nil && status.State != client.StateReady && status.State != client.StateIdle
+	if info.Error != nil || pending {
+		cause := e.masked(doctor.Explain(symptom(spec, status, info, waited, pending)))
+		d.OK, d.Cause, d.Stderr = false, &cause, unique(info.Stderr)
+		return d
+	}
+	for _, r := range remarks(info, status) {
+		d.Remarks = append(d.Remarks, e.masked(r))
+	}
+	return d
+}
+
+// masked returns the cause without secrets: its text may quote a command line or an address.
+func (e *Engine) masked(c doctor.Cause) doctor.Cause {
+	c.Words, c.Mend = e.secrets.MaskString(c.Words), e.secrets.MaskString(c.Mend)
+	return c
+}
+
+func symptom(spec Server, status client.Status, info ServerInfo, waited time.Duration, pending bool) doctor.Symptom {
+	s := doctor.Symptom{
+		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
+		Stderr: unique(info.Stderr), Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
+	}
+	if info.Error != nil {
+		s.Message, s.Hint, s.Err = info.Error.Message, info.Error.Hint, info.Error
+	}
+	if e := status.LastError; e != nil {
+		s.Err = errors.Join(s.Err, e)
+		s.Message = cmp.Or(s.Message, e.Message)
+	}
+	if spec.Err != nil {
+		s.Message = spec.Err.Error()
+	}
+	s.Status = client.HTTPStatus(s.Err)
+	return s
+}
+
+// unique returns lines without repetitions, such as those of a server that is restarted repeatedly.
+func unique(lines []string) (once []string) {
+	for _, line := range lines {
+		if !slices.Contains(once, line) {
+			once = append(once, line)
+		}
+	}
+	return once
+}
+
+// remarks returns the problems of a server that works nevertheless.
+func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
+	add := func(id, mend, words string, args ...any) {
+		all = append(all, doctor.Cause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
+	}
+	if len(info.Changed) > 0 {
+		add("changed_definitions", fmt.Sprintf("retort tools --changed %s, then retort tools --trust %s", info.Name, info.Name),
+			"%s has changed since it was trusted", strings.Join(info.Changed, ", "))
+	}
+	if len(info.Flagged) > 0 {
+		add(
+			"flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0],
+			"definitions have suspicious content: %s", strings.Join(info.Flagged, ", "),
+		)
+	}
+	if n := status.Rubbish.Lines; n > 0 {
+		add(
+			"stdout_rubbish", "have it log to standard error: see its own settings",
+			"it writes lines that are not messages to standard output (%d lines)", n,
+		)
+	}
+	if status.Latency > slowAnswer {
+		add("slow_answers", "", "it answers slowly: %.1f s", status.Latency.Seconds())
+	}
+	if info.State == string(client.StateReady) && info.Tools == 0 {
+		add("no_tools", "", "it lists no tools")
+	}
+	return all
+}
+
+// loginOf describes how Retort authenticates at a server: by a login, by a configured header, or, if empty, not at
+// all.
+func (e *Engine) loginOf(spec Server) string {
+	if c := e.now().clients[spec.Name].of(""); c != nil {
+		if s, kept := c.Status(context.Background()); kept {
+			return strings.TrimSpace("by a login: " + s.State + until(s.Until))
+		}
+	}
+	for name := range spec.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return "by a header of its configuration"
+		}
+	}
+	return ""
+}
+
+func until(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return " until " + t.Format(time.RFC3339)
+}
+
+// runtimeVersions returns the versions of the installed language runtimes, by name.
+func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabilities) map[string]string {
+	r := e.config.Settings.Runtimes
+	commands := map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
+	versions := map[string]string{}
+	for _, s := range sandboxes {
+		for _, name := range s.Runtimes {
+			if path, err := exec.LookPath(cmp.Or(commands[name], core.DefaultCommand(name))); err == nil && versions[name] == "" {
+				versions[name] = doctor.ProgramVersion(ctx, path)
+			}
+		}
+	}
+	return versions
+}
+
+// Examine checks the machine without an engine: data directory, keys, audit log, clock. With fix it repairs what is
+// safe to repair. The error means that the configuration cannot be read.
+func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
+	p, err := c.parts()
+	if err != nil {
+		return nil, err
+	}
+	p.secrets = &secrets.Masker{}
+	p.register(p.now())
+	checks := p.examine(ctx, fix)
+	for i := range checks {
+		checks[i].Words, checks[i].Mend = p.secrets.MaskString(checks[i].Words), p.secrets.MaskString(checks[i].Mend)
+	}
+	return checks, nil
+}
+
+func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
+	data := p.dataDir()
+	if data == "" {
+		return append(doctor.CheckFiles(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
+	}
+	checks := append(doctor.CheckFiles(), doctor.CheckFolder("home", string(data), fix)...)
+	if own := string(p.userDir()); own != "" {
+		checks = append(append(checks, doctor.CheckFolder("keys", own, fix)...), doctor.CheckKeys("keys", own, fix)...)
+	}
+	checks = append(checks, p.keyPlace(), sizes(data))
+	if engines := running(data); engines != "" {
+		checks = append(checks, doctor.Check{Name: "engines", Level: doctor.OK, Words: engines})
+	}
+	checks = append(checks, brokenCache(data, fix)...)
+	if fix {
+		checks = append(checks, swept(data)...)
+	}
+	return append(checks, p.recordChecks(ctx)...)
+}
+
+// keyPlace reports where the key that encrypts personal values and the audit log is stored.
+func (p *parts) keyPlace() doctor.Check {
+	where, keyring := p.masterKeys().Place()
+	if keyring == nil {
+		return doctor.Check{Name: "key", Level: doctor.OK, Words: "in " + where}
+	}
+	return doctor.Check{
+		Name: "key", Level: doctor.OK,
+		Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring),
+	}
+}
+
+func sizes(data home.Dir) doctor.Check {
+	var parts []string
+	for _, dir := range []string{data.Audit(), data.Workspace(), data.Vault(), data.Catalog()} {
+		if n := doctor.FolderSize(dir); n > 0 {
+			parts = append(parts, filepath.Base(dir)+" "+doctor.FormatBytes(n))
+		}
+	}
+	if parts == nil {
+		parts = []string{"nothing yet"}
+	}
+	return doctor.Check{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
+}
+
+// running names the processes of the engines that write to the audit log of this data directory; "" if there are
+// none.
+func running(data home.Dir) string {
+	files, _ := sqlstore.ListFiles(data.Audit())
+	var pids []string
+	for _, f := range files {
+		lock := f + ".lock"
+		if _, err := os.Stat(lock); err != nil {
+			continue
+		}
+		unlock, err := seal.LockShared(lock, 0)
+		if err == nil {
+			unlock()
+			continue
+		}
+		if pid, err := seal.ReadFile(lock, 32); err == nil {
+			pids = append(pids, strings.TrimSpace(string(pid)))
+		}
+	}
+	if pids == nil {
+		return ""
+	}
+	return "processes that use this data directory: " + strings.Join(pids, ", ")
+}
+
+// brokenCache reports cached tool definitions that cannot be read. With fix it deletes them. That loses nothing:
+// which definitions are trusted is stored elsewhere.
+func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
+	for _, file := range catalog.BrokenFiles(data.Catalog()) {
+		c := doctor.Check{
+			Name: "catalog", Level: doctor.Warning,
+			Words: file + " cannot be read, so its tools are not known before their server is up",
+			Mend:  "retort doctor --fix",
+		}
+		if fix && os.Remove(file) == nil {
+			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written again when its server is listed", ""
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// swept removes approval sockets of engines that have died.
+func swept(data home.Dir) (checks []doctor.Check) {
+	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
+		checks = append(checks, doctor.Check{
+			Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n),
+		})
+	}
+	return checks
+}
+
+// recordChecks checks the end of the audit log, and the clock against it.
+func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
+	now := time.Now()
+	database := p.config.Settings.Audit.Store != ""
+	if _, err := os.Stat(p.dataDir().Audit()); !p.config.Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
+		return []doctor.Check{doctor.CheckClock(now, 0)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return []doctor.Check{
+			{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint},
+			doctor.CheckClock(now, 0),
+		}
+	}
+	defer r.close()
+	g, err := r.QuickCheck(ctx)
+	record := doctor.Check{
+		Name: "record", Level: doctor.OK,
+		Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains),
+	}
+	switch {
+	case err != nil:
+		record.Level, record.Words, record.Mend = doctor.Broken, "it cannot be read: "+core.AsError(err).Message, "retort audit verify"
+	case len(g.Findings) > 0:
+		record.Level, record.Words, record.Mend = doctor.Broken, g.Findings[0].Says, "retort audit verify"
+	}
+	return []doctor.Check{record, doctor.CheckClock(now, g.ClockLag(now))}
+}

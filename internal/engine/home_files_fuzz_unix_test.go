@@ -1,0 +1,79 @@
+//go:build unix
+
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"retort/internal/engine"
+)
+
+// FuzzHomeFiles changes a part of one file of a data directory: at an offset, the next bytes are replaced by data
+// of any length. Everything that reads the directory without an engine must come back, and the audit log must not be
+// called whole if it silently tells anything else than before.
+func FuzzHomeFiles(f *testing.F) {
+	whole, dir := f.TempDir(), f.TempDir()
+	paths := stocked(f, whole)
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.Mode().IsRegular()
+	})
+	before, _ := entriesOf(f, killable(whole))
+	for i := range paths {
+		f.Add(uint8(i), uint32(0), uint16(0xffff), []byte("{}"))
+		f.Add(uint8(i), uint32(20), uint16(4), []byte{0xff, 0, 0xff, 0xff})
+		f.Add(uint8(i), uint32(1000), uint16(1), []byte("x"))
+		f.Add(uint8(i), uint32(8192), uint16(0xffff), []byte{})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, offset uint32, length uint16, data []byte) {
+		check(t, os.RemoveAll(dir))
+		check(t, os.CopyFS(dir, os.DirFS(whole)))
+		name, err := filepath.Rel(whole, paths[int(which)%len(paths)])
+		check(t, err)
+		splice(t, filepath.Join(dir, name), int(offset), int(length), data)
+		c := killable(dir)
+		verdict := readWithoutEngine(t.Context(), c)
+		if after, warned := entriesOf(t, c); verdict.OK && !warned && after != before {
+			t.Errorf("after a change of %s, verify says that the audit log is whole, but its entries are\n%s\ninstead of\n%s", name, after, before)
+		}
+	})
+}
+
+// splice replaces up to length bytes of a file at an offset, both taken modulo the file's size.
+func splice(t *testing.T, path string, offset, length int, data []byte) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	check(t, err)
+	offset %= len(text) + 1
+	check(t, os.WriteFile(path, slices.Replace(text, offset, min(offset+length, len(text)), data...), 0o600))
+}
+
+// readWithoutEngine does everything that reads a data directory without an engine. It may fail, and must come back.
+func readWithoutEngine(ctx context.Context, c engine.Config) engine.RecordVerdict {
+	verdict, err := engine.VerifyRecord(ctx, c, engine.Proof{})
+	verdict.OK = verdict.OK && err == nil
+	_, _ = engine.Used(ctx, c, engine.Span{})
+	_, _ = engine.ExportRecord(ctx, c, io.Discard, engine.Export{Format: "jsonl"})
+	_, _ = engine.Pending(c)
+	_, _ = engine.Tokens(c)
+	_, _ = engine.ListTasks(c)
+	return verdict
+}
+
+// entriesOf returns all entries of the audit log as JSON, and whether there was a warning that something of them is missing.
+func entriesOf(t testing.TB, c engine.Config) (text string, warned bool) {
+	t.Helper()
+	page, err := engine.QueryRecord(t.Context(), c, engine.RecordQuery{})
+	if err != nil {
+		return err.Error(), true
+	}
+	entries, err := json.Marshal(page.Entries)
+	check(t, err)
+	return string(entries), len(page.Warnings) > 0
+}

@@ -1,0 +1,64 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"retort/internal/core"
+	"retort/internal/devel/testenv"
+)
+
+// Most of the growth that is allowed is the part of an answer that is in memory before it becomes a
+// file. The limits are exceeded if much of the rest stays in memory, or if each value takes even a
+// few bytes.
+const (
+	growth    = 60 // MB by which an answer of 64 MB may make the engine grow
+	allGrowth = 90 // the same for 300 MB
+)
+
+// TestLargeAnswersTakeLittleMemory checks that an engine's memory hardly grows with a large answer that
+// has personal data in every row, however many different values there are.
+func TestLargeAnswersTakeLittleMemory(t *testing.T) {
+	t.Run("many of all", func(t *testing.T) { little(t, "mb: 64, different: 300000, phones: 43000, names: 340000", growth) })
+	if !testenv.Full() {
+		return
+	}
+	for name, arguments := range map[string]string{
+		"few values":  "mb: 300",
+		"many values": "mb: 300, different: 1400000, phones: 200000",
+		"many names":  "mb: 300, names: 1600000",
+	} {
+		t.Run(name, func(t *testing.T) { little(t, arguments, allGrowth) })
+	}
+}
+
+// little checks that an answer makes the memory of an engine grow by less than most MB. GOGC=25 keeps
+// garbage small, so that the measurement shows what the engine retains.
+func little(t *testing.T, arguments string, most int64) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, largeEngine, arguments)
+	c.Env = append(os.Environ(), "GOGC=25")
+	out, err := c.Output()
+	var told engineTold
+	if err != nil || json.Unmarshal(out, &told) != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	grown := (told.After - told.Before) >> 20
+	t.Logf("%d MB before, %d MB more; %d tokens; %s", told.Before>>20, grown, told.Tokens, told.Result)
+	if told.Status != core.StatusOK || !strings.Contains(told.Result, "[EMAIL_") {
+		t.Errorf("%s %s %s", told.Status, told.Error, told.Result)
+	}
+	if grown >= most {
+		t.Errorf("it grew the engine by %d MB, want less than %d", grown, most)
+	}
+	if told.Tokens > 2000 {
+		t.Errorf("%d tokens, want at most 2000", told.Tokens)
+	}
+}

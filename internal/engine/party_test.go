@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// party is an upstream in this process that answers calls, and keeps what it was sent.
+type party struct {
+	tools  func() string // of tools/list
+	answer func(tool string, arguments json.RawMessage) string
+
+	mu   sync.Mutex
+	sent []string // arguments
+}
+
+func (p *party) got() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.sent, "\n")
+}
+
+func (p *party) dial(context.Context) (io.ReadWriteCloser, error) {
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	go func() {
+		lines := bufio.NewScanner(toServer)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+				Params struct {
+					Name      string
+					Arguments json.RawMessage
+				}
+			}
+			if json.Unmarshal(lines.Bytes(), &m) != nil || m.ID == nil {
+				continue
+			}
+			result := "{}"
+			switch m.Method {
+			case "initialize":
+				result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"party","version":"1"}}`
+			case "tools/list":
+				result = `{"tools":[` + p.tools() + `]}`
+			case "tools/call":
+				p.mu.Lock()
+				p.sent = append(p.sent, string(m.Params.Arguments))
+				p.mu.Unlock()
+				result = p.answer(m.Params.Name, m.Params.Arguments)
+			}
+			fmt.Fprintf(fromServer, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+		}
+	}()
+	return duplex{toClient, fromClient}, nil
+}
+
+type duplex struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (d duplex) Close() error {
+	_ = d.ReadCloser.Close()
+	return d.WriteCloser.Close()
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/config"
+	"retort/internal/core"
+	"retort/internal/home"
+	"retort/internal/recommend"
+)
+
+// Advice recommends one change.
+type Advice = recommend.Advice
+
+// Recommendations holds the advice derived from the audit log and the configuration.
+type Recommendations struct {
+	From     time.Time  `json:"from"`
+	To       time.Time  `json:"to"`
+	Entries  int64      `json:"entries"` // that were looked at
+	Advice   []Advice   `json:"advice"`
+	Registry *time.Time `json:"registry_fetched,omitempty"` // nil: no list of a registry was fetched
+	Warnings []string   `json:"warnings,omitempty"`
+}
+
+// Recommend returns advice on what to change, based on everything recorded since from by all engines of a
+// configuration. It starts no server and downloads nothing.
+func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, error) {
+	now := time.Now()
+	out := Recommendations{From: from, To: now, Advice: []Advice{}}
+	p, err := c.parts()
+	if err != nil {
+		return out, err
+	}
+	if p.config.Home == "" {
+		return out, core.Errorf(
+			core.KindInvalidArguments, "retort.recommend",
+			"without a data directory nothing is recorded, so there is no basis for advice",
+		).WithHint("name a folder with --home")
+	}
+	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return out, known(err)
+	}
+	defer r.close()
+	var t recommend.Tally
+	places, err := audit.PlacesFrom("")
+	if err != nil {
+		return out, err
+	}
+	for e, err := range r.After(ctx, RecordFilter{Kinds: recommend.Kinds(), From: from, To: now}, "", places, &out.Warnings) {
+		if err != nil {
+			return out, known(err)
+		}
+		out.Entries++
+		t.Add(&e)
+	}
+	list, refused := recommend.Load(p.dataDir().Registry())
+	if refused != nil {
+		out.Warnings = append(out.Warnings, refused.Message)
+	}
+	if list != nil {
+		out.Registry = &list.Fetched
+	}
+	out.Advice = t.Advise(recommend.Situation{Servers: enabled(p.config), Cached: cachedTools(p.config.Settings.Cache), List: list})
+	return out, nil
+}
+
+// UpdateRegistry downloads the server list of the registry that the settings name, and stores it for Recommend. It
+// returns the number of servers in the list.
+func UpdateRegistry(ctx context.Context, c Config) (int, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return 0, err
+	}
+	address := loaded.Settings.Recommend.Registry
+	switch {
+	case address == "":
+		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings name no registry").WithHint(
+			`recommend: {registry: "https://…"} in retort.yaml names one that has /v0/servers`,
+		)
+	case loaded.Home == "":
+		return 0, core.Errorf(
+			core.KindInvalidArguments, "retort.recommend", "there is no data directory",
+		).WithHint("name a folder with --home")
+	}
+	list, refused := recommend.Fetch(ctx, address)
+	if refused == nil {
+		refused = list.Save(home.Dir(loaded.Home).Registry())
+	}
+	if refused != nil {
+		return 0, refused
+	}
+	return len(list.Servers), nil
+}
+
+// enabled returns the sorted names of the servers that are not disabled.
+func enabled(c *config.Config) (names []string) {
+	for _, s := range c.Servers {
+		if !s.Disabled && !c.Settings.Servers[s.Name].Disabled {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cachedTools returns a function that reports whether the settings enable the result cache for a tool.
+func cachedTools(s config.Cache) func(tool string) bool {
+	return func(tool string) bool {
+		return s.TTL > 0 && slices.ContainsFunc(s.Tools, func(pattern string) bool {
+			ok, err := filepath.Match(pattern, tool)
+			return err == nil && ok
+		})
+	}
+}

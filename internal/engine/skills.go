@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retort/internal/core"
+	"retort/internal/pipeline"
+	"retort/internal/pipeline/check"
+	"retort/internal/skills"
+	"retort/internal/skills/extract"
+)
+
+// The nouns of skills.
+type (
+	// Types of skills.
+	SkillDraft  = core.SkillDraft  // asks for a skill to be saved
+	SavedSkill  = core.SavedSkill  // what is told of it then
+	SkillInfo   = core.SkillInfo   // one skill in a list
+	LoadedSkill = core.LoadedSkill // a skill with its code
+)
+
+// SaveSkill saves a program's functions as a skill for other programs, once they have passed the check. Code with a
+// return outside of functions becomes the body of one function with the skill's name. The Outcome's result is a
+// SavedSkill. Like that of Execute, the Outcome may be pending.
+func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
+	o := e.pipeline.SaveSkill(ctx, r, d)
+	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})
+	if o.Error != nil && errors.Is(o.Error, check.ErrNoFunctions) && extract.HasReturn(d.Code, lang) {
+		d.Code, d.Language = extract.WrapBody(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
+		o = e.pipeline.SaveSkill(ctx, r, d)
+	}
+	return e.logged("saved a skill", o)
+}
+
+// LoadSkill returns a skill with its code, in its newest version or in a given one. A prefix of the version is
+// enough.
+func (e *Engine) LoadSkill(name, version string) (LoadedSkill, error) {
+	return failing(e.pipeline.LoadSkill(name, version, sessionOf("")))
+}
+
+// ShowSkill is like LoadSkill, for a person: personal values replace the tokens that models see.
+func (e *Engine) ShowSkill(name, version string) (LoadedSkill, error) {
+	return failing(e.pipeline.ShowSkill(name, version))
+}
+
+// ListSkills returns the skills that match a query and have all tags, best match first.
+func (e *Engine) ListSkills(query string, tags []string) ([]SkillInfo, error) {
+	return failing(e.pipeline.ListSkills(query, tags, sessionOf("")))
+}
+
+// failing converts a nil *Error to a nil error, which a plain conversion would not.
+func failing[T any](v T, err *Error) (T, error) {
+	if err != nil {
+		return v, err
+	}
+	return v, nil
+}
+
+// RemoveSkill removes a skill with all its versions, and returns its description.
+func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
+	if refused := e.pipeline.RecordSkillChange(name, "remove"); refused != nil {
+		return SkillInfo{}, refused
+	}
+	s, err := e.pipeline.Skills.Remove(name)
+	if err != nil {
+		return SkillInfo{}, err
+	}
+	return SkillInfo{
+		Name: s.Name, Description: s.Description, Language: s.Language, Version: s.Version, Tags: s.Tags,
+		Origin: string(s.Origin),
+	}, nil
+}
+
+// ExportSkill writes a skill into dir as an Agent Skills folder of its name, and returns that folder. The name
+// using-retort exports a skill that explains how to use Retort.
+func (e *Engine) ExportSkill(name, dir string) (string, error) {
+	if name == skills.GuideName {
+		return failing(skills.ExportGuide(dir))
+	}
+	s, err := e.pipeline.Skills.Get(name, "")
+	if err != nil {
+		return "", err
+	}
+	return failing(skills.Export(s, dir))
+}
+
+// ImportSkill saves the contents of an Agent Skills folder as a skill, as SaveSkill does.
+func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser bool) Outcome {
+	s, err := skills.ReadFolder(dir)
+	if err != nil {
+		return Outcome{Status: core.StatusRejected, Error: err}
+	}
+	return e.SaveSkill(
+		ctx, r,
+		SkillDraft{
+			Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags,
+			Triggers: s.Triggers, Instructions: instructionsOf(s), ForUser: forUser,
+		},
+	)
+}
+
+// instructionsOf returns the text of a skill without code; "" if it has code.
+func instructionsOf(s skills.Skill) string {
+	if s.Language != "" {
+		return ""
+	}
+	return s.Usage
+}
+
+// CallOfSkill returns a request for a program that calls one function of a skill. An empty function means the only
+// one, or the one with the skill's name. values has JSON by parameter name.
+func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (Request, error) {
+	s, err := e.pipeline.Skills.Get(strings.ReplaceAll(name, "_", "-"), "")
+	if err != nil {
+		return Request{}, err
+	}
+	if s.Functions, err = e.pipeline.SkillFunctions(ctx, s); err != nil {
+		return Request{}, err
+	}
+	f, err := functionOf(s, function)
+	if err != nil {
+		return Request{}, err
+	}
+	args, err := argumentsOf(f, values)
+	if err != nil {
+		return Request{}, err
+	}
+	var code strings.Builder
+	if s.Language == core.Python {
+		fmt.Fprintf(
+			&code, "import inspect, json\nfrom skills.%s import %s as f\n\nanswer = f(",
+			core.SkillIdentifier(s.Name, core.Python), f.Name,
+		)
+		for _, a := range args {
+			if a.value != nil {
+				text, _ := json.Marshal(string(a.value)) // a string is always JSON, and its JSON is Python
+				fmt.Fprintf(&code, "%s=json.loads(%s), ", a.name, text)
+			}
+		}
+		code.WriteString(")\nresult = await answer if inspect.isawaitable(answer) else answer\n")
+	} else {
+		clause := "{ " + f.Name + " as f }"
+		if f.Name == "default" {
+			clause = "f"
+		}
+		fmt.Fprintf(&code, "import %s from './skills/%s';\nreturn await f(", clause, s.Name)
+		for _, a := range args {
+			fmt.Fprintf(&code, "%s, ", orUndefined(a.value))
+		}
+		code.WriteString(");\n")
+	}
+	return Request{Language: s.Language, Code: code.String()}, nil
+}
+
+func orUndefined(value json.RawMessage) string {
+	if value == nil {
+		return "undefined"
+	}
+	return string(value)
+}
+
+// functionOf returns the function of a skill called name; if name is empty, the only function or the one with the
+// skill's name.
+func functionOf(s skills.Skill, name string) (skills.SkillFunction, *Error) {
+	var names []string
+	for _, f := range s.Functions {
+		names = append(names, f.Name)
+	}
+	wanted := name
+	if wanted == "" && len(names) == 1 {
+		wanted = names[0]
+	}
+	if wanted == "" {
+		wanted = core.SkillIdentifier(s.Name, s.Language)
+	}
+	if i := slices.Index(names, wanted); i >= 0 {
+		return s.Functions[i], nil
+	}
+	return skills.SkillFunction{}, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
+		WithHint("name one of %s", strings.Join(names, ", "))
+}
+
+type argument struct {
+	name  string
+	value json.RawMessage // nil if it is not given
+}
+
+// argumentsOf returns the arguments of a call, in the order of the parameters. It omits trailing parameters without a
+// value.
+func argumentsOf(f skills.SkillFunction, values map[string]json.RawMessage) ([]argument, *Error) {
+	params := skills.ParamNames(f)
+	for name := range values {
+		if !slices.Contains(params, name) {
+			return nil, core.Errorf(
+				core.KindInvalidArguments, "skills.run", "%s has no parameter %q", f.Name, name,
+			).WithHint("it has %s", strings.Join(params, ", "))
+		}
+	}
+	if f.Whole {
+		whole, err := json.Marshal(values)
+		if err != nil {
+			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "%w", err)
+		}
+		return []argument{{"", whole}}, nil
+	}
+	var args []argument
+	last := 0
+	for i, name := range params {
+		args = append(args, argument{name, values[name]})
+		if values[name] != nil {
+			last = i + 1
+		}
+	}
+	return args[:last], nil
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"retort/internal/config"
+	"retort/internal/core"
+	"retort/internal/mcp/client"
+	"retort/internal/tokens"
+)
+
+// ServerInfo describes the state of one server.
+type ServerInfo struct {
+	Name           string   `json:"name"`
+	State          string   `json:"state"`
+	Tools          int      `json:"tools"`
+	Tokens         int      `json:"tokens"`            // of its tools' definitions
+	Learned        int      `json:"learned,omitempty"` // tools whose answers are known though they do not declare them
+	Category       string   `json:"category,omitempty"`
+	Cached         bool     `json:"cached,omitempty"` // the tools come from an earlier run
+	Error          *Error   `json:"error,omitempty"`
+	Implementation string   `json:"implementation,omitempty"`
+	Version        string   `json:"version,omitempty"`
+	Protocol       string   `json:"protocol,omitempty"`
+	ConnectMS      float64  `json:"connect_ms,omitempty"`
+	LatencyMS      float64  `json:"latency_ms,omitempty"`
+	Changed        []string `json:"changed,omitempty"`  // tools that are not as they were trusted
+	Flagged        []string `json:"flagged,omitempty"`  // tools with something that does not belong into their definition
+	Withheld       []string `json:"withheld,omitempty"` // of them, tools that no model is offered
+	Problems       []string `json:"problems,omitempty"`
+	Stderr         []string `json:"stderr,omitempty"` // its last lines
+}
+
+// Stats is the answer of the MCP tool get_execution_stats.
+type Stats struct {
+	Servers    int                 `json:"servers"`
+	Ready      int                 `json:"ready"`
+	Tools      int                 `json:"tools"`
+	Tokens     int                 `json:"definition_tokens"` // of all tools' definitions
+	Learned    int                 `json:"learned_types"`     // tools whose answers are known though they do not declare them
+	Skills     int                 `json:"skills"`
+	Executions tokens.Summary      `json:"executions"`         // since this engine began
+	Recorded   *Recorded           `json:"recorded,omitempty"` // by all engines, as long as the record goes back
+	Kept       core.WorkspaceUsage `json:"kept"`               // of the session, or of the default one
+	Tasks      *TaskCounts         `json:"tasks,omitempty"`    // of the queue, if this engine works on it
+	// Outstanding explains which changes to the configuration files are not in force; "" if all are.
+	Outstanding string `json:"outstanding,omitempty"`
+	// ActiveTasks counts the tasks that are running. MaxConcurrentTasks is the largest number of queued tasks that
+	// run at once.
+	ActiveTasks        int `json:"activeTasks"`
+	MaxConcurrentTasks int `json:"maxConcurrentTasks"`
+}
+
+// Warnings returns the warnings about the configuration, as it was when the engine was opened.
+func (e *Engine) Warnings() []string { return e.config.Warnings }
+
+// Outstanding explains which changes to the configuration files are not in force: a file is broken, or a setting
+// takes effect at the next start. It returns "" if everything is in force.
+func (e *Engine) Outstanding() string { return e.reloader.outstanding() }
+
+// Settle waits until the named servers, or all, have answered or failed once.
+func (e *Engine) Settle(ctx context.Context, servers ...string) {
+	e.live.WaitForListing(ctx, servers...)
+}
+
+// Pending returns the names of the servers that have neither answered nor failed yet.
+func (e *Engine) Pending() []string { return e.live.PendingServers() }
+
+// Toolset returns the tools that programs can see now.
+func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
+
+// Stats counts servers, tools and executions. The executions are those of one session or, if session is empty, of
+// all.
+func (e *Engine) Stats(_ context.Context, session string) any {
+	saved, _ := e.pipeline.Skills.List()
+	s := Stats{
+		Executions: e.ledger.Summary(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved),
+		Kept: e.pipeline.WorkspaceUsage(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal()),
+	}
+	s.Executions.Session, s.Outstanding = session, e.Outstanding()
+	s.ActiveTasks, s.MaxConcurrentTasks = e.line.active(e.pipeline.Policy.Principal()), e.config.Settings.MaxTasks
+	for _, server := range e.Servers() {
+		s.Servers++
+		s.Tools += server.Tools
+		s.Tokens += server.Tokens
+		s.Learned += server.Learned
+		if server.State == "ready" {
+			s.Ready++
+		}
+	}
+	return s
+}
+
+// Servers describes every server that is configured or statically defined.
+func (e *Engine) Servers() []ServerInfo {
+	tools := e.Toolset()
+	var infos []ServerInfo
+	configured := map[string]bool{}
+	for _, name := range e.pool.Names() {
+		configured[name] = true
+		infos = append(infos, e.server(tools, name))
+	}
+	for _, s := range tools.Servers {
+		if !configured[s.Name] {
+			infos = append(infos, ServerInfo{
+				Name: s.Name, State: "static", Tools: len(s.Tools), Tokens: e.live.ServerTokens(s), Category: s.Category,
+			})
+		}
+	}
+	return infos
+}
+
+func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
+	status := maskedStatus(e.secrets, e.pool.Status(name))
+	info := ServerInfo{
+		Name: name, State: string(status.State), Error: e.live.ProblemOf(name), Implementation: status.Name, Version: status.Version,
+		Protocol: status.Protocol, ConnectMS: status.Connect.Seconds() * 1000, LatencyMS: status.Latency.Seconds() * 1000,
+		Stderr: status.Stderr, Problems: e.problems(name, status),
+	}
+	if s, ok := tools.FindServer(name); ok && s.Name == name {
+		for _, t := range s.Tools {
+			if t.Learned != nil {
+				info.Learned++
+			}
+		}
+		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.live.ServerTokens(s), s.Category, s.Cached
+	}
+	info.Changed, info.Flagged, info.Withheld = e.marked(name)
+	return info
+}
+
+// problems describes everything odd about a server's definitions and output.
+func (e *Engine) problems(server string, status client.Status) []string {
+	var all []string
+	if s, ok := e.catalog.Toolset().FindServer(server); ok && s.Name == server {
+		for _, f := range s.Flags {
+			all = append(all, "its "+f.String())
+		}
+	}
+	for _, p := range e.catalog.ListProblems() {
+		if p.Server == server {
+			all = append(all, p.String())
+		}
+	}
+	if n := status.Rubbish.Lines; n > 0 {
+		all = append(
+			all,
+			fmt.Sprintf("%d lines on its standard output are no messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")),
+		)
+	}
+	return all
+}
+
+// refuseDisabled returns an error if the settings have enabled: false.
+func refuseDisabled(s config.Settings) error {
+	if !s.Enabled.Bool() {
+		return core.Errorf(
+			core.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false",
+		).WithHint("set enabled: true to use Retort")
+	}
+	return nil
+}

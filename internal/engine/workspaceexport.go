@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"os"
+	"path"
+	"slices"
+	"unicode/utf8"
+
+	"retort/internal/core"
+	"retort/internal/privacy/redact"
+	"retort/internal/workspace"
+)
+
+// maxExported is the largest file, in bytes, that can be exported.
+const maxExported = 256 << 20
+
+// WorkspaceExport is the result of an export.
+type WorkspaceExport struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// ExportWorkspace writes the files of a session that match a glob into a new folder, for a person. In text files,
+// personal values replace the workspace's tokens. Only the owner can read the files. The export is recorded in the
+// audit log before the first file is written. After an error, the files written so far remain.
+func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, err error) {
+	p, err := c.parts()
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		for _, end := range slices.Backward(p.closers) {
+			err = firstOf(err, end())
+		}
+	}()
+	show, err := p.showing(sessionOf(session))
+	if err != nil {
+		return out, err
+	}
+	files, _ := kept(p.dataDir(), 0)
+	w, err := files.Open(sessionOf(session))
+	if err != nil {
+		return out, err
+	}
+	defer w.Close()
+	list, _, err := w.FindFiles("", glob, maxListed)
+	if err != nil {
+		return out, err
+	}
+	if err := p.recordAlone(core.AuditEvent{
+		Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)},
+	}); err != nil {
+		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, because the export could not be recorded: %w", err)
+	}
+	return exportInto(w, list, show, dir)
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showing returns a function that replaces the tokens of a session in a text by their values.
+func (p *parts) showing(session string) (func(string) string, error) {
+	hides := p.privacy()
+	if hides == nil {
+		return func(text string) string { return text }, nil
+	}
+	open, err := hides.Session(redact.SessionName("", session))
+	if err != nil {
+		return nil, err
+	}
+	return open.Show, nil
+}
+
+// exportInto writes files into a folder, which must not exist yet.
+func exportInto(w *workspace.Workspace, list []core.FileEntry, show func(string) string, dir string) (out WorkspaceExport, err error) {
+	failed := func(err error) (WorkspaceExport, error) {
+		return out, core.Errorf(core.KindInvalidArguments, "workspace.export", "the files could not be exported: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return failed(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return failed(err)
+	}
+	defer root.Close()
+	for _, f := range list {
+		data, size, err := w.ReadAt(f.Path, 0, maxExported)
+		if err != nil {
+			return out, err
+		}
+		if size > int64(len(data)) {
+			return out, core.Errorf(
+				core.KindLimit, "workspace.export", "%s has more than %d bytes", f.Path, int64(maxExported),
+			).WithHint("export the others with --glob")
+		}
+		if utf8.Valid(data) {
+			data = []byte(show(string(data)))
+		}
+		if err := root.MkdirAll(path.Dir(f.Path), 0o700); err != nil {
+			return failed(err)
+		}
+		if err := root.WriteFile(f.Path, data, 0o600); err != nil {
+			return failed(err)
+		}
+		out.Files, out.Bytes = out.Files+1, out.Bytes+int64(len(data))
+	}
+	return out, nil
+}
