@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
-	"syscall"
 )
 
 // Kind classifies errors. The set is closed and append-only.
@@ -77,18 +75,21 @@ func isMisplaced(err error) bool {
 	if errors.As(err, &misplaced) {
 		return true
 	}
-	var path *fs.PathError
-	var link *os.LinkError
-	if !errors.As(err, &link) && (!errors.As(err, &path) || path.Op == "fork/exec") {
+	var errno interface {
+		error
+		Temporary() bool
+		Timeout() bool
+	}
+	if !errors.As(err, &errno) {
 		return false
 	}
-	if errors.Is(err, fs.ErrExist) {
-		return link != nil || path.Op != "open" // O_EXCL makes a file under a new name
+	var path *fs.PathError
+	if errors.As(err, &path) && (path.Op == "fork/exec" || path.Op == "open" && errors.Is(err, fs.ErrExist)) {
+		return false // O_EXCL makes a file under a new name
 	}
-	for _, cause := range []error{syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENOTEMPTY} {
-		if errors.Is(err, cause) {
-			return true
-		}
+	switch errno.Error() {
+	case "not a directory", "is a directory", "too many levels of symbolic links", "directory not empty", "file exists":
+		return true
 	}
 	return false
 }
