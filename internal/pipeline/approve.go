@@ -111,9 +111,9 @@ func (x *execution) newQuestion(rule string) core.Question {
 	return q
 }
 
-// approveCall asks for approval of a call if it needs one, and records that it is sent. The person sees the arguments
+// Approve implements relay.Supervisor. It asks for approval of a call if it needs one, and records that it is sent. The person sees the arguments
 // in canonical form, and exactly that is sent.
-func (x *execution) approveCall(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
+func (x *execution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
 	planned := x.plan != nil && x.plan.takeApproved(t, c)
 	unusual, refused := x.judgeAnomaly(ctx, t, c, d)
@@ -219,7 +219,7 @@ func (x *execution) aboutCall(rule string, t *core.Tool, c core.ToolCall, d poli
 func (x *execution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.ToolCall) *core.Error {
 	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // it stands for an MCP method, which has no definition
-		if now, refused = x.vetTool(ctx, t); refused != nil {
+		if now, refused = x.Vet(ctx, t); refused != nil {
 			return refused
 		}
 		if now == nil {

@@ -434,11 +434,9 @@ func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
 	r := relay.Execution{
 		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits,
 		Functions: x.pipeline.engineFunctions(x),
-		Files:     workspaceFiles{x.visibleFiles()}, Note: x.notes.add, Carried: x.entry.AddCarried, Progress: x.req.Progress,
+		Files:     workspaceFiles{x.visibleFiles()}, Supervisor: x, Recorder: x, Reporter: x,
 		Scope: x.pipeline.cacheScope(x.req.Session), NoCache: x.req.NoCache,
-		Vet: x.vetTool, Approve: x.approveCall, Asked: x.flight.admitServerRequest, Login: x.requestLogin,
-		CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision, Leaves: x.recordOutgoing,
-		Refused: x.flight.record.recordRefusal,
+		CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision,
 	}
 	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.flight.record.countPersonal, x.flight.record.noteTokens}
 	if x.isDryRun() {
@@ -451,6 +449,29 @@ func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
 		r.Learn = func(t *core.Tool, answer json.RawMessage) { x.pipeline.Learner.Learn(t, answer, x.personalKeys()) }
 	}
 	return r
+}
+
+// RecordRefused implements relay.Recorder.
+func (x *execution) RecordRefused(c core.ToolCall, refused *core.Error) {
+	x.flight.record.recordRefusal(c, refused)
+}
+
+// RecordQuestion implements relay.Recorder. It refuses questions beyond the bounds.
+func (x *execution) RecordQuestion(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+	return x.flight.admitServerRequest(a)
+}
+
+// AddCarried implements relay.Reporter.
+func (x *execution) AddCarried(data []byte) { x.entry.AddCarried(data) }
+
+// AddNote implements relay.Reporter.
+func (x *execution) AddNote(text string) { x.notes.add(text) }
+
+// ReportProgress implements relay.Reporter.
+func (x *execution) ReportProgress(calls int) {
+	if x.req.Progress != nil {
+		x.req.Progress(calls)
+	}
 }
 
 // newCaller returns the Caller of the execution's calls.

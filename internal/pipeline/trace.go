@@ -37,8 +37,8 @@ func stepResult(err *core.Error) core.AuditEvent {
 	return core.AuditEvent{Status: string(err.Kind)}
 }
 
-// recordOutgoing records and traces a call that is sent.
-func (x *execution) recordOutgoing(
+// RecordSent implements relay.Recorder. It records and traces a call that is sent.
+func (x *execution) RecordSent(
 	ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision,
 ) (context.Context, func(core.CallResult, error), *core.Error) {
 	r := x.flight.record

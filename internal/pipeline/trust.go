@@ -23,9 +23,9 @@ func (n *warningList) add(text string) {
 	}
 }
 
-// vetTool refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
+// Vet implements relay.Supervisor. It refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
 // now. Once a person has approved something, the listing must be more recent than that.
-func (x *execution) vetTool(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
+func (x *execution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)
 	}

@@ -70,8 +70,8 @@ func (k *AnswerCache) cacheGuard(x Execution, hit func()) CallGuard {
 			result, cached, err := k.cachedAnswer(ctx, next, c, key)
 			if cached {
 				hit()
-				x.Carried(c.Arguments)
-				x.Carried(result.Value)
+				x.Reporter.AddCarried(c.Arguments)
+				x.Reporter.AddCarried(result.Value)
 			}
 			return result, err
 		})

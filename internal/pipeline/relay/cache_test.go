@@ -54,7 +54,7 @@ func box(t *testing.T) Execution {
 		t.Fatal(err)
 	}
 	return Execution{
-		ID: "x", Policy: rules.For(""), Limits: core.DefaultLimits(), Files: drawer{}, Carried: func([]byte) {}, Scope: "me",
+		ID: "x", Policy: rules.For(""), Limits: core.DefaultLimits(), Files: drawer{}, Scope: "me",
 		Tools: core.NewToolset([]*core.ToolServer{{Name: "box", TypeScript: "box", Python: "box", Tools: []*core.Tool{
 			tool("get_item", core.ToolAnnotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", core.ToolAnnotations{ReadOnly: &yes}), tool("put_item", core.ToolAnnotations{}),
 		}}}),

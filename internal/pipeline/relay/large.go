@@ -271,9 +271,6 @@ func (l *largeAnswer) toolError() error {
 
 // addNotes adds notes on the files to the Outcome.
 func (l *largeAnswer) addNotes(tool string) {
-	if l.x.Note == nil {
-		return
-	}
 	for _, f := range l.made {
 		text := fmt.Sprintf(
 			"the answer of %s.%s (%d bytes) is too large to be a value: it is in ./workspace/%s, and the value says so",
@@ -285,6 +282,6 @@ func (l *largeAnswer) addNotes(tool string) {
 				f.Path, f.Path,
 			)
 		}
-		l.x.Note(text)
+		l.x.Reporter.AddNote(text)
 	}
 }

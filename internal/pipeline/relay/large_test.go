@@ -194,7 +194,7 @@ func TestLargeParts(t *testing.T) {
 			up := &spooling{}
 			up.spooled = &core.SpooledAnswer{Result: json.RawMessage(tt.result), Parts: tt.parts, ReaderAt: strings.NewReader(body), Closer: up}
 			var notes []string
-			x.Note = func(text string) { notes = append(notes, text) }
+			x.Reporter = reports{note: func(text string) { notes = append(notes, text) }}
 			host, _ := New(up, nil).Open(x)
 			got, err := host.Call(t.Context(), core.ToolCall{Server: "git-hub", Tool: "list_issues", Arguments: json.RawMessage(`{"owner":"a","repo":"b"}`)})
 			if err != nil || string(got.Value) != tt.want {

@@ -56,8 +56,8 @@ func (x Execution) askClient(
 	}
 	a.Params = shown
 	came := func(json.RawMessage, *core.Error) {}
-	if x.Asked != nil {
-		if came, refused = x.Asked(a); refused != nil {
+	if x.Recorder != nil {
+		if came, refused = x.Recorder.RecordQuestion(a); refused != nil {
 			return nil, refused
 		}
 	}

@@ -149,9 +149,7 @@ func (l *largeAnswer) newBatches(f *savedPart) batchWriter {
 	}
 	carried := b.out
 	b.out = writerFunc(func(p []byte) (int, error) {
-		if l.x.Carried != nil {
-			l.x.Carried(p)
-		}
+		l.x.Reporter.AddCarried(p)
 		return carried.Write(p)
 	})
 	return b

@@ -66,14 +66,27 @@ func TestPolice(t *testing.T) {
 	}
 }
 
+// approveOnly is a Supervisor that trusts all tools.
+type approveOnly func(t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error)
+
+func (approveOnly) Vet(context.Context, *core.Tool) (*core.Tool, *core.Error) { return nil, nil }
+
+func (f approveOnly) Approve(_ context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
+	return f(t, c, d)
+}
+
+func (approveOnly) Login(_ context.Context, _ core.ToolCall, needed *core.Error) *core.Error {
+	return needed
+}
+
 // Whoever answers for a person is told of calls that can't be taken back, and can refuse them.
 func TestApprove(t *testing.T) {
 	x := policed(t, policy.Rules{})
 	var asked []string
-	x.Approve = func(_ context.Context, _ *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
+	x.Supervisor = approveOnly(func(_ *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
 		asked = append(asked, c.Server+"."+c.Tool+": "+d.Rule+", "+d.Effect.Kind.String())
 		return c, core.Errorf(core.KindPolicy, "test", "a person said no")
-	}
+	})
 	up := &recorder{answer: `{"content":[]}`}
 	host, _ := New(up, nil).Open(x)
 	for _, tool := range []string{"get", "delete"} {

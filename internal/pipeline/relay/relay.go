@@ -40,55 +40,76 @@ type Upstream interface {
 // EngineFunction is one of the engine's own functions. Programs call it with an empty server name.
 type EngineFunction func(ctx context.Context, arguments json.RawMessage) (any, error)
 
-// Execution holds what the relay needs to know about the execution it serves.
-type Execution struct {
-	ID        string
-	Caller    core.Caller   // on whose behalf its calls are made
-	Tools     *core.Toolset // what this execution may see and call
-	Policy    *policy.View  // by which calls are judged
-	Permit    core.Permit   // as long as which calls are made
-	Revision  uint64        // of the servers when it began; calls reach none that was changed since. 0: any
-	Limits    core.Limits   // complete
-	Tally     *CallCounter  // counts the calls; nil for a new one
-	Functions map[string]EngineFunction
-	Files     FileStore       // where images and blobs from tools go
-	Carried   func([]byte)    // is called with data that stays out of the model's context
-	Progress  func(calls int) // may be nil
+// Supervisor decides about the calls of an execution before they are sent.
+type Supervisor interface {
 	// Vet refuses tools whose definition is no longer trusted. It may ask their server. now is the tool as the server
-	// lists it; if nil, any definition is allowed. A nil Vet trusts all tools.
-	Vet func(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error)
+	// lists it; if nil, any definition is allowed.
+	Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error)
 	// Approve is called for each call that the policy allows and that may have effects, whose tool has changed, or
 	// that takes personal data to another destination. It may wait for a person, refuse the call, or rewrite its
-	// arguments in another spelling. The returned call is sent at once. A nil Approve approves all calls.
-	Approve func(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error)
-	// Leaves is called right before each call is sent, and came with its result. It may refuse the call; otherwise
-	// the call is sent with the context out. It may be nil.
-	Leaves func(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
-	// Refused is called for each call that was refused before it was sent. It may be nil.
-	Refused func(c core.ToolCall, refused *core.Error)
-	// Rehearse if set, is called instead of sending such a call. The program gets a value of the tool's declared or
-	// learned shape.
+	// arguments in another spelling. The returned call is sent at once.
+	Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error)
+	// Login asks a person to log in at the server of a call that was refused because a login is missing. It returns
+	// nil when the call may be made again.
+	Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error
+}
+
+// Recorder records what an execution sends, and may refuse to let it be sent.
+type Recorder interface {
+	// RecordSent is called right before each call is sent, and came with its result. The call is sent with the context
+	// out.
+	RecordSent(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
+	// RecordRefused is called for each call that was refused before it was sent.
+	RecordRefused(c core.ToolCall, refused *core.Error)
+	// RecordQuestion is called right before a server's question is sent to the client, and came with the answer.
+	RecordQuestion(a core.ServerRequest) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
+}
+
+// Reporter receives what an Outcome says about the calls of its execution. It is safe for concurrent use.
+type Reporter interface {
+	AddCarried(data []byte)   // data that stays out of the model's context
+	AddNote(text string)      // a warning for the Outcome
+	ReportProgress(calls int) // how many calls were made so far
+}
+
+// silentReporter is the Reporter of an Execution without one.
+type silentReporter struct{}
+
+func (silentReporter) AddCarried([]byte)  {}
+func (silentReporter) AddNote(string)     {}
+func (silentReporter) ReportProgress(int) {}
+
+// Execution holds what the relay needs to know about the execution it serves.
+type Execution struct {
+	ID         string
+	Caller     core.Caller   // on whose behalf its calls are made
+	Tools      *core.Toolset // what this execution may see and call
+	Policy     *policy.View  // by which calls are judged
+	Permit     core.Permit   // as long as which calls are made
+	Revision   uint64        // of the servers when it began; calls reach none that was changed since. 0: any
+	Limits     core.Limits   // complete
+	Tally      *CallCounter  // counts the calls; nil for a new one
+	Functions  map[string]EngineFunction
+	Files      FileStore     // where images and blobs from tools go
+	Supervisor Supervisor    // nil trusts all tools and approves what the policy allows
+	Recorder   Recorder      // nil records nothing
+	Reporter   Reporter      // nil reports nothing
+	Privacy    PrivacyFilter // nil hides nothing
+	// Rehearse if set, is called instead of sending a call that may have effects. The program gets a value of the
+	// tool's declared or learned shape.
 	Rehearse func(t *core.Tool, c core.ToolCall, d policy.Decision) *core.Error
-	Privacy  PrivacyFilter // nil hides nothing
-	Note     func(string)  // is called with warnings for the Outcome; may be nil
+	// Learn if set, is called with each answer as the program gets it. It must not block.
+	Learn func(t *core.Tool, answer json.RawMessage)
 	// Scope identifies within which cached answers may be reused: principal, session and policy. NoCache disables the
 	// cache.
 	Scope   string
 	NoCache bool
-	// Learn if set, is called with each answer as the program gets it. It must not block.
-	Learn func(t *core.Tool, answer json.RawMessage)
-	// Login if set, asks a person to log in at the server of a call that was refused because a login is missing. It
-	// returns nil when the call may be made again.
-	Login func(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error
 	// CallTimeout if not 0, bounds each call from the moment it is sent.
 	CallTimeout time.Duration
 	// Exact returns MCP's results unchanged apart from hidden data. Method is an MCP method other than tools/call,
 	// whose params are the arguments.
 	Exact  bool
 	Method string
-	// Asked records a server's question to the client before it is sent, and came records the result. It may refuse.
-	// It may be nil.
-	Asked func(a core.ServerRequest) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
 // Relay creates the Hosts of executions. The zero value is not usable.
@@ -138,12 +159,15 @@ func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
 	if tally == nil {
 		tally = &CallCounter{calls: map[string]int{}}
 	}
+	if x.Reporter == nil {
+		x.Reporter = silentReporter{}
+	}
 	tally.attachTo(x)
 	if r.cache != nil && x.Files != nil {
 		x.Files = notingFiles{x.Files}
 	}
 	host := ChainGuards(r.upstreamHost(x),
-		refusalGuard(x.Refused),
+		refusalGuard(x.Recorder),
 		permitGuard(x.Permit),
 		wellFormed,
 		resolveGuard(x),
@@ -152,7 +176,7 @@ func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
 		privacyGuard(x),
 		r.schemas.argumentGuard(x.Tools),
 		r.policyGuard(x),
-		bypassGuard(x.Carried),
+		bypassGuard(x.Reporter),
 	)
 	return host, tally
 }
@@ -171,15 +195,15 @@ func wellFormed(next sandbox.Host) sandbox.Host {
 }
 
 // refusalGuard reports calls that a rule or a limit refused before they were sent.
-func refusalGuard(told func(core.ToolCall, *core.Error)) CallGuard {
+func refusalGuard(to Recorder) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
-		if told == nil {
+		if to == nil {
 			return next
 		}
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			result, err := next.Call(ctx, c)
 			if refused := core.AsError(err); refused != nil && (refused.IsDenial() || refused.Kind == core.KindLimit) {
-				told(core.ToolCall{Server: refused.Server, Tool: refused.Tool}, refused)
+				to.RecordRefused(core.ToolCall{Server: refused.Server, Tool: refused.Tool}, refused)
 			}
 			return result, err
 		})
@@ -225,8 +249,8 @@ func (r *Relay) policyGuard(x Execution) CallGuard {
 			if x.Rehearse != nil {
 				return recordIntended(x, tool, c, d)
 			}
-			if x.Approve != nil {
-				approved, refused := x.Approve(ctx, tool, c, d)
+			if x.Supervisor != nil {
+				approved, refused := x.Supervisor.Approve(ctx, tool, c, d)
 				if refused != nil {
 					return core.CallResult{}, refused
 				}
@@ -266,10 +290,10 @@ func (x Execution) withRecheck(ctx context.Context, judged *policy.Policy, t *co
 // definition.
 func (x Execution) refreshOnChange(ctx context.Context, t *core.Tool) func(core.CallResult, error) (core.CallResult, error) {
 	return func(result core.CallResult, err error) (core.CallResult, error) {
-		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Vet == nil {
+		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Supervisor == nil {
 			return result, err
 		}
-		if _, refused := x.Vet(ctx, t); refused != nil {
+		if _, refused := x.Supervisor.Vet(ctx, t); refused != nil {
 			return core.CallResult{}, refused
 		}
 		return result, err
@@ -279,10 +303,10 @@ func (x Execution) refreshOnChange(ctx context.Context, t *core.Tool) func(core.
 // vetTool returns the tool to use, and a context in which the call is sent only if the server still lists that
 // definition.
 func (x Execution) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
-	if x.Vet == nil {
+	if x.Supervisor == nil {
 		return t, ctx, nil
 	}
-	now, refused := x.Vet(ctx, t)
+	now, refused := x.Supervisor.Vet(ctx, t)
 	if refused != nil || now == nil {
 		return t, ctx, refused
 	}
@@ -301,11 +325,11 @@ func sendCall(
 	if refused := x.Permit.CheckValid(); refused != nil {
 		return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
 	}
-	if x.Leaves == nil {
+	if x.Recorder == nil {
 		result, err := next.Call(ctx, c)
 		return result, uncertainError(err, d)
 	}
-	out, came, refused := x.Leaves(ctx, t, c, d)
+	out, came, refused := x.Recorder.RecordSent(ctx, t, c, d)
 	if refused != nil {
 		return core.CallResult{}, refused
 	}
@@ -347,7 +371,7 @@ func (r *Relay) upstreamHost(x Execution) sandbox.Host {
 		timed, cancel := x.withTimeout(ctx)
 		defer func() { cancel() }()
 		result, err := r.callUpstream(timed, x, c)
-		if x.Login != nil && errors.Is(err, core.ErrLogin) {
+		if x.Supervisor != nil && errors.Is(err, core.ErrLogin) {
 			claim.Release()
 			if failed := x.loggedIn(ctx, c, core.AsError(err)); failed != nil {
 				return core.CallResult{}, failed.AtTool(c.Server, c.Tool)
@@ -405,15 +429,15 @@ func (x Execution) withTimeout(ctx context.Context) (context.Context, context.Ca
 
 // loggedIn waits until a person has logged in. Because that may take long, the tool is checked again afterwards.
 func (x Execution) loggedIn(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
-	if failed := x.Login(ctx, c, needed); failed != nil {
+	if failed := x.Supervisor.Login(ctx, c, needed); failed != nil {
 		return failed
 	}
 	if refused := x.Permit.CheckValid(); refused != nil {
 		return refused
 	}
 	t, ok := x.Tools.FindExact(c.Server, c.Tool)
-	if ok && x.Vet != nil {
-		if _, refused := x.Vet(ctx, t); refused != nil {
+	if ok {
+		if _, refused := x.Supervisor.Vet(ctx, t); refused != nil {
 			return refused
 		}
 	}
@@ -444,15 +468,15 @@ func filedAway(ctx context.Context, x Execution, c core.ToolCall, spooled *core.
 }
 
 // bypassGuard reports the data that a client without Retort would have had in its context.
-func bypassGuard(carried func([]byte)) CallGuard {
+func bypassGuard(to Reporter) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-			carried(c.Arguments)
+			to.AddCarried(c.Arguments)
 			result, err := next.Call(ctx, c)
 			if err != nil {
-				carried([]byte(core.AsError(err).Message))
+				to.AddCarried([]byte(core.AsError(err).Message))
 			} else {
-				carried(result.Value)
+				to.AddCarried(result.Value)
 			}
 			return result, err
 		})

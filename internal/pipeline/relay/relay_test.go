@@ -74,14 +74,34 @@ func toolset() *core.Toolset {
 	}}})
 }
 
+// reports is a Reporter that calls what is set.
+type reports struct {
+	silentReporter
+	progress func(int)
+	note     func(string)
+}
+
+func (r reports) ReportProgress(calls int) {
+	if r.progress != nil {
+		r.progress(calls)
+	}
+}
+
+func (r reports) AddNote(text string) {
+	if r.note != nil {
+		r.note(text)
+	}
+}
+
 func execution(progress func(int)) (Execution, drawer) {
+	told := reports{progress: progress}
 	files := drawer{}
 	rules, err := policy.New(policy.Rules{})
 	if err != nil {
 		panic(err)
 	}
 	return Execution{
-		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: core.DefaultLimits(), Files: files, Carried: func([]byte) {}, Progress: progress,
+		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: core.DefaultLimits(), Files: files, Reporter: told,
 		Functions: map[string]EngineFunction{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
 	}, files
 }

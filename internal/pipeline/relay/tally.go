@@ -14,7 +14,7 @@ type CallCounter struct {
 	mu       sync.Mutex
 	limit    int
 	tools    *core.Toolset
-	progress func(int)
+	progress Reporter
 	total    int
 	calls    map[string]int
 	hits     int
@@ -24,7 +24,7 @@ type CallCounter struct {
 func (t *CallCounter) attachTo(x Execution) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Progress
+	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Reporter
 }
 
 // countHit counts an answer from the cache.
@@ -48,9 +48,7 @@ func (t *CallCounter) countGuard(next sandbox.Host) sandbox.Host {
 			return core.CallResult{}, core.Errorf(core.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
 				WithHint("ask for more at once (page size, bulk tools) or raise resourceLimits.toolCalls").AtTool(c.Server, c.Tool)
 		}
-		if t.progress != nil {
-			t.progress(n)
-		}
+		t.progress.ReportProgress(n)
 		return next.Call(ctx, c)
 	})
 }
