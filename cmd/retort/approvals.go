@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 	"retort/internal/pipeline/approval"
@@ -141,7 +142,7 @@ var scopes = map[core.ApprovalScope]string{
 }
 
 func (a approvalCommands) waiting() ([]approval.FoundApproval, error) {
-	found, err := engine.Pending(engine.Config{Files: a.configs, Home: a.home})
+	found, err := admin.ListApprovals(engine.Config{Files: a.configs, Home: a.home})
 	if len(found) == 0 {
 		return found, err
 	}

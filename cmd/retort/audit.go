@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
@@ -19,7 +20,7 @@ func (a auditCommands) command() *cobra.Command {
 }
 
 func (a auditCommands) erase() *cobra.Command {
-	var what engine.Erasure
+	var what admin.Erasure
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
 		Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
@@ -37,7 +38,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 					core.KindInvalidArguments, "audit.erase", "nothing to erase was named",
 				).WithHint("name a person's data with --subject, or a session with --session")
 			}
-			erased, err := engine.Erase(engine.Config{Files: a.configs, Home: a.home}, what)
+			erased, err := admin.Erase(engine.Config{Files: a.configs, Home: a.home}, what)
 			if err != nil {
 				return err
 			}

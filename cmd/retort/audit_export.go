@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/base/seal"
 	"retort/internal/core"
 	"retort/internal/engine"
@@ -19,7 +20,7 @@ import (
 // exporting holds the flags of an audit log export.
 type exporting struct {
 	asking
-	engine.Export
+	admin.AuditExport
 	output, cursor string
 }
 
@@ -46,7 +47,7 @@ A file of --output is there whole or not at all.`,
 			if x.execution != "" {
 				x.Executions = []string{x.execution}
 			}
-			x.Export.Filter, x.Export.Text = x.RecordQuery.Filter, x.RecordQuery.Text
+			x.AuditExport.Filter, x.AuditExport.Text = x.AuditQuery.Filter, x.AuditQuery.Text
 			return a.exports(cmd, &x)
 		},
 	}
@@ -69,9 +70,9 @@ func (a auditCommands) exports(cmd *cobra.Command, x *exporting) error {
 	say, done := a.progress("exporting")
 	defer done()
 	x.Progress = func(n int64) { say(thousands(int(n)) + " entries") }
-	var out engine.Exported
+	var out admin.AuditExported
 	err = written(a.stdout, x.output, x.cursor != "", func(w io.Writer) (err error) {
-		out, err = engine.ExportRecord(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, w, x.Export)
+		out, err = admin.ExportAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, w, x.AuditExport)
 		return err
 	})
 	done()

@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
 
 // asking holds the flags of an audit log query.
 type asking struct {
-	engine.RecordQuery
+	admin.AuditQuery
 	since, until string
 	kind, status []string
 	execution    string
@@ -32,7 +33,7 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config := engine.Config{Files: a.configs, Home: a.home}
 			if q.execution != "" {
-				page, err := engine.RecordedExecution(cmd.Context(), config, q.execution)
+				page, err := admin.QueryExecution(cmd.Context(), config, q.execution)
 				if err != nil {
 					return err
 				}
@@ -41,7 +42,7 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 			if err := q.complete(time.Now()); err != nil {
 				return err
 			}
-			page, err := engine.QueryRecord(cmd.Context(), config, q.RecordQuery)
+			page, err := admin.QueryAudit(cmd.Context(), config, q.AuditQuery)
 			if err != nil {
 				return err
 			}
@@ -77,7 +78,7 @@ func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	).WithHint("such as 24h, 7d, 2026-05-04 or 2026-05-04T12:00:00Z")
 }
 
-func (a auditCommands) printEntries(page engine.RecordPage) error {
+func (a auditCommands) printEntries(page admin.AuditPage) error {
 	if a.asJSON {
 		return a.printJSON(page)
 	}
@@ -103,21 +104,21 @@ func (a auditCommands) printEntries(page engine.RecordPage) error {
 	return nil
 }
 
-func toolOf(e engine.RecordEntry) string {
+func toolOf(e admin.AuditEntry) string {
 	if e.Tool == "" {
 		return e.Server
 	}
 	return e.Server + "." + e.Tool
 }
 
-func riskOf(e engine.RecordEntry) string {
+func riskOf(e admin.AuditEntry) string {
 	if e.Risk == nil {
 		return "-"
 	}
 	return fmt.Sprint(*e.Risk)
 }
 
-func millisOf(e engine.RecordEntry) string {
+func millisOf(e admin.AuditEntry) string {
 	if e.Millis == 0 {
 		return "-"
 	}
@@ -125,7 +126,7 @@ func millisOf(e engine.RecordEntry) string {
 }
 
 // printStory prints all entries of an execution.
-func (a auditCommands) printStory(page engine.RecordPage) error {
+func (a auditCommands) printStory(page admin.AuditPage) error {
 	if a.asJSON {
 		return a.printJSON(page)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/engine"
 )
 
@@ -31,12 +32,12 @@ of the period. The report ends with 0 also if the record does not hold: it says 
 			defer done()
 			p.Progress = func(what string, n int64) { say(fmt.Sprintf("%s: %s entries", what, thousands(int(n)))) }
 			return written(a.stdout, output, false, func(w io.Writer) error {
-				r, err := engine.ReportRecord(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, engine.ReportStandard(standard), p)
+				r, err := admin.ReportAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, admin.ReportStandard(standard), p)
 				done()
 				if err != nil {
 					return err
 				}
-				return r.Write(w, engine.ReportFormat(format))
+				return r.Write(w, admin.ReportFormat(format))
 			})
 		},
 	}
@@ -49,7 +50,7 @@ of the period. The report ends with 0 also if the record does not hold: it says 
 }
 
 // periodOf parses two flags into a period. An end given as a date includes that day.
-func periodOf(from, to string, now time.Time) (p engine.Period, err error) {
+func periodOf(from, to string, now time.Time) (p admin.ReportPeriod, err error) {
 	if p.From, err = momentOf("from", from, now); err != nil {
 		return p, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
@@ -29,7 +30,7 @@ each checkpoint names it. Engines may go on meanwhile.`,
 				return err
 			}
 			say, done := a.progress("verifying")
-			v, err := engine.VerifyRecord(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, engine.Proof{
+			v, err := admin.VerifyAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, admin.AuditProof{
 				Checkpoints: files, Key: public, Progress: func(n int64) { say(fmt.Sprintf("%s entries", thousands(int(n)))) },
 			})
 			done()
@@ -58,7 +59,7 @@ func publicKey(text string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-func (a auditCommands) printVerdict(v engine.RecordVerdict) error {
+func (a auditCommands) printVerdict(v admin.AuditVerdict) error {
 	var code error
 	if !v.OK {
 		code = exitError(exitFailed)
@@ -95,7 +96,7 @@ func (a auditCommands) acceptClock() *cobra.Command {
 the newest entry of the record. If the clock is right now, and was wrong when that entry was
 written, engines of this user believe it after this, for an hour. It is recorded.`,
 		RunE: func(*cobra.Command, []string) error {
-			if err := engine.AcceptClock(engine.Config{Files: a.configs, Home: a.home}); err != nil {
+			if err := admin.AcceptClock(engine.Config{Files: a.configs, Home: a.home}); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.stdout, "engines believe for an hour that the clock, which shows %s, is right\n", time.Now().Format(time.DateTime))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/engine"
+	"retort/internal/admin"
 )
 
 // configCommands builds retort config.
@@ -17,7 +17,7 @@ func (a configCommands) command() *cobra.Command {
 		Use: "show", Short: "Print which files were read and what their policies mean", Args: cobra.NoArgs,
 		Long: "Print which files were read and what the settings say of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed as what they mean.",
 		RunE: func(*cobra.Command, []string) error {
-			m, err := engine.Explain(a.config())
+			m, err := admin.ExplainConfig(a.config())
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/config/clientfiles"
 	"retort/internal/core"
 	"retort/internal/doctor"
@@ -29,7 +30,7 @@ which command mends it; the same of this machine. Ends with 1 if something is br
 --fix mends what is safe to mend: permissions of home and keys, folders that are missing,
 sockets of engines that have died. It touches no client's file.`,
 		RunE: func(cmd *cobra.Command, servers []string) error {
-			machine, err := engine.Examine(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, fix)
+			machine, err := admin.ExamineMachine(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, fix)
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retort/internal/engine"
+	"retort/internal/admin"
 )
 
 // recommendCommands builds retort recommend.
@@ -29,13 +29,13 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 				return err
 			}
 			if update {
-				n, err := engine.UpdateRegistry(cmd.Context(), a.config())
+				n, err := admin.UpdateRegistry(cmd.Context(), a.config())
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(a.stderr, "the registry lists %d servers\n", n)
 			}
-			r, err := engine.Recommend(cmd.Context(), a.config(), from)
+			r, err := admin.Recommend(cmd.Context(), a.config(), from)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 	return c
 }
 
-func (a recommendCommands) printAdvice(r engine.Recommendations) error {
+func (a recommendCommands) printAdvice(r admin.Recommendations) error {
 	if len(r.Advice) == 0 {
 		fmt.Fprintf(a.stderr, "nothing to recommend from %d entries\n", r.Entries)
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
@@ -144,7 +145,7 @@ func (a skillCommands) skillsSave() *cobra.Command {
 
 // saveFrom saves the program of an execution as a skill.
 func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d engine.SkillDraft) error {
-	ran, err := engine.ProgramOf(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, execution)
+	ran, err := admin.FindProgram(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, execution)
 	if err != nil {
 		return err
 	}

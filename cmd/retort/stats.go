@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
@@ -22,7 +23,7 @@ type statsCommands struct{ *app }
 
 func (a statsCommands) command() *cobra.Command {
 	var since, until, by, page string
-	var span engine.Span
+	var span admin.UsageSpan
 	c := &cobra.Command{
 		Use: "stats", Short: "What was executed, how long it took, and what it saved", Args: cobra.NoArgs,
 		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool\n  retort stats --since 90d --html stats.html",
@@ -43,7 +44,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			}
 			say, done := a.progress("adding up the record")
 			say("")
-			used, err := engine.Used(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, span)
+			used, err := admin.SumUsage(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, span)
 			done()
 			if err != nil {
 				return err
@@ -75,7 +76,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 	return c
 }
 
-func (a statsCommands) printUsage(u engine.Usage, by string) error {
+func (a statsCommands) printUsage(u admin.Usage, by string) error {
 	if u.Executions == 0 && u.Entries == 0 {
 		fmt.Fprintln(a.stderr, "nothing is recorded of that")
 		return nil
@@ -87,7 +88,7 @@ func (a statsCommands) printUsage(u engine.Usage, by string) error {
 	for _, t := range []struct {
 		name  string
 		whole bool // it is shown unless another is asked for
-		print func(*tabwriter.Writer, engine.Usage)
+		print func(*tabwriter.Writer, admin.Usage)
 	}{
 		{"status", false, byStatus}, {"day", true, byDay}, {"server", false, byServer}, {"tool", true, byTool},
 		{"principal", false, byPrincipal},
@@ -102,7 +103,7 @@ func (a statsCommands) printUsage(u engine.Usage, by string) error {
 	return w.Flush()
 }
 
-func (a statsCommands) printTotals(u engine.Usage) {
+func (a statsCommands) printTotals(u admin.Usage) {
 	line := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
 	line("executions  %s (%s)", count(u.Executions), counts(u.ByStatus))
 	if d := u.Duration; d != nil {
@@ -124,7 +125,7 @@ func (a statsCommands) printTotals(u engine.Usage) {
 }
 
 // saved formats what the avoided tokens would have cost.
-func saved(c *engine.Cost) string {
+func saved(c *admin.Cost) string {
 	if c == nil {
 		return ""
 	}
@@ -145,14 +146,14 @@ func counts(of map[string]int64) string {
 	return strings.Join(all, ", ")
 }
 
-func byStatus(w *tabwriter.Writer, u engine.Usage) {
+func byStatus(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "STATUS\tEXECUTIONS")
 	for _, name := range slices.Sorted(maps.Keys(u.ByStatus)) {
 		fmt.Fprintf(w, "%s\t%s\n", name, count(u.ByStatus[name]))
 	}
 }
 
-func byDay(w *tabwriter.Writer, u engine.Usage) {
+func byDay(w *tabwriter.Writer, u admin.Usage) {
 	cost := ""
 	if u.Cost != nil {
 		cost = "\tAVOIDED COST"
@@ -169,21 +170,21 @@ func byDay(w *tabwriter.Writer, u engine.Usage) {
 	}
 }
 
-func byTool(w *tabwriter.Writer, u engine.Usage) {
+func byTool(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "TOOL\tCALLS\tERRORS\tMEAN\tBYTES")
 	for _, t := range u.Tools {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(t.Server+"."+t.Tool), count(t.Calls), count(t.Errors), millis(t.MeanMS), count(t.Bytes))
 	}
 }
 
-func byServer(w *tabwriter.Writer, u engine.Usage) {
+func byServer(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "SERVER\tCALLS\tERRORS\tMEAN\tBYTES")
 	for _, s := range u.Servers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(s.Server), count(s.Calls), count(s.Errors), millis(s.MeanMS), count(s.Bytes))
 	}
 }
 
-func byPrincipal(w *tabwriter.Writer, u engine.Usage) {
+func byPrincipal(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "PRINCIPAL\tEXECUTIONS\tFAILED\tRETURNED\tAVOIDED")
 	for _, p := range u.Principals {
 		name := printable(p.Principal)

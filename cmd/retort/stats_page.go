@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/base/htmlpage"
-	"retort/internal/engine"
 )
 
 // longest is the largest number of bars in a chart.
 const longest = 60
 
 // usagePage returns a page about executions, in the format of the page of retort bench tokens.
-func usagePage(u engine.Usage, made time.Time) htmlpage.Page {
+func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
 		Title: "What programs did, and what they kept out of the context",
 		Lead: []string{
@@ -31,7 +31,7 @@ func usagePage(u engine.Usage, made time.Time) htmlpage.Page {
 	return p
 }
 
-func daysSection(u engine.Usage) htmlpage.Section {
+func daysSection(u admin.Usage) htmlpage.Section {
 	s := htmlpage.Section{
 		Title: "By day", Unit: "tokens",
 		Table: htmlpage.Table{Columns: []string{"day", "executions", "calls", "errors", "returned", "avoided"}},
@@ -51,7 +51,7 @@ func daysSection(u engine.Usage) htmlpage.Section {
 	return s
 }
 
-func toolsSection(u engine.Usage) htmlpage.Section {
+func toolsSection(u admin.Usage) htmlpage.Section {
 	s := htmlpage.Section{
 		Title: "By tool", Unit: "calls",
 		Table: htmlpage.Table{Columns: []string{"tool", "calls", "errors", "mean", "bytes"}},
@@ -69,7 +69,7 @@ func toolsSection(u engine.Usage) htmlpage.Section {
 	return s
 }
 
-func principalsSection(u engine.Usage) htmlpage.Section {
+func principalsSection(u admin.Usage) htmlpage.Section {
 	s := htmlpage.Section{
 		Title: "By principal",
 		Table: htmlpage.Table{Columns: []string{"principal", "executions", "failed", "returned", "avoided"}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
@@ -27,7 +28,7 @@ func (a taskCommands) listTasks() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			list, err := engine.ListTasks(a.queue())
+			list, err := admin.ListJobs(a.queue())
 			if err != nil {
 				return err
 			}
@@ -48,7 +49,7 @@ func (a taskCommands) listTasks() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) printTasks(list engine.TaskList) error {
+func (a taskCommands) printTasks(list admin.JobList) error {
 	if len(list.Tasks) == 0 {
 		fmt.Fprintln(a.stderr, "there are no tasks")
 		return nil
@@ -82,7 +83,7 @@ func (a taskCommands) showTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := engine.FindTask(a.queue(), args[0])
+			t, err := admin.FindJob(a.queue(), args[0])
 			if err != nil {
 				return err
 			}
@@ -132,7 +133,7 @@ func (a taskCommands) cancelTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := engine.CancelTask(cmd.Context(), a.queue(), args[0])
+			t, err := admin.CancelJob(cmd.Context(), a.queue(), args[0])
 			if err != nil {
 				return err
 			}
@@ -156,7 +157,7 @@ func (a taskCommands) waitTask() *cobra.Command {
 	c := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := engine.FindTask(a.queue(), args[0])
+			found, err := admin.FindJob(a.queue(), args[0])
 			if err != nil {
 				return err
 			}
@@ -186,7 +187,7 @@ func (a taskCommands) waitTask() *cobra.Command {
 func (a taskCommands) await(ctx context.Context, id string) (engine.JobState, error) {
 	_, done := a.progress("waiting for the task")
 	defer done()
-	list, err := engine.ListTasks(a.queue())
+	list, err := admin.ListJobs(a.queue())
 	if err != nil {
 		return engine.JobState{}, err
 	}
@@ -218,7 +219,7 @@ func (a taskCommands) enqueue(req core.ExecutionRequest, f runFlags) error {
 
 func (a taskCommands) enqueueJob(j engine.Job, f runFlags) error {
 	j.Priority, j.Deadline = f.priority, f.deadline
-	t, attended, err := engine.SubmitTask(a.queue(), j)
+	t, attended, err := admin.SubmitJob(a.queue(), j)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/config"
 	"retort/internal/core"
 	"retort/internal/engine"
@@ -38,7 +39,7 @@ another.`,
 			if err != nil {
 				return err
 			}
-			made, err := engine.CreateToken(engine.Config{Files: a.configs, Home: a.home}, args[0], life)
+			made, err := admin.CreateToken(engine.Config{Files: a.configs, Home: a.home}, args[0], life)
 			if err != nil {
 				return err
 			}
@@ -79,7 +80,7 @@ func (a tokenCommands) listTokens() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			tokens, err := engine.Tokens(engine.Config{Files: a.configs, Home: a.home})
+			tokens, err := admin.ListTokens(engine.Config{Files: a.configs, Home: a.home})
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,7 @@ func (a tokenCommands) listTokens() *cobra.Command {
 	return c
 }
 
-func (a tokenCommands) printTokens(tokens []engine.Token) error {
+func (a tokenCommands) printTokens(tokens []admin.Token) error {
 	if len(tokens) == 0 {
 		fmt.Fprintln(a.stderr, "there are no tokens; retort token create NAME makes one")
 		return nil
@@ -129,9 +130,9 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 				return core.Errorf(core.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
 			}
 			c := engine.Config{Files: a.configs, Home: a.home}
-			revoke := engine.RevokeAllTokens
+			revoke := admin.RevokeAllTokens
 			if !all {
-				revoke = func(c engine.Config) ([]engine.Token, error) { return engine.RevokeTokens(c, args[0]) }
+				revoke = func(c engine.Config) ([]admin.Token, error) { return admin.RevokeTokens(c, args[0]) }
 			}
 			gone, err := revoke(c)
 			if gone == nil && err != nil {
@@ -159,7 +160,7 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 }
 
 // loginsLeft prints which logins remain of principals that have no token any more.
-func (a tokenCommands) loginsLeft(c engine.Config, gone []engine.Token) {
+func (a tokenCommands) loginsLeft(c engine.Config, gone []admin.Token) {
 	left, err := engine.LoginsLeft(c, gone)
 	if err != nil {
 		return // it was about the tokens

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retort/internal/admin"
 	"retort/internal/config"
 	"retort/internal/core"
 	"retort/internal/engine"
@@ -28,13 +29,13 @@ func (a workspaceCommands) listWorkspace() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config := engine.Config{Files: a.configs, Home: a.home}
 			if session == "" && glob == "" {
-				uses, err := engine.Workspaces(config)
+				uses, err := admin.ListWorkspaces(config)
 				if err != nil {
 					return err
 				}
 				return a.printSessions(uses)
 			}
-			list, err := engine.WorkspaceFiles(config, session, glob)
+			list, err := admin.ListWorkspaceFiles(config, session, glob)
 			if err != nil {
 				return err
 			}
@@ -67,7 +68,7 @@ func (a workspaceCommands) exportWorkspace() *cobra.Command {
 			if line, err := readLine(cmd.Context(), tty); err != nil || line != "yes" {
 				return core.Errorf(core.KindPolicy, "workspace.export", "nothing was written")
 			}
-			out, err := engine.ExportWorkspace(engine.Config{Files: a.configs, Home: a.home}, session, glob, args[0])
+			out, err := admin.ExportWorkspace(engine.Config{Files: a.configs, Home: a.home}, session, glob, args[0])
 			if err != nil {
 				return err
 			}
@@ -84,9 +85,9 @@ func (a workspaceCommands) exportWorkspace() *cobra.Command {
 	return c
 }
 
-func (a workspaceCommands) printSessions(uses []engine.WorkspaceUse) error {
+func (a workspaceCommands) printSessions(uses []admin.WorkspaceUse) error {
 	if a.asJSON {
-		return a.printJSON(map[string]any{"sessions": append([]engine.WorkspaceUse{}, uses...)})
+		return a.printJSON(map[string]any{"sessions": append([]admin.WorkspaceUse{}, uses...)})
 	}
 	if len(uses) == 0 {
 		fmt.Fprintln(a.stderr, "no session has files")
@@ -128,7 +129,7 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 (%d GB). What a program uses is left alone. An engine that serves does this every hour.`,
 			kept.Results/(24*time.Hour), kept.Sessions/(24*time.Hour), kept.Size>>30),
 		RunE: func(*cobra.Command, []string) error {
-			swept, err := engine.SweepWorkspaces(engine.Config{Files: a.configs, Home: a.home}, dry)
+			swept, err := admin.SweepWorkspaces(engine.Config{Files: a.configs, Home: a.home}, dry)
 			if err != nil {
 				return err
 			}

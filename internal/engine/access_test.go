@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/devel/testenv"
 	"retort/internal/engine"
 )
@@ -187,7 +188,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	berta, _, _ := streaming(t, c, address, "berta") // the engine checks this token before anna's, each time
 	anna, token, session := streaming(t, c, address, "anna")
 	revoke := func(name string, ended <-chan error) {
-		if _, err := engine.RevokeTokens(c, name); err != nil {
+		if _, err := admin.RevokeTokens(c, name); err != nil {
 			t.Fatal(err)
 		}
 		testenv.Receive(t, ended, "the end of the stream of "+name)
@@ -210,7 +211,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 // streaming creates a token and opens a stream with it. It sends on ended when the stream ends.
 func streaming(t *testing.T, c engine.Config, address, name string) (ended <-chan error, token, session string) {
 	t.Helper()
-	made, err := engine.CreateToken(c, name, time.Hour)
+	made, err := admin.CreateToken(c, name, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,41 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"retort/internal/audit"
-	"retort/internal/audit/sqlstore"
-	"retort/internal/base/seal"
-	"retort/internal/config"
 	"retort/internal/core"
-	"retort/internal/privacy/vault"
 )
-
-// masterKeys returns the places of the user's key. It encrypts the keys of personal values and of bodies in the audit
-// log.
-func (p *parts) masterKeys() vault.Keys {
-	s := p.config.Settings.PII
-	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: p.userDir().VaultKey()}
-}
-
-func (p *parts) auditKeys() audit.Keys {
-	return audit.Keys{
-		Bodies: sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read)),
-		Codes: sync.OnceValues(p.keyed("audit.key", func() ([]byte, error) {
-			file := p.userDir().AuditKey()
-			if file == "" {
-				return nil, core.Errorf(
-					core.KindInternal, "retort.audit", "the audit log has no key: this user has no home directory",
-				).WithHint("set HOME, or auditLogging: false in retort.yaml")
-			}
-			return seal.LoadOrCreateKey(file)
-		})),
-	}
-}
 
 // record opens the audit log. It leaves p.audit nil if the settings disable the log or there is no data directory. If
 // the log was tampered with, it starts a new chain and leaves the old one unchanged as evidence.
@@ -59,10 +32,10 @@ func (p *parts) record(ctx context.Context) error {
 	p.watch = watch
 	o := p.recordOptions()
 	o.Tell, o.Mask, o.Seen = p.checkpointed(s.Audit.Checkpoint), p.secrets.Mask, watch.seen
-	log, err := p.open(ctx, o, false, p.onClose)
+	log, before, err := p.openAudit(ctx, o, false, p.onClose)
 	if errors.Is(err, audit.ErrCut) { // what is there stays as it is, for whoever looks into it
 		p.log.Error("the audit log was tampered with or restored from a copy; a new chain is started", "error", err)
-		if log, err = p.open(ctx, o, false, p.onClose); err == nil {
+		if log, before, err = p.openAudit(ctx, o, false, p.onClose); err == nil {
 			_ = log.Record(
 				core.AuditEvent{
 					Kind: core.EventGap, Status: "cut",
@@ -75,7 +48,7 @@ func (p *parts) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.audit = log
+	p.audit, p.before = log, before
 	p.onClose(log.Close)
 	p.retains()
 	p.onClose(watch.Close)
@@ -90,46 +63,6 @@ func systemUser() string {
 		name = u.Username
 	}
 	return core.LegibleLine(name[:min(len(name), most)])
-}
-
-func (p *parts) recordOptions() audit.Options {
-	return audit.Options{
-		Keys: p.auditKeys(), User: systemUser(), Checkpoints: p.checkpoints(), Home: p.config.Home,
-		All: p.config.Settings.Audit.Required == config.AuditAll, Log: p.log,
-	}
-}
-
-// open opens an audit store that no engine writes, and its chain. With left it opens only a store that another engine
-// has left open, otherwise any. If the chain was cut, it passes the store's Close to hold: until then no other engine
-// can write to that store.
-func (p *parts) open(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (*audit.Log, error) {
-	where := p.config.Settings.Audit.Store
-	if where == "" {
-		where = p.dataDir().Audit() + string(filepath.Separator)
-	}
-	owner, err := o.Keys.Owner()
-	if err != nil {
-		return nil, err
-	}
-	o.Renew = func(ctx context.Context) (audit.Store, error) {
-		return sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Fresh: true})
-	}
-	rows, err := sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Left: left})
-	if err != nil {
-		return nil, err
-	}
-	if !left {
-		p.before = lastStart(ctx, rows)
-	}
-	log, err := audit.Open(ctx, rows, o)
-	if errors.Is(err, audit.ErrCut) {
-		hold(rows.Close)
-		return nil, err
-	}
-	if err != nil {
-		return nil, errors.Join(err, rows.Close())
-	}
-	return log, nil
 }
 
 // checkpointed returns a function that passes checkpoints to a command, one at a time; nil without a command. While

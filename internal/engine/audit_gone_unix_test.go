@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/audit"
 	"retort/internal/core"
 	"retort/internal/engine"
@@ -48,7 +49,7 @@ func TestAuditLogDeleted(t *testing.T) {
 	if n := len(lines(t, filepath.Join(dir, "effects"))); n != 11 {
 		t.Errorf("%d calls of 11 were sent", n)
 	}
-	v, err := engine.VerifyRecord(t.Context(), c, engine.Proof{})
+	v, err := admin.VerifyAudit(t.Context(), c, admin.AuditProof{})
 	check(t, err)
 	if v.OK || v.First.What != audit.Missing || !strings.Contains(strings.Join(v.Notes, "\n"), "goes on in the place of chain") {
 		t.Errorf("%+v", v)

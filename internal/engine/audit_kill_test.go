@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/audit"
 	"retort/internal/audit/sqlstore"
 	"retort/internal/base/seal"
@@ -126,7 +127,7 @@ func TestKilledWhileRecording(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := engine.VerifyRecord(t.Context(), killable(dir), engine.Proof{}); err != nil || !v.OK {
+	if v, err := admin.VerifyAudit(t.Context(), killable(dir), admin.AuditProof{}); err != nil || !v.OK {
 		t.Errorf("the record does not hold: %+v %v", v, err)
 	}
 	rec := readRecord(t, dir)

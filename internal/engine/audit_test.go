@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/audit"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
@@ -35,7 +36,7 @@ func TestRecord(t *testing.T) {
 	if o.Status != core.StatusOK {
 		t.Fatal(o.Status, o.Error)
 	}
-	page, err := engine.RecordedExecution(t.Context(), c, "one")
+	page, err := admin.QueryExecution(t.Context(), c, "one")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -29,7 +28,6 @@ import (
 	"retort/internal/egress"
 	"retort/internal/home"
 	"retort/internal/mcp/client"
-	"retort/internal/mcp/client/oauth"
 	"retort/internal/pipeline"
 	"retort/internal/pipeline/approval"
 	"retort/internal/pipeline/check"
@@ -38,7 +36,6 @@ import (
 	"retort/internal/pipeline/search"
 	"retort/internal/policy"
 	"retort/internal/privacy/redact"
-	"retort/internal/privacy/secrets"
 	"retort/internal/sandbox"
 	"retort/internal/sandbox/docker"
 	"retort/internal/sandbox/gvisor"
@@ -53,22 +50,18 @@ import (
 
 // parts holds the components of an engine. closers close them, in reverse order.
 type parts struct {
-	log       *slog.Logger
-	keys      string         // folder
-	home      home.Dir       // where is kept what is kept: that of the configuration, or one that goes with the engine
-	config    *config.Config // as it was when the engine was opened
-	current   *replaceable   // what is in force of it and of later ones
+	*Stores
+	home      home.Dir     // where is kept what is kept: that of the configuration, or one that goes with the engine
+	current   *replaceable // what is in force of it and of later ones
 	pool      *client.Pool
 	catalog   *catalog.Catalog
 	live      *catalog.LiveCatalog
 	sandboxes *sandbox.Chooser
 	ledger    *tokens.Ledger
 	policy    *policy.Current
-	secrets   *secrets.Masker
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
 	watch     *watching            // beside audit
-	logins    *oauth.Store         // nil: none are kept, or nobody has looked yet
 	telemetry *telemetry.Telemetry // nil: nobody is told
 	before    *started             // what the engine said of itself that wrote the record before
 	screen    *redact.Redactor     // nil: nothing is hidden
@@ -88,8 +81,7 @@ type parts struct {
 
 // assemble builds the components of an engine and connects them. On an error it closes what it has opened so far.
 func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
-	p := &parts{secrets: &secrets.Masker{}, keys: c.Keys, config: loaded, current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.ParkedTasks{}}
-	p.log = hushed(c.Log, p.secrets)
+	p := &parts{Stores: newStores(c, loaded), current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.ParkedTasks{}}
 	p.onClose(p.recalled.Close)
 	e := &Engine{p}
 	defer func() {
@@ -126,7 +118,9 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	if err := p.record(ctx); err != nil {
 		return nil, err
 	}
-	p.screen = p.privacy()
+	screen, closeScreen := p.OpenRedactor(func() config.Settings { return p.now().config.Settings })
+	p.screen = screen
+	p.onClose(closeScreen)
 	p.memory = memory.New(cmp.Or(loaded.Settings.Memory, memory.Auto()))
 	p.onClose(p.memory.Close)
 	children := reaper.New(commands.reaper...)
@@ -160,7 +154,7 @@ func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
 // settle sets the data directory. Without one in the configuration it creates a temporary directory, removed when the
 // engine is closed.
 func (p *parts) settle() error {
-	if p.home = p.dataDir(); p.home != "" {
+	if p.home = p.DataDir(); p.home != "" {
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "retort-")
@@ -176,7 +170,7 @@ func (p *parts) settle() error {
 func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	dir := ""
 	if p.config.Home != "" {
-		dir = p.dataDir().Catalog()
+		dir = p.DataDir().Catalog()
 	}
 	settings := p.config.Settings
 	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) core.ChangePolicy {
@@ -185,7 +179,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	if p.screen != nil {
 		kept.Sealed = p.screen.SealedType
 	}
-	if kept.Key = p.userDir().ApprovalsKey(); kept.Key == "" && dir != "" {
+	if kept.Key = p.UserDir().ApprovalsKey(); kept.Key == "" && dir != "" {
 		p.log.Warn("trusted tool definitions cannot be stored: this user has no home directory")
 	}
 	if p.catalog, err = catalog.Open(kept); err != nil {
@@ -385,7 +379,7 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 		return err
 	}
 	scanner := sanitize.New()
-	files, states := kept(p.home, limits.Disk)
+	files, states := OpenWorkspaces(p.home, limits.Disk)
 	p.warm = warming(g, c.Reserve)
 	p.pipeline = &pipeline.Pipeline{
 		Tools: p.live, Searcher: searcher, Gate: g, Sandboxes: p.sandboxes, Relay: relay.New(p.pool, p.cache()), Policy: everybody,
@@ -443,11 +437,11 @@ func warming(g *check.ProgramChecker, reserve Reserve) func(core.Language) {
 
 // skills returns the store of the project's and the user's skills. The project's take precedence.
 func (p *parts) skills() *skills.Store {
-	own := p.userDir().Skills()
+	own := p.UserDir().Skills()
 	if p.config.Home == "" {
 		return skills.New(p.templates)
 	}
-	project := p.dataDir().Skills()
+	project := p.DataDir().Skills()
 	if project == own {
 		return skills.New(p.templates, skills.SkillPlace{Origin: skills.User, Dir: own})
 	}
@@ -472,7 +466,7 @@ func (p *parts) approvals() (pipeline.ApprovalOptions, error) {
 	s := p.config.Settings.Approval
 	version := p.policy.For("").Version()
 	var kept approval.RuleStore
-	if key := p.userDir().ApprovalsKey(); key != "" && p.config.Home != "" {
+	if key := p.UserDir().ApprovalsKey(); key != "" && p.config.Home != "" {
 		kept = approval.OpenKept(p.home.ApprovalRules(), key, version)
 	}
 	table := approval.New(s.Timeout, trusting{kept, p.catalog})
@@ -488,12 +482,6 @@ func (p *parts) approvals() (pipeline.ApprovalOptions, error) {
 	}
 	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait}, nil
 }
-
-// userDir returns the directory of the user's keys; "" if it is not known.
-func (p *parts) userDir() home.User { return home.UserDir(p.keys) }
-
-// dataDir returns the data directory of the configuration; "" if nothing is kept.
-func (p *parts) dataDir() home.Dir { return home.Dir(p.config.Home) }
 
 // trusting wraps a RuleStore. A permanent approval of a tool whose definition has changed also trusts the new
 // definition.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/engine"
 )
 
@@ -45,9 +46,9 @@ func TestChangedSettingsAreRecorded(t *testing.T) {
 	}
 }
 
-func reported(t *testing.T, c engine.Config) *engine.Report {
+func reported(t *testing.T, c engine.Config) *admin.AuditReport {
 	t.Helper()
-	r, err := engine.ReportRecord(t.Context(), c, "soc2", engine.Period{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
+	r, err := admin.ReportAudit(t.Context(), c, "soc2", admin.ReportPeriod{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +87,13 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestExportThatFails(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	ran(t, c)
-	out, err := engine.ExportRecord(t.Context(), c, &failing{}, engine.Export{Format: "jsonl"})
+	out, err := admin.ExportAudit(t.Context(), c, &failing{}, admin.AuditExport{Format: "jsonl"})
 	if err == nil || out.Cursor != "" {
 		t.Error(out, err)
 	}
 	var all bytes.Buffer
-	out, err = engine.ExportRecord(t.Context(), c, &all, engine.Export{Format: "jsonl"})
-	var first engine.RecordEntry
+	out, err = admin.ExportAudit(t.Context(), c, &all, admin.AuditExport{Format: "jsonl"})
+	var first admin.AuditEntry
 	if err != nil || out.Entries != 2 || out.Cursor == "" || json.Unmarshal(bytes.SplitN(all.Bytes(), []byte("\n"), 2)[0], &first) != nil || first.Kind != "start" {
 		t.Error(out, err, all.String())
 	}

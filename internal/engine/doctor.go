@@ -5,23 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"retort/internal/audit/sqlstore"
-	"retort/internal/base/seal"
-	"retort/internal/catalog"
 	"retort/internal/core"
 	"retort/internal/doctor"
-	"retort/internal/home"
 	"retort/internal/mcp/client"
-	"retort/internal/pipeline/approval"
-	"retort/internal/privacy/secrets"
 	"retort/internal/sandbox"
 )
 
@@ -239,148 +230,4 @@ func (e *Engine) runtimeVersions(ctx context.Context, sandboxes []sandbox.Capabi
 		}
 	}
 	return versions
-}
-
-// Examine checks the machine without an engine: data directory, keys, audit log, clock. With fix it repairs what is
-// safe to repair. The error means that the configuration cannot be read.
-func Examine(ctx context.Context, c Config, fix bool) ([]doctor.Check, error) {
-	p, err := c.parts()
-	if err != nil {
-		return nil, err
-	}
-	p.secrets = &secrets.Masker{}
-	p.register(p.now())
-	checks := p.examine(ctx, fix)
-	for i := range checks {
-		checks[i].Words, checks[i].Mend = p.secrets.MaskString(checks[i].Words), p.secrets.MaskString(checks[i].Mend)
-	}
-	return checks, nil
-}
-
-func (p *parts) examine(ctx context.Context, fix bool) []doctor.Check {
-	data := p.dataDir()
-	if data == "" {
-		return append(doctor.CheckFiles(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
-	}
-	checks := append(doctor.CheckFiles(), doctor.CheckFolder("home", string(data), fix)...)
-	if own := string(p.userDir()); own != "" {
-		checks = append(append(checks, doctor.CheckFolder("keys", own, fix)...), doctor.CheckKeys("keys", own, fix)...)
-	}
-	checks = append(checks, p.keyPlace(), sizes(data))
-	if engines := running(data); engines != "" {
-		checks = append(checks, doctor.Check{Name: "engines", Level: doctor.OK, Words: engines})
-	}
-	checks = append(checks, brokenCache(data, fix)...)
-	if fix {
-		checks = append(checks, swept(data)...)
-	}
-	return append(checks, p.recordChecks(ctx)...)
-}
-
-// keyPlace reports where the key that encrypts personal values and the audit log is stored.
-func (p *parts) keyPlace() doctor.Check {
-	where, keyring := p.masterKeys().Place()
-	if keyring == nil {
-		return doctor.Check{Name: "key", Level: doctor.OK, Words: "in " + where}
-	}
-	return doctor.Check{
-		Name: "key", Level: doctor.OK,
-		Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring),
-	}
-}
-
-func sizes(data home.Dir) doctor.Check {
-	var parts []string
-	for _, dir := range []string{data.Audit(), data.Workspace(), data.Vault(), data.Catalog()} {
-		if n := doctor.FolderSize(dir); n > 0 {
-			parts = append(parts, filepath.Base(dir)+" "+doctor.FormatBytes(n))
-		}
-	}
-	if parts == nil {
-		parts = []string{"nothing yet"}
-	}
-	return doctor.Check{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
-}
-
-// running names the processes of the engines that write to the audit log of this data directory; "" if there are
-// none.
-func running(data home.Dir) string {
-	files, _ := sqlstore.ListFiles(data.Audit())
-	var pids []string
-	for _, f := range files {
-		lock := f + ".lock"
-		if _, err := os.Stat(lock); err != nil {
-			continue
-		}
-		unlock, err := seal.LockShared(lock, 0)
-		if err == nil {
-			unlock()
-			continue
-		}
-		if pid, err := seal.ReadFile(lock, 32); err == nil {
-			pids = append(pids, strings.TrimSpace(string(pid)))
-		}
-	}
-	if pids == nil {
-		return ""
-	}
-	return "processes that use this data directory: " + strings.Join(pids, ", ")
-}
-
-// brokenCache reports cached tool definitions that cannot be read. With fix it deletes them. That loses nothing:
-// which definitions are trusted is stored elsewhere.
-func brokenCache(data home.Dir, fix bool) (checks []doctor.Check) {
-	for _, file := range catalog.BrokenFiles(data.Catalog()) {
-		c := doctor.Check{
-			Name: "catalog", Level: doctor.Warning,
-			Words: file + " cannot be read, so its tools are not known before their server is up",
-			Mend:  "retort doctor --fix",
-		}
-		if fix && os.Remove(file) == nil {
-			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written again when its server is listed", ""
-		}
-		checks = append(checks, c)
-	}
-	return checks
-}
-
-// swept removes approval sockets of engines that have died.
-func swept(data home.Dir) (checks []doctor.Check) {
-	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
-		checks = append(checks, doctor.Check{
-			Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n),
-		})
-	}
-	return checks
-}
-
-// recordChecks checks the end of the audit log, and the clock against it.
-func (p *parts) recordChecks(ctx context.Context) []doctor.Check {
-	now := time.Now()
-	database := p.config.Settings.Audit.Store != ""
-	if _, err := os.Stat(p.dataDir().Audit()); !p.config.Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
-		return []doctor.Check{doctor.CheckClock(now, 0)}
-	}
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
-	defer cancel()
-	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
-	if err != nil {
-		return []doctor.Check{
-			{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint},
-			doctor.CheckClock(now, 0),
-		}
-	}
-	defer r.close()
-	g, err := r.QuickCheck(ctx)
-	record := doctor.Check{
-		Name: "record", Level: doctor.OK,
-		Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains),
-	}
-	switch {
-	case err != nil:
-		record.Level, record.Words, record.Mend = doctor.Broken, "it cannot be read: "+core.AsError(err).Message, "retort audit verify"
-	case len(g.Findings) > 0:
-		record.Level, record.Words, record.Mend = doctor.Broken, g.Findings[0].Says, "retort audit verify"
-	}
-	return []doctor.Check{record, doctor.CheckClock(now, g.ClockLag(now))}
 }

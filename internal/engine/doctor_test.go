@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/devel/demo"
 	"retort/internal/devel/testenv"
 	"retort/internal/doctor"
@@ -316,7 +317,7 @@ func TestExamine(t *testing.T) {
 // examined is what Examine finds, a line for each.
 func examined(t *testing.T, c engine.Config, fix bool) (text string) {
 	t.Helper()
-	checks, err := engine.Examine(t.Context(), c, fix)
+	checks, err := admin.ExamineMachine(t.Context(), c, fix)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,9 @@ import (
 
 	"retort/internal/config"
 	"retort/internal/core"
-	"retort/internal/home"
 	"retort/internal/mcp/client"
 	"retort/internal/mcp/server"
 	"retort/internal/pipeline"
-	"retort/internal/pipeline/approval"
 )
 
 // Version is the version of this module.
@@ -110,25 +108,6 @@ const (
 	ReserveOne                 // starts one sandbox when the engine opens, and a compiler with the first program
 	ReserveNone                // starts nothing before a program needs it
 )
-
-// dataDir returns the data directory of an engine of this configuration.
-func (c Config) dataDir() (home.Dir, error) {
-	loaded, err := c.load()
-	if err != nil {
-		return "", err
-	}
-	return home.Dir(loaded.Home), nil
-}
-
-// Pending returns the questions that wait for a person, in all engines of this configuration that run on this
-// machine.
-func Pending(c Config) ([]approval.FoundApproval, error) {
-	data, err := c.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	return approval.FindWaiting(data.Approvals())
-}
 
 // Engine runs programs against MCP servers. It is safe for concurrent use.
 type Engine struct {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/engine"
 )
 
@@ -55,21 +56,21 @@ func splice(t *testing.T, path string, offset, length int, data []byte) {
 }
 
 // readWithoutEngine does everything that reads a data directory without an engine. It may fail, and must come back.
-func readWithoutEngine(ctx context.Context, c engine.Config) engine.RecordVerdict {
-	verdict, err := engine.VerifyRecord(ctx, c, engine.Proof{})
+func readWithoutEngine(ctx context.Context, c engine.Config) admin.AuditVerdict {
+	verdict, err := admin.VerifyAudit(ctx, c, admin.AuditProof{})
 	verdict.OK = verdict.OK && err == nil
-	_, _ = engine.Used(ctx, c, engine.Span{})
-	_, _ = engine.ExportRecord(ctx, c, io.Discard, engine.Export{Format: "jsonl"})
-	_, _ = engine.Pending(c)
-	_, _ = engine.Tokens(c)
-	_, _ = engine.ListTasks(c)
+	_, _ = admin.SumUsage(ctx, c, admin.UsageSpan{})
+	_, _ = admin.ExportAudit(ctx, c, io.Discard, admin.AuditExport{Format: "jsonl"})
+	_, _ = admin.ListApprovals(c)
+	_, _ = admin.ListTokens(c)
+	_, _ = admin.ListJobs(c)
 	return verdict
 }
 
 // entriesOf returns all entries of the audit log as JSON, and whether there was a warning that something of them is missing.
 func entriesOf(t testing.TB, c engine.Config) (text string, warned bool) {
 	t.Helper()
-	page, err := engine.QueryRecord(t.Context(), c, engine.RecordQuery{})
+	page, err := admin.QueryAudit(t.Context(), c, admin.AuditQuery{})
 	if err != nil {
 		return err.Error(), true
 	}

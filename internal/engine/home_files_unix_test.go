@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
 	"retort/internal/engine"
@@ -58,7 +59,7 @@ func stocked(t testing.TB, dir string) (paths []string) {
 		t.Fatal(o.Status, o.Error)
 	}
 	check(t, e.Close())
-	_, err = engine.CreateToken(c, "anna", time.Hour)
+	_, err = admin.CreateToken(c, "anna", time.Hour)
 	check(t, err)
 	for _, below := range []string{"home", "keys"} {
 		check(t, filepath.WalkDir(filepath.Join(dir, below), func(path string, d os.DirEntry, err error) error {
@@ -83,26 +84,26 @@ func use(ctx context.Context, c engine.Config) (said []string) {
 			said = append(said, core.AsError(err).Error())
 		}
 	}
-	page, err := engine.QueryRecord(ctx, c, engine.RecordQuery{})
+	page, err := admin.QueryAudit(ctx, c, admin.AuditQuery{})
 	say(err)
 	said = append(said, page.Warnings...)
-	verdict, err := engine.VerifyRecord(ctx, c, engine.Proof{})
+	verdict, err := admin.VerifyAudit(ctx, c, admin.AuditProof{})
 	say(err)
 	for _, f := range verdict.Findings {
 		said = append(said, f.Says)
 	}
-	used, err := engine.Used(ctx, c, engine.Span{})
+	used, err := admin.SumUsage(ctx, c, admin.UsageSpan{})
 	say(err)
 	said = append(said, used.Warnings...)
-	_, err = engine.ExportRecord(ctx, c, io.Discard, engine.Export{Format: "jsonl"})
+	_, err = admin.ExportAudit(ctx, c, io.Discard, admin.AuditExport{Format: "jsonl"})
 	say(err)
-	_, err = engine.Pending(c)
+	_, err = admin.ListApprovals(c)
 	say(err)
-	_, err = engine.Tokens(c)
+	_, err = admin.ListTokens(c)
 	say(err)
-	_, err = engine.ListTasks(c)
+	_, err = admin.ListJobs(c)
 	say(err)
-	_, err = engine.Examine(ctx, c, false)
+	_, err = admin.ExamineMachine(ctx, c, false)
 	say(err)
 	e, err := engine.Open(ctx, c)
 	if say(err); err != nil {

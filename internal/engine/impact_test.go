@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/engine"
 )
@@ -118,7 +119,7 @@ func TestRecordTellsWho(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := engine.Config{NoFiles: true, Home: home}
-	page, err := engine.QueryRecord(t.Context(), c, engine.RecordQuery{Limit: 1000})
+	page, err := admin.QueryAudit(t.Context(), c, admin.AuditQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestRecordTellsWho(t *testing.T) {
 			t.Errorf("the audit log lacks: %s\n%s", what, text(t, page.Entries))
 		}
 	}
-	r, err := engine.ReportRecord(t.Context(), c, "summary", engine.Period{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
+	r, err := admin.ReportAudit(t.Context(), c, "summary", admin.ReportPeriod{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,10 +167,10 @@ func TestRecordTellsWho(t *testing.T) {
 	if a.Average == nil || *a.Average <= 0 || a.Returned == 0 || a.Actions.Total == 0 || !automatic || a.Approvals.Automatic != 2 || len(a.Approvals.Outcomes) != 0 {
 		t.Errorf("%+v", a)
 	}
-	if _, err := engine.Erase(c, engine.Erasure{Session: "s"}); err != nil {
+	if _, err := admin.Erase(c, admin.Erasure{Session: "s"}); err != nil {
 		t.Fatal(err)
 	}
-	page, err = engine.QueryRecord(t.Context(), c, engine.RecordQuery{Limit: 1000})
+	page, err = admin.QueryAudit(t.Context(), c, admin.AuditQuery{Limit: 1000})
 	if err != nil || strings.Contains(text(t, page.Entries), "pear") {
 		t.Errorf("what came back is still there: %v", err)
 	}

@@ -40,31 +40,6 @@ func newReplaceable(c *config.Config) *replaceable {
 // now returns the configuration in force.
 func (p *parts) now() *inForce { return p.current.Load() }
 
-// prepare builds, from a loaded configuration, the inForce to follow before, which may be nil. Servers whose entries
-// are unchanged keep their logins. It registers all secrets of the configuration with the masker.
-func (p *parts) prepare(c Config, loaded *config.Config, before *inForce) (*inForce, error) {
-	servers, err := c.servers(loaded)
-	if err != nil {
-		return nil, err
-	}
-	next := &inForce{config: loaded, servers: servers, clients: map[string]*personal{}}
-	for i, s := range servers {
-		servers[i].Client = clientOf(loaded.Settings.Servers[s.Name].Passing)
-		if before == nil {
-			continue
-		}
-		if old, ok := before.server(s.Name); ok && before.entry(old) == next.entry(servers[i]) {
-			servers[i] = old
-			if client := before.clients[s.Name]; client != nil {
-				next.clients[s.Name] = client
-			}
-		}
-	}
-	p.authorizes(next)
-	p.register(next)
-	return next, nil
-}
-
 func (f *inForce) server(name string) (Server, bool) {
 	i := slices.IndexFunc(f.servers, func(s Server) bool { return s.Name == name })
 	if i < 0 {
@@ -344,4 +319,29 @@ func (d difference) dropReasons() map[string]*core.Error {
 		).WithHint("run the program again").AtTool(name, "")
 	}
 	return why
+}
+
+// prepare builds, from a loaded configuration, the inForce to follow before, which may be nil. Servers whose entries
+// are unchanged keep their logins. It registers all secrets of the configuration with the masker.
+func (st *Stores) prepare(c Config, loaded *config.Config, before *inForce) (*inForce, error) {
+	servers, err := c.servers(loaded)
+	if err != nil {
+		return nil, err
+	}
+	next := &inForce{config: loaded, servers: servers, clients: map[string]*personal{}}
+	for i, s := range servers {
+		servers[i].Client = clientOf(loaded.Settings.Servers[s.Name].Passing)
+		if before == nil {
+			continue
+		}
+		if old, ok := before.server(s.Name); ok && before.entry(old) == next.entry(servers[i]) {
+			servers[i] = old
+			if client := before.clients[s.Name]; client != nil {
+				next.clients[s.Name] = client
+			}
+		}
+	}
+	st.authorizes(next)
+	st.register(next)
+	return next, nil
 }

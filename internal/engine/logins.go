@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"retort/internal/auth"
 	"retort/internal/config"
 	"retort/internal/core"
 	"retort/internal/mcp/client"
@@ -23,27 +24,6 @@ type (
 	LoginStatus = oauth.Status // what is known of the login at a server
 	LoginHow    = oauth.How    // how a person logs in
 )
-
-// authorizes attaches OAuth logins to the HTTP servers that have neither credentials in their headers nor an
-// authorizer yet.
-func (p *parts) authorizes(f *inForce) {
-	dir := p.userDir().Logins()
-	if dir == "" {
-		return
-	}
-	if p.logins == nil {
-		p.logins = oauth.Open(dir, sync.OnceValues(p.keyed("vault.key", p.masterKeys().Read)))
-	}
-	for i, s := range f.servers {
-		if s.URL == "" || s.Auth != nil || s.Err != nil || hasCredentials(s.Headers) {
-			continue
-		}
-		c := &personal{secrets: p.secrets, shared: s.Isolation == client.IsolationShared, own: map[string]*oauth.Client{}, options: oauth.Options{
-			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(oauthOf(f.config, s.Name)), Store: p.logins,
-		}}
-		f.clients[s.Name], f.servers[i].Auth = c, c
-	}
-}
 
 // recent returns a function that registers secrets with the masker. It keeps only the newest values of each label: an
 // engine that renews tokens for months must not fill the masker.
@@ -89,7 +69,7 @@ func oauthOf(c *config.Config, server string) config.Login {
 type Login struct {
 	*oauth.Login
 	server, principal string
-	parts             *parts
+	stores            *Stores
 }
 
 // BeginLogin starts a login at a server. The user opens Login.URL in a browser. Wait finishes the login, or Paste
@@ -103,7 +83,7 @@ func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Lo
 	if err != nil {
 		return nil, masked(p.secrets, at(err, server))
 	}
-	return &Login{l, server, how.Principal, p}, nil
+	return &Login{l, server, how.Principal, p.Stores}, nil
 }
 
 // Wait waits until the user has logged in.
@@ -119,9 +99,9 @@ func (l *Login) ended(err error) error {
 	e := loginEvent(l.server, l.principal, "ok", l.Issuer())
 	if err != nil {
 		e.Status = "failed"
-		err = masked(l.parts.secrets, at(err, l.server))
+		err = masked(l.stores.secrets, at(err, l.server))
 	}
-	if unrecorded := l.parts.recordAlone(e); unrecorded != nil && err == nil {
+	if unrecorded := l.stores.RecordEvent(e); unrecorded != nil && err == nil {
 		err = core.Errorf(core.KindInternal, "retort.login", "the login is valid, but could not be recorded: %w", unrecorded)
 	}
 	return err
@@ -164,7 +144,7 @@ func Logout(ctx context.Context, c Config, server, principal string) (LoggedOut,
 	if err != nil || !out.Was {
 		return out, masked(p.secrets, at(err, server))
 	}
-	return out, p.recordAlone(loginEvent(server, principal, "logout", status.Issuer))
+	return out, p.RecordEvent(loginEvent(server, principal, "logout", status.Issuer))
 }
 
 // Logins returns the login status of all HTTP servers, or of the named ones, and of each principal with a stored
@@ -201,18 +181,22 @@ func Logins(ctx context.Context, c Config, servers ...string) ([]LoginStatus, er
 
 // LoginsLeft returns, by principal, the servers at which a principal without a remaining token is still logged in.
 // gone are the tokens that were revoked. It contacts no server.
-func LoginsLeft(c Config, gone []Token) (map[string][]string, error) {
-	tokens, err := Tokens(c)
-	if err != nil {
-		return nil, err
-	}
+func LoginsLeft(c Config, gone []auth.Token) (map[string][]string, error) {
 	p, err := c.withClients()
 	if err != nil {
 		return nil, err
 	}
+	store, err := p.OpenTokens()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := store.Tokens()
+	if err != nil {
+		return nil, known(err)
+	}
 	left := map[string][]string{}
 	for _, t := range gone {
-		if _, seen := left[t.Name]; seen || slices.ContainsFunc(tokens, func(other Token) bool { return other.Name == t.Name }) {
+		if _, seen := left[t.Name]; seen || slices.ContainsFunc(tokens, func(other auth.Token) bool { return other.Name == t.Name }) {
 			continue
 		}
 		for _, s := range p.now().servers {
@@ -224,7 +208,7 @@ func LoginsLeft(c Config, gone []Token) (map[string][]string, error) {
 	return left, nil
 }
 
-func (p *parts) loginAt(ctx context.Context, client *oauth.Client, none LoginStatus) LoginStatus {
+func (p *loginServers) loginAt(ctx context.Context, client *oauth.Client, none LoginStatus) LoginStatus {
 	s, kept := client.Status(ctx)
 	if kept {
 		s.Error = maskedError(p.secrets, s.Error)
@@ -241,23 +225,28 @@ func (p *parts) loginAt(ctx context.Context, client *oauth.Client, none LoginSta
 	return none
 }
 
-// withClients returns the parts of a configuration with its servers and their logins, without an engine.
-func (c Config) withClients() (*parts, error) {
-	p, err := c.parts()
-	if err != nil {
-		return nil, err
-	}
-	p.secrets = &secrets.Masker{}
-	p.log = hushed(c.Log, p.secrets)
-	first, err := p.prepare(c, p.config, nil)
-	if err != nil {
-		return nil, err
-	}
-	p.current.Store(first)
-	return p, nil
+// loginServers holds the servers of a configuration with their logins, without an engine.
+type loginServers struct {
+	*Stores
+	inForce *inForce
 }
 
-func (c Config) client(server, principal string) (*parts, *oauth.Client, error) {
+func (p *loginServers) now() *inForce { return p.inForce }
+
+// withClients returns the servers of a configuration with their logins.
+func (c Config) withClients() (*loginServers, error) {
+	stores, err := OpenStores(c)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := stores.prepare(c, stores.config, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &loginServers{stores, servers}, nil
+}
+
+func (c Config) client(server, principal string) (*loginServers, *oauth.Client, error) {
 	p, err := c.withClients()
 	if err != nil {
 		return nil, nil, err
@@ -267,7 +256,7 @@ func (c Config) client(server, principal string) (*parts, *oauth.Client, error) 
 }
 
 // client returns the OAuth client for the login of a principal at a server.
-func (p *parts) client(server, principal string) (*oauth.Client, error) {
+func (p *loginServers) client(server, principal string) (*oauth.Client, error) {
 	var names []string
 	for _, s := range p.now().servers {
 		if s.Name == server {
@@ -283,7 +272,7 @@ func (p *parts) client(server, principal string) (*oauth.Client, error) {
 }
 
 // whyNoLogin returns the reason why a principal cannot log in at a server; nil if that is possible.
-func (p *parts) whyNoLogin(s Server, principal string) error {
+func (p *loginServers) whyNoLogin(s Server, principal string) error {
 	e := func(format string, args ...any) error {
 		return core.Errorf(core.KindInvalidArguments, "retort.login", format, args...).AtTool(s.Name, "")
 	}
@@ -459,5 +448,26 @@ func (l *logins) settle(address string, ok bool) {
 		if a.Login == address {
 			_ = table.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: ok, Note: "the login did not succeed", By: "login"})
 		}
+	}
+}
+
+// authorizes attaches OAuth logins to the HTTP servers that have neither credentials in their headers nor an
+// authorizer yet.
+func (st *Stores) authorizes(f *inForce) {
+	dir := st.UserDir().Logins()
+	if dir == "" {
+		return
+	}
+	if st.logins == nil {
+		st.logins = oauth.Open(dir, sync.OnceValues(st.keyed("vault.key", st.MasterKeys().Read)))
+	}
+	for i, s := range f.servers {
+		if s.URL == "" || s.Auth != nil || s.Err != nil || hasCredentials(s.Headers) {
+			continue
+		}
+		c := &personal{secrets: st.secrets, shared: s.Isolation == client.IsolationShared, own: map[string]*oauth.Client{}, options: oauth.Options{
+			Server: s.Name, URL: s.URL, Headers: s.Headers, Settings: oauth.Settings(oauthOf(f.config, s.Name)), Store: st.logins,
+		}}
+		f.clients[s.Name], f.servers[i].Auth = c, c
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/devel/testenv"
 	"retort/internal/egress/egresstest"
@@ -232,7 +233,7 @@ func TestContainedNetwork(t *testing.T) {
 // entries counts what the record says of the network.
 func entries(t *testing.T, c engine.Config, status string) int {
 	t.Helper()
-	page, err := engine.QueryRecord(t.Context(), c, engine.RecordQuery{Limit: 1000, Filter: engine.RecordFilter{Kinds: []string{string(core.EventNetwork)}, Statuses: []string{status}}})
+	page, err := admin.QueryAudit(t.Context(), c, admin.AuditQuery{Limit: 1000, Filter: admin.AuditFilter{Kinds: []string{string(core.EventNetwork)}, Statuses: []string{status}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,47 +16,6 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// register registers all secrets of a configuration with the masker.
-func (p *parts) register(f *inForce) {
-	for i, s := range f.servers {
-		if _, told := s.Auth.(registering); !told && s.Auth != nil && f.clients[s.Name] == nil { // ours tells by itself
-			f.servers[i].Auth = registering{s.Auth, s.Name, p.secrets}
-		}
-		for name, value := range s.Env {
-			p.secrets.Add(secrets.FromVariable(s.Name, name, value)...)
-		}
-		for name, value := range s.Headers {
-			p.secrets.Add(secrets.FromHeader(s.Name, name, value)...)
-		}
-		p.secrets.Add(secrets.FromArguments(s.Name, s.Args)...)
-		p.secrets.Add(secrets.FromAddress(s.Name+" url", s.URL)...)
-	}
-	s := f.config.Settings
-	p.secrets.Add(secrets.FromVariable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
-	p.secrets.Add(secrets.FromAddress("retort approval.webhook.url", s.Approval.Webhook.URL)...)
-	p.secrets.Add(secrets.FromVariable("retort", "anomalies.webhook.secret", s.Anomalies.Webhook.Secret)...)
-	p.secrets.Add(secrets.FromAddress("retort anomalies.webhook.url", s.Anomalies.Webhook.URL)...)
-	p.secrets.Add(secrets.FromVariable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
-	p.secrets.Add(secrets.FromAddress("retort search.embeddings.url", s.Search.Embeddings.URL)...)
-	p.secrets.Add(modelKey(s.Model.Key)...)
-	p.secrets.Add(secrets.FromAddress("retort model.url", s.Model.URL)...)
-	p.secrets.Add(secrets.FromAddress("retort audit.store", s.Audit.Store)...)
-	p.secrets.Add(secrets.FromArguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
-	for _, secret := range s.Network.Secrets {
-		p.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.Secret{
-			Label: "retort network.secrets", Value: secret.Value,
-		})...)
-	}
-	if name := s.PII.Key.Variable; name != "" {
-		p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
-	}
-	if file := p.userDir().ApprovalsKey(); file != "" {
-		if key, err := seal.ReadKey(file); err == nil {
-			p.secrets.Add(secrets.Secret{Label: "retort approvals.key", Value: string(key)})
-		}
-	}
-}
-
 // modelKey returns the secrets in a model's API key. A key under 12 characters is usually a placeholder for a server
 // that needs none.
 func modelKey(key string) []secrets.Secret {
@@ -65,17 +24,6 @@ func modelKey(key string) []secrets.Secret {
 		return secrets.FromVariable("retort", "model.key", key)
 	}
 	return []secrets.Secret{{Label: "retort model.key", Value: key}}
-}
-
-// keyed wraps read: the key that it returns is registered as a secret.
-func (p *parts) keyed(name string, read func() ([]byte, error)) func() ([]byte, error) {
-	return func() ([]byte, error) {
-		key, err := read()
-		if err == nil {
-			p.secrets.Add(secrets.Secret{Label: "retort " + name, Value: string(key)})
-		}
-		return key, err
-	}
 }
 
 // registering wraps an Authorizer and registers the credentials that it returns as secrets.
@@ -252,4 +200,45 @@ func (h maskedLog) attr(a slog.Attr) slog.Attr {
 // hushed returns the engine's logger, which removes secrets.
 func hushed(log *slog.Logger, m *secrets.Masker) *slog.Logger {
 	return slog.New(maskedLog{cmp.Or(log, slog.New(slog.DiscardHandler)).Handler(), m})
+}
+
+// register registers all secrets of a configuration with the masker.
+func (st *Stores) register(f *inForce) {
+	for i, s := range f.servers {
+		if _, told := s.Auth.(registering); !told && s.Auth != nil && f.clients[s.Name] == nil { // ours tells by itself
+			f.servers[i].Auth = registering{s.Auth, s.Name, st.secrets}
+		}
+		for name, value := range s.Env {
+			st.secrets.Add(secrets.FromVariable(s.Name, name, value)...)
+		}
+		for name, value := range s.Headers {
+			st.secrets.Add(secrets.FromHeader(s.Name, name, value)...)
+		}
+		st.secrets.Add(secrets.FromArguments(s.Name, s.Args)...)
+		st.secrets.Add(secrets.FromAddress(s.Name+" url", s.URL)...)
+	}
+	s := f.config.Settings
+	st.secrets.Add(secrets.FromVariable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
+	st.secrets.Add(secrets.FromAddress("retort approval.webhook.url", s.Approval.Webhook.URL)...)
+	st.secrets.Add(secrets.FromVariable("retort", "anomalies.webhook.secret", s.Anomalies.Webhook.Secret)...)
+	st.secrets.Add(secrets.FromAddress("retort anomalies.webhook.url", s.Anomalies.Webhook.URL)...)
+	st.secrets.Add(secrets.FromVariable("retort", "search.embeddings.apiKey", s.Search.Embeddings.APIKey)...)
+	st.secrets.Add(secrets.FromAddress("retort search.embeddings.url", s.Search.Embeddings.URL)...)
+	st.secrets.Add(modelKey(s.Model.Key)...)
+	st.secrets.Add(secrets.FromAddress("retort model.url", s.Model.URL)...)
+	st.secrets.Add(secrets.FromAddress("retort audit.store", s.Audit.Store)...)
+	st.secrets.Add(secrets.FromArguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
+	for _, secret := range s.Network.Secrets {
+		st.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.Secret{
+			Label: "retort network.secrets", Value: secret.Value,
+		})...)
+	}
+	if name := s.PII.Key.Variable; name != "" {
+		st.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
+	}
+	if file := st.UserDir().ApprovalsKey(); file != "" {
+		if key, err := seal.ReadKey(file); err == nil {
+			st.secrets.Add(secrets.Secret{Label: "retort approvals.key", Value: string(key)})
+		}
+	}
 }

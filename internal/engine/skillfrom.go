@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -10,43 +9,17 @@ import (
 	"retort/internal/skills/extract"
 )
 
-// Ran is a program from the audit log, and how it ended.
-type Ran struct {
+// RecordedProgram is a program from the audit log, and how it ended.
+type RecordedProgram struct {
 	Code     string // with tokens for what is personal
 	Language core.Language
 	Status   Status
 }
 
-// ProgramOf returns the program of an execution from the audit log.
-func ProgramOf(ctx context.Context, c Config, execution string) (Ran, error) {
-	page, err := RecordedExecution(ctx, c, execution)
-	if err != nil {
-		return Ran{}, err
-	}
-	var r Ran
-	for _, e := range page.Entries {
-		switch e.Kind {
-		case core.EventRequest:
-			var body struct{ Code string }
-			var facts struct{ Language core.Language }
-			_ = json.Unmarshal(e.Body, &body) // without it there is no code, which is said
-			_ = json.Unmarshal(e.Facts, &facts)
-			r.Code, r.Language = body.Code, facts.Language
-		case core.EventEnd:
-			r.Status = Status(e.Status)
-		}
-	}
-	if r.Code == "" {
-		return r, core.Errorf(core.KindInvalidArguments, "skills.from", "the audit log has no program for the execution %q", execution).
-			WithHint("it was a single call, or its program has been erased; with auditLogging: false no program is recorded")
-	}
-	return r, nil
-}
-
 // SaveSkillFrom saves the program of a successful execution as a skill, and turns its literals into parameters. A
 // literal stays if the check would refuse it as a parameter. The Outcome is that of SaveSkill. lifted has the names
 // of the parameters.
-func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran Ran, d SkillDraft) (o Outcome, lifted []string, err error) {
+func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran RecordedProgram, d SkillDraft) (o Outcome, lifted []string, err error) {
 	if ran.Status != core.StatusOK {
 		return o, nil, core.Errorf(
 			core.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status,

@@ -161,12 +161,12 @@ func TestSkillFrom(t *testing.T) {
 		{"const x = [{ arguments: 'no name' }];\nreturn x.length + (await drive.getDocument({ documentId: 'abc123' })).title", core.TypeScript, ""},
 		{"doc = drive.get_document(documentId='abc123')\nresult = doc['title']", core.Python, "document_id"},
 	} {
-		o, lifted, err := e.SaveSkillFrom(t.Context(), engine.Request{}, engine.Ran{Code: c.code, Language: c.lang, Status: core.StatusOK}, engine.SkillDraft{Name: "from-it", Description: "Titles."})
+		o, lifted, err := e.SaveSkillFrom(t.Context(), engine.Request{}, engine.RecordedProgram{Code: c.code, Language: c.lang, Status: core.StatusOK}, engine.SkillDraft{Name: "from-it", Description: "Titles."})
 		if err != nil || o.Status != core.StatusOK || strings.Join(lifted, " ") != c.lifted {
 			t.Errorf("%s: %s %v, %v %+v", c.code, o.Status, lifted, err, o.Error)
 		}
 	}
-	if _, _, err := e.SaveSkillFrom(t.Context(), engine.Request{}, engine.Ran{Code: "return 1", Status: core.StatusError}, engine.SkillDraft{Name: "x", Description: "x"}); err == nil {
+	if _, _, err := e.SaveSkillFrom(t.Context(), engine.Request{}, engine.RecordedProgram{Code: "return 1", Status: core.StatusError}, engine.SkillDraft{Name: "x", Description: "x"}); err == nil {
 		t.Error("a program that failed was saved")
 	}
 }

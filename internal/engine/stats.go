@@ -7,68 +7,8 @@ import (
 
 	"retort/internal/audit"
 	"retort/internal/audit/sqlstore"
-	"retort/internal/config"
 	"retort/internal/core"
 )
-
-// Span selects the executions that usage is counted for.
-type Span = audit.UsageSpan
-
-// Usage holds the totals from the audit log of a configuration.
-type Usage struct {
-	audit.Usage
-	Bytes int64 `json:"record_bytes"`
-	Cost  *Cost `json:"cost,omitempty"` // nil if the settings name no price
-	// Warnings names the files of the audit log that could not be read and are not counted.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// Cost is the cost of tokens at the price in the settings.
-type Cost struct {
-	PerMillion float64 `json:"per_million_tokens"`
-	Currency   string  `json:"currency"`
-	Returned   float64 `json:"returned"`
-	Avoided    float64 `json:"avoided"`
-}
-
-// Used adds up the audit log of all engines of a configuration, including running ones. If the audit log is disabled,
-// the error is of kind invalid_arguments.
-func Used(ctx context.Context, c Config, s Span) (Usage, error) {
-	loaded, err := c.load()
-	if err != nil {
-		return Usage{}, err
-	}
-	if !loaded.Settings.AuditLogging.Bool() || loaded.Home == "" {
-		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded, so there is nothing to count").
-			WithHint("auditLogging: true in retort.yaml records executions from then on")
-	}
-	kept, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
-	if err != nil {
-		return Usage{}, known(err)
-	}
-	defer kept.close()
-	var u Usage
-	if u.Usage, err = kept.Usage(ctx, s, true); err != nil {
-		return Usage{}, known(err)
-	}
-	for _, one := range kept.Stores {
-		if n, err := one.Size(ctx); err == nil {
-			u.Bytes += n
-		}
-	}
-	for _, err := range kept.Unread() {
-		u.Warnings = append(u.Warnings, "left out: "+core.AsError(err).Message)
-	}
-	u.Cost = costOf(loaded.Settings.Stats.Price, u.Usage)
-	return u, nil
-}
-
-func costOf(p config.Price, u audit.Usage) *Cost {
-	if p.Input == 0 {
-		return nil
-	}
-	return &Cost{p.Input, p.Currency, float64(u.Returned) / 1e6 * p.Input, float64(u.Avoided) / 1e6 * p.Input}
-}
 
 // Recorded counts the executions in the audit log, including those of other engines and earlier days.
 type Recorded struct {
@@ -163,13 +103,13 @@ func (e *Engine) history(session string) *Recorded {
 	if e.audit == nil {
 		return nil
 	}
-	span := Span{Session: session, Principal: e.pipeline.Policy.Principal()}
+	span := audit.UsageSpan{Session: session, Principal: e.pipeline.Policy.Principal()}
 	return e.recalled.of(span.Principal+"\x00"+session, func(ctx context.Context) (*Recorded, error) {
-		kept, err := e.parts.recorded(ctx, sqlstore.Options{ReadOnly: true})
+		kept, err := e.parts.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 		if err != nil {
 			return nil, err
 		}
-		defer kept.close()
+		defer kept.Close()
 		u, err := kept.Usage(ctx, span, false)
 		if err != nil {
 			return nil, err

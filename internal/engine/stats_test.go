@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/devel/testenv"
 	"retort/internal/engine"
 )
@@ -33,7 +34,7 @@ func TestStatsOfTheRecord(t *testing.T) {
 	first.Execute(t.Context(), engine.Request{Code: "return 1", Session: "a"})
 	second.Execute(t.Context(), engine.Request{Code: "throw 1", Session: "b"})
 	testenv.WaitUntil(t, "both executions are recorded with their ends", func() bool {
-		used, err := engine.Used(t.Context(), c, engine.Span{})
+		used, err := admin.SumUsage(t.Context(), c, admin.UsageSpan{})
 		return err == nil && used.ByStatus["ok"] == 1 && used.ByStatus["error"] == 1
 	})
 	var all string
@@ -57,7 +58,7 @@ func TestStatsOfTheRecord(t *testing.T) {
 		t.Error(none)
 	}
 	c.Settings = "stats: {price: {input: 2}}"
-	used, err := engine.Used(t.Context(), c, engine.Span{Session: "b"})
+	used, err := admin.SumUsage(t.Context(), c, admin.UsageSpan{Session: "b"})
 	if err != nil || used.Executions != 1 || used.Cost == nil || used.Cost.Avoided != float64(used.Avoided)/1e6*2 {
 		t.Errorf("%+v, %v", used, err)
 	}

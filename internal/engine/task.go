@@ -107,7 +107,7 @@ func (e *Engine) modelOf(ctx context.Context) model.Model {
 func (p *parts) words() error {
 	dir := ""
 	if p.config.Home != "" {
-		dir = p.dataDir().Templates()
+		dir = p.DataDir().Templates()
 	}
 	var refused *core.Error
 	if p.templates, refused = templates.Open(dir); refused != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"retort/internal/admin"
 	"retort/internal/agent/model/modeltest"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
@@ -318,7 +319,7 @@ func TestTaskPhases(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	page, err := engine.QueryRecord(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: e.home}, engine.RecordQuery{Filter: engine.RecordFilter{Kinds: []string{string(core.EventTask)}}})
+	page, err := admin.QueryAudit(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: e.home}, admin.AuditQuery{Filter: admin.AuditFilter{Kinds: []string{string(core.EventTask)}}})
 	want := []string{"queued", "begun"}
 	for _, phase := range core.TaskPhases() {
 		want = append(want, string(phase))

@@ -1,21 +1,16 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
 	"retort/internal/base/deadline"
 	"retort/internal/core"
-	"retort/internal/home"
 	"retort/internal/jobs"
 	"retort/internal/mcp/server"
-	"retort/internal/privacy/secrets"
 )
 
 // The nouns of the queue.
@@ -46,7 +41,7 @@ type line struct {
 
 // lines prepares the job queue of an engine without opening it.
 func (p *parts) lines() {
-	p.line = &line{open: func() (*jobs.Queue, error) { return p.queue(p.home, p.recorder()) }}
+	p.line = &line{open: func() (*jobs.Queue, error) { return p.OpenQueue(p.home, p.recorder(), p.lostTask) }}
 	p.line.jobs = map[string]func(*Engine) jobs.Run{
 		core.JobProgram: (*Engine).runs, core.JobTask: (*Engine).does, core.JobPass: (*Engine).passesOn,
 	}
@@ -85,36 +80,17 @@ func (p *parts) recorder() func(core.AuditEvent, bool) *core.Error {
 	return p.audit.Record
 }
 
-// queue opens the job queue of a data directory. Without a configured data directory, the queue lasts only as long as
-// the engine.
-func (p *parts) queue(data home.Dir, record func(core.AuditEvent, bool) *core.Error) (*jobs.Queue, error) {
-	s := p.config.Settings
-	o := jobs.Options{
-		Dir: data.Queue(), Key: p.masterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
-		Record: record, Lost: p.lostTask, Log: p.log,
-	}
-	if p.config.Home == "" { // it goes with the engine
-		key := make([]byte, 32)
-		_, _ = rand.Read(key) // never fails
-		o.Key = func() ([]byte, error) { return key, nil }
-		return jobs.Open(o)
-	}
-	data, err := data.Abs()
-	if err != nil {
-		return nil, core.Errorf(core.KindInternal, "retort.tasks", "%w", err)
-	}
-	o.Marks = p.userDir().JobMarks(data)
-	return jobs.Open(o)
-}
-
 // lostTask returns the Outcome of a job whose engine died while it ran, with the calls that are known.
 func (p *parts) lostTask(t core.JobState) core.Outcome {
-	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
-	if p.pipeline != nil {
-		if found := p.lostPrograms(t); found.Status == core.StatusOutcomeUnknown {
-			return maskedOutcome(p.secrets, found)
-		}
+	if found := p.lostPrograms(t); found.Status == core.StatusOutcomeUnknown {
+		return maskedOutcome(p.secrets, found)
 	}
+	return LostJob(t)
+}
+
+// LostJob returns the Outcome of a job whose engine died while it ran, if its calls are not known.
+func LostJob(t core.JobState) core.Outcome {
+	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
 	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the task ran").
 		WithHint(
 			"retort audit query --execution %s lists the calls that were sent; check their effects before you run it again. Retort has repeated nothing",
@@ -179,7 +155,7 @@ func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Conte
 	if core.PermitOf(ctx).Check != nil || c == (core.Credential{}) {
 		return ctx
 	}
-	book, err := e.tokens()
+	book, err := e.OpenTokens()
 	return core.WithPermit(ctx, core.Permit{Credential: c, Check: func() *core.Error {
 		switch {
 		case c.Token != "" && err == nil && book.Holds(c.Token), c.Token == "" && time.Now().Before(c.Expires):
@@ -369,92 +345,4 @@ func (l *line) active(principal string) (n int) {
 		}
 	}
 	return n
-}
-
-// TaskList holds the jobs of a configuration, and warnings about unreadable ones.
-type TaskList struct {
-	Tasks    []JobState `json:"tasks"`
-	Attended bool       `json:"attended"` // an engine works on the queue
-	Warnings []string   `json:"warnings,omitempty"`
-}
-
-// tasks opens the job queue of a configuration without an engine. It runs no jobs.
-func (c Config) tasks() (*jobs.Queue, error) {
-	p, err := c.parts()
-	if err != nil {
-		return nil, err
-	}
-	if p.config.Home == "" {
-		return nil, core.Errorf(
-			core.KindInvalidArguments, "retort.tasks", "without a data directory there is no queue",
-		).WithHint("name a folder with --home")
-	}
-	p.log = hushed(c.Log, &secrets.Masker{})
-	return p.queue(p.dataDir(), func(e core.AuditEvent, _ bool) *core.Error { return core.AsError(p.recordAlone(e)) })
-}
-
-// ListTasks returns the jobs of all principals, for the user of this machine.
-func ListTasks(c Config) (l TaskList, err error) {
-	q, err := c.tasks()
-	if err != nil {
-		return l, err
-	}
-	defer q.Close()
-	l.Attended = q.Attended()
-	l.Tasks, l.Warnings, err = q.List("")
-	return l, err
-}
-
-// FindTask returns the job with an id, of any principal.
-func FindTask(c Config, id string) (JobState, error) {
-	q, err := c.tasks()
-	if err != nil {
-		return JobState{}, err
-	}
-	defer q.Close()
-	return q.Get("", id)
-}
-
-// SubmitTask puts a job into the queue without an engine. A running engine, or the next one to start, runs it.
-// attended reports whether an engine is running.
-func SubmitTask(c Config, j Job) (t JobState, attended bool, err error) {
-	q, err := c.tasks()
-	if err != nil {
-		return t, false, err
-	}
-	defer q.Close()
-	t, err = q.Submit("", j, nil)
-	return t, err == nil && q.Attended(), err
-}
-
-// CancelTask cancels a job of a configuration, in whichever engine it runs.
-func CancelTask(ctx context.Context, c Config, id string) (JobState, error) {
-	q, err := c.tasks()
-	if err != nil {
-		return JobState{}, err
-	}
-	defer q.Close()
-	t, err := q.Cancel(ctx, "", id)
-	if err == nil && t.Ended.IsZero() {
-		t.Status = cmp.Or(t.Status, core.TaskQueued)
-	}
-	return t, err
-}
-
-// eraseTasks erases the Outcomes of the jobs of a session, or of those that mention a person.
-func (p *parts) eraseTasks(what Erasure, mentions func([]byte) bool) error {
-	if p.config.Home == "" {
-		return nil
-	}
-	if _, err := os.Stat(p.dataDir().Queue()); err != nil {
-		return nil
-	}
-	p.log = hushed(nil, &secrets.Masker{})
-	q, err := p.queue(p.dataDir(), nil)
-	if err != nil {
-		return err
-	}
-	defer q.Close()
-	_, err = q.Erase(what.Principal, sessionOf(what.Session), mentions)
-	return err
 }

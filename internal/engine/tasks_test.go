@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"retort/internal/admin"
 	"retort/internal/core"
 	"retort/internal/devel/demo"
 	"retort/internal/devel/testenv"
@@ -268,11 +269,11 @@ func TestTaskOfModernClient(t *testing.T) {
 // A task does not run any more when the token does not count with which it was submitted, whichever engine's turn it is.
 func TestRevokedTasks(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
-	made, err := engine.CreateToken(c, "anna", 0)
+	made, err := admin.CreateToken(c, "anna", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.CreateToken(c, "berta", 0); err != nil {
+	if _, err := admin.CreateToken(c, "berta", 0); err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string]string{}
@@ -284,7 +285,7 @@ func TestRevokedTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Credential = credential
-		task, _, err := engine.SubmitTask(c, j)
+		task, _, err := admin.SubmitJob(c, j)
 		if err != nil {
 			t.Fatal(err)
 		}

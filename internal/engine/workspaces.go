@@ -3,7 +3,6 @@ package engine
 import (
 	"path"
 	"slices"
-	"time"
 
 	"retort/internal/config"
 	"retort/internal/core"
@@ -12,19 +11,13 @@ import (
 	"retort/internal/workspace"
 )
 
-// The nouns of kept files.
-type (
-	// Types of workspaces.
-	WorkspaceUse   = workspace.SessionUse  // what a session holds
-	WorkspaceSwept = workspace.SweepResult // what was removed
-)
-
-// kept returns the stores of all sessions' files and states in a data directory.
-func kept(data home.Dir, quota int64) (*workspace.Store, *workspace.StateStore) {
+// OpenWorkspaces returns the stores of all sessions' files and states in a data directory.
+func OpenWorkspaces(data home.Dir, quota int64) (*workspace.Store, *workspace.StateStore) {
 	return workspace.NewStore(data.Workspace(), quota).WithCopies(data.RealValues()), workspace.NewStates(data.State())
 }
 
-func retention(s config.Settings) workspace.RetentionPolicy {
+// Retention returns how long files of workspaces are kept.
+func Retention(s config.Settings) workspace.RetentionPolicy {
 	return workspace.RetentionPolicy{Results: s.Workspace.Results, Sessions: s.Workspace.Sessions, Bytes: s.Workspace.Size}
 }
 
@@ -33,7 +26,7 @@ func (p *parts) sweeps() {
 	if p.config.Home == "" {
 		return
 	}
-	stop := p.pipeline.Workspaces.SweepInBackground(p.pipeline.States, retention(
+	stop := p.pipeline.Workspaces.SweepInBackground(p.pipeline.States, Retention(
 		p.config.Settings,
 	), func(swept workspace.SweepResult, err error) {
 		if err != nil {
@@ -46,45 +39,6 @@ func (p *parts) sweeps() {
 	p.onClose(func() error { stop(); return nil })
 }
 
-// Workspaces returns the sessions that have files, most recently used first.
-func Workspaces(c Config) ([]WorkspaceUse, error) {
-	data, err := c.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	files, _ := kept(data, 0)
-	return files.SessionUses(), nil
-}
-
-// WorkspaceFiles returns the files of a session, for a person: file names are not redacted.
-func WorkspaceFiles(c Config, session, glob string) (FileList, error) {
-	data, err := c.dataDir()
-	if err != nil {
-		return FileList{}, err
-	}
-	files, _ := kept(data, 0)
-	w, err := files.Open(sessionOf(session))
-	if err != nil {
-		return FileList{}, err
-	}
-	defer w.Close()
-	list, total, err := w.FindFiles("", glob, maxListed)
-	return FileList{Files: append([]core.FileEntry{}, list...), Total: total}, err
-}
-
-const maxListed = 100_000
-
-// SweepWorkspaces removes files that are past the retention of the settings and not in use. If dry is true, it only
-// reports what it would remove.
-func SweepWorkspaces(c Config, dry bool) (WorkspaceSwept, error) {
-	loaded, err := c.load()
-	if err != nil {
-		return WorkspaceSwept{}, err
-	}
-	files, states := kept(home.Dir(loaded.Home), 0)
-	return files.Sweep(states, retention(loaded.Settings), time.Now(), dry)
-}
-
 // cache returns the cache of tool results; nil if the settings disable it.
 func (p *parts) cache() *relay.AnswerCache {
 	s := p.config.Settings.Cache
@@ -94,5 +48,5 @@ func (p *parts) cache() *relay.AnswerCache {
 	listed := func(t *core.Tool) bool {
 		return slices.ContainsFunc(s.Tools, func(pattern string) bool { ok, _ := path.Match(pattern, t.Server+"."+t.Name); return ok })
 	}
-	return relay.NewCache(workspace.NewAnswers(p.dataDir().Cache(), s.TTL, s.Size), listed)
+	return relay.NewCache(workspace.NewAnswers(p.DataDir().Cache(), s.TTL, s.Size), listed)
 }

@@ -1,12 +1,14 @@
-package engine
+package admin
 
 import (
+	"cmp"
 	"os"
 	"path"
-	"slices"
 	"unicode/utf8"
 
+	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/engine"
 	"retort/internal/privacy/redact"
 	"retort/internal/workspace"
 )
@@ -23,21 +25,18 @@ type WorkspaceExport struct {
 // ExportWorkspace writes the files of a session that match a glob into a new folder, for a person. In text files,
 // personal values replace the workspace's tokens. Only the owner can read the files. The export is recorded in the
 // audit log before the first file is written. After an error, the files written so far remain.
-func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, err error) {
-	p, err := c.parts()
+func ExportWorkspace(c engine.Config, session, glob, dir string) (out WorkspaceExport, err error) {
+	s, err := openStores(c)
 	if err != nil {
 		return out, err
 	}
-	defer func() {
-		for _, end := range slices.Backward(p.closers) {
-			err = firstOf(err, end())
-		}
-	}()
-	show, err := p.showing(sessionOf(session))
+	redactor, closeRedactor := s.OpenRedactor(func() config.Settings { return s.Loaded().Settings })
+	defer func() { err = cmp.Or(err, closeRedactor()) }()
+	show, err := restoreFunc(redactor, sessionOf(session))
 	if err != nil {
 		return out, err
 	}
-	files, _ := kept(p.dataDir(), 0)
+	files, _ := engine.OpenWorkspaces(s.DataDir(), 0)
 	w, err := files.Open(sessionOf(session))
 	if err != nil {
 		return out, err
@@ -47,7 +46,7 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 	if err != nil {
 		return out, err
 	}
-	if err := p.recordAlone(core.AuditEvent{
+	if err := s.RecordEvent(core.AuditEvent{
 		Kind: core.EventFile, Session: sessionOf(session), Status: "export", Facts: map[string]any{"files": len(list)},
 	}); err != nil {
 		return out, core.Errorf(core.KindInternal, "workspace.export", "nothing was exported, because the export could not be recorded: %w", err)
@@ -55,22 +54,12 @@ func ExportWorkspace(c Config, session, glob, dir string) (out WorkspaceExport, 
 	return exportInto(w, list, show, dir)
 }
 
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// showing returns a function that replaces the tokens of a session in a text by their values.
-func (p *parts) showing(session string) (func(string) string, error) {
-	hides := p.privacy()
-	if hides == nil {
+// restoreFunc returns a function that replaces the tokens of a session in a text by their values. r may be nil.
+func restoreFunc(r *redact.Redactor, session string) (func(string) string, error) {
+	if r == nil {
 		return func(text string) string { return text }, nil
 	}
-	open, err := hides.Session(redact.SessionName("", session))
+	open, err := r.Session(redact.SessionName("", session))
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
-package engine
+package admin
 
 import (
 	"context"
 	"path/filepath"
+	"retort/internal/recommend"
 	"slices"
 	"time"
 
@@ -10,8 +11,7 @@ import (
 	"retort/internal/audit/sqlstore"
 	"retort/internal/config"
 	"retort/internal/core"
-	"retort/internal/home"
-	"retort/internal/recommend"
+	"retort/internal/engine"
 )
 
 // Advice recommends one change.
@@ -29,68 +29,68 @@ type Recommendations struct {
 
 // Recommend returns advice on what to change, based on everything recorded since from by all engines of a
 // configuration. It starts no server and downloads nothing.
-func Recommend(ctx context.Context, c Config, from time.Time) (Recommendations, error) {
+func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommendations, error) {
 	now := time.Now()
 	out := Recommendations{From: from, To: now, Advice: []Advice{}}
-	p, err := c.parts()
+	s, err := openStores(c)
 	if err != nil {
 		return out, err
 	}
-	if p.config.Home == "" {
+	if s.Loaded().Home == "" {
 		return out, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend",
 			"without a data directory nothing is recorded, so there is no basis for advice",
 		).WithHint("name a folder with --home")
 	}
-	r, err := p.recorded(ctx, sqlstore.Options{ReadOnly: true})
+	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
-		return out, known(err)
+		return out, asError(err)
 	}
-	defer r.close()
+	defer r.Close()
 	var t recommend.Tally
 	places, err := audit.PlacesFrom("")
 	if err != nil {
 		return out, err
 	}
-	for e, err := range r.After(ctx, RecordFilter{Kinds: recommend.Kinds(), From: from, To: now}, "", places, &out.Warnings) {
+	for e, err := range r.After(ctx, AuditFilter{Kinds: recommend.Kinds(), From: from, To: now}, "", places, &out.Warnings) {
 		if err != nil {
-			return out, known(err)
+			return out, asError(err)
 		}
 		out.Entries++
 		t.Add(&e)
 	}
-	list, refused := recommend.Load(p.dataDir().Registry())
+	list, refused := recommend.Load(s.DataDir().Registry())
 	if refused != nil {
 		out.Warnings = append(out.Warnings, refused.Message)
 	}
 	if list != nil {
 		out.Registry = &list.Fetched
 	}
-	out.Advice = t.Advise(recommend.Situation{Servers: enabled(p.config), Cached: cachedTools(p.config.Settings.Cache), List: list})
+	out.Advice = t.Advise(recommend.Situation{Servers: enabled(s.Loaded()), Cached: cachedTools(s.Loaded().Settings.Cache), List: list})
 	return out, nil
 }
 
 // UpdateRegistry downloads the server list of the registry that the settings name, and stores it for Recommend. It
 // returns the number of servers in the list.
-func UpdateRegistry(ctx context.Context, c Config) (int, error) {
-	loaded, err := c.load()
+func UpdateRegistry(ctx context.Context, c engine.Config) (int, error) {
+	s, err := openStores(c)
 	if err != nil {
 		return 0, err
 	}
-	address := loaded.Settings.Recommend.Registry
+	address := s.Loaded().Settings.Recommend.Registry
 	switch {
 	case address == "":
 		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings name no registry").WithHint(
 			`recommend: {registry: "https://…"} in retort.yaml names one that has /v0/servers`,
 		)
-	case loaded.Home == "":
+	case s.Loaded().Home == "":
 		return 0, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend", "there is no data directory",
 		).WithHint("name a folder with --home")
 	}
 	list, refused := recommend.Fetch(ctx, address)
 	if refused == nil {
-		refused = list.Save(home.Dir(loaded.Home).Registry())
+		refused = list.Save(s.DataDir().Registry())
 	}
 	if refused != nil {
 		return 0, refused

@@ -1,4 +1,4 @@
-package engine
+package admin
 
 import (
 	"cmp"
@@ -16,43 +16,44 @@ import (
 	"retort/internal/audit/sqlstore"
 	"retort/internal/config"
 	"retort/internal/core"
+	"retort/internal/engine"
 )
 
-// Export selects entries of the audit log to export, and the format.
-type Export struct {
-	Format string       // "jsonl", "ocsf", "cef" or "csv"
-	Filter RecordFilter // but Before, Limit and Bare
-	Text   string       // that an entry has, in whatever case; in bodies only if they are written
-	Bodies bool         // code, arguments and messages, too
-	After  string       // the cursor of the export before; empty: from the beginning
+// AuditExport selects entries of the audit log to export, and the format.
+type AuditExport struct {
+	Format string      // "jsonl", "ocsf", "cef" or "csv"
+	Filter AuditFilter // but Before, Limit and Bare
+	Text   string      // that an entry has, in whatever case; in bodies only if they are written
+	Bodies bool        // code, arguments and messages, too
+	After  string      // the cursor of the export before; empty: from the beginning
 	// Progress is called after every 1000 entries with the number written so far; may be nil.
 	Progress func(entries int64)
 }
 
-// Exported is the result of an export.
-type Exported struct {
+// AuditExported is the result of an export.
+type AuditExported struct {
 	Entries  int64    `json:"entries"`
 	Cursor   string   `json:"cursor"` // for the next export, which goes on right after this one
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ExportRecord writes the entries of the audit log to w, oldest first, up to the newest at this moment. Engines may
+// ExportAudit writes the entries of the audit log to w, oldest first, up to the newest at this moment. Engines may
 // write to the log at the same time. After an error the cursor is empty, because the export is incomplete.
-func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Exported, error) {
-	var out Exported
+func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditExport) (AuditExported, error) {
+	var out AuditExported
 	places, err := audit.PlacesFrom(what.After)
 	if err != nil {
 		return out, err
 	}
-	to, err := export.New(w, export.Format(what.Format), export.Options{Version: Version, Bodies: what.Bodies})
+	to, err := export.New(w, export.Format(what.Format), export.Options{Version: engine.Version, Bodies: what.Bodies})
 	if err != nil {
 		return out, err
 	}
-	r, err := c.record(ctx, sqlstore.Options{ReadOnly: true})
+	r, err := openAudit(ctx, c)
 	if err != nil {
 		return out, err
 	}
-	defer r.close()
+	defer r.Close()
 	if !what.Bodies {
 		r.Keys.Bodies = nil
 	}
@@ -61,7 +62,7 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 			err = to.Write(e)
 		}
 		if err != nil {
-			return out, known(err)
+			return out, asError(err)
 		}
 		if out.Entries++; what.Progress != nil && out.Entries%1000 == 0 {
 			what.Progress(out.Entries)
@@ -71,7 +72,7 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 		out.Warnings = append(out.Warnings, "there is no record yet")
 	}
 	if err := to.Close(); err != nil {
-		return out, known(err)
+		return out, asError(err)
 	}
 	out.Cursor = places.String()
 	return out, nil
@@ -80,41 +81,41 @@ func ExportRecord(ctx context.Context, c Config, w io.Writer, what Export) (Expo
 // The nouns of a report.
 type (
 	// Types of compliance reports.
-	Report         = report.Report   // what the record says of a period; its JSON is a promise
+	AuditReport    = report.Report   // what the record says of a period; its JSON is a promise
 	ReportStandard = report.Standard // "summary", "gdpr", "soc2" or "hipaa"
 	ReportFormat   = report.Format   // "markdown", "html" or "json"
 )
 
-// Period is the time span of a report. It includes From and excludes To.
-type Period struct {
+// ReportPeriod is the time span of a report. It includes From and excludes To.
+type ReportPeriod struct {
 	From, To time.Time
 	// Progress is called with the current step and the number of entries read; may be nil.
 	Progress func(what string, entries int64)
 }
 
-// ReportRecord builds a compliance report from the audit log for a period. It verifies the log, and reads none of its
+// ReportAudit builds a compliance report from the audit log for a period. It verifies the log, and reads none of its
 // encrypted bodies. Engines may write to the log at the same time.
-func ReportRecord(ctx context.Context, c Config, s ReportStandard, p Period) (*Report, error) {
-	parts, err := c.parts()
+func ReportAudit(ctx context.Context, c engine.Config, standard ReportStandard, p ReportPeriod) (*AuditReport, error) {
+	s, err := openStores(c)
 	if err != nil {
 		return nil, err
 	}
-	r, err := parts.recorded(ctx, sqlstore.Options{ReadOnly: true})
+	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.Close()
 	r.Keys.Bodies = nil
 	out, err := report.Build(
-		ctx, &r.Record, situation(parts.config.Settings),
-		report.Options{From: p.From, To: p.To, Standard: s, Progress: p.Progress},
+		ctx, &r.Record, situation(s.Loaded().Settings),
+		report.Options{From: p.From, To: p.To, Standard: standard, Progress: p.Progress},
 	)
-	return out, known(err)
+	return out, asError(err)
 }
 
 // situation returns the settings that readers of a report need to know.
 func situation(s config.Settings) report.Situation {
-	out := report.Situation{Version: Version, Now: time.Now(), Recorded: s.AuditLogging.Bool(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
+	out := report.Situation{Version: engine.Version, Now: time.Now(), Recorded: s.AuditLogging.Bool(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
 	set := func(name string, value any) {
 		out.Settings = append(out.Settings, report.Setting{Name: name, Value: fmt.Sprint(value)})
 	}

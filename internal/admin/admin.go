@@ -1,0 +1,42 @@
+// Package admin does what the command does without an engine: it reads, proves, exports and erases what a configuration
+// keeps, and manages its tokens and jobs. Engines may use the same data directory at the same time.
+package admin
+
+import (
+	"cmp"
+	"context"
+
+	"retort/internal/audit/sqlstore"
+	"retort/internal/core"
+	"retort/internal/engine"
+)
+
+// stores opens what a configuration keeps.
+type stores struct{ *engine.Stores }
+
+func openStores(c engine.Config) (*stores, error) {
+	s, err := engine.OpenStores(c)
+	if err != nil {
+		return nil, err
+	}
+	return &stores{s}, nil
+}
+
+// openAudit opens all audit stores of a configuration for reading.
+func openAudit(ctx context.Context, c engine.Config) (*engine.AuditReader, error) {
+	s, err := openStores(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
+}
+
+// asError returns err as a *core.Error; a nil err stays nil.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return core.AsError(err)
+}
+
+func sessionOf(name string) string { return cmp.Or(name, "default") }

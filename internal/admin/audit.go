@@ -1,0 +1,76 @@
+package admin
+
+import (
+	"context"
+	"crypto/ed25519"
+	"slices"
+	"time"
+
+	"retort/internal/audit"
+	"retort/internal/core"
+	"retort/internal/engine"
+)
+
+// Types for reading the audit log.
+type (
+	AuditEntry   = audit.Entry
+	AuditFilter  = audit.Filter // selects entries
+	AuditQuery   = audit.Query  // selects a page of entries
+	AuditPage    = audit.Page
+	AuditVerdict = audit.VerifyResult
+)
+
+// AuditProof names the external evidence to verify the audit log against.
+type AuditProof struct {
+	Checkpoints []string            // files with checkpoints that were stored elsewhere
+	Key         ed25519.PublicKey   // that checks their signatures; if nil, the key of this user does
+	Progress    func(entries int64) // may be nil
+}
+
+// QueryAudit returns a page of the audit log. Engines may write to the log at the same time.
+func QueryAudit(ctx context.Context, c engine.Config, q AuditQuery) (AuditPage, error) {
+	r, err := openAudit(ctx, c)
+	if err != nil {
+		return AuditPage{}, err
+	}
+	defer r.Close()
+	page, err := r.Find(ctx, q)
+	if len(r.Stores) == 0 && len(r.Unread()) == 0 && err == nil {
+		page.Warnings = append(page.Warnings, "there is no record yet")
+	}
+	return page, asError(err)
+}
+
+// QueryExecution returns all entries about an execution, in chronological order.
+func QueryExecution(ctx context.Context, c engine.Config, id string) (AuditPage, error) {
+	const most = 100_000
+	page, err := QueryAudit(ctx, c, AuditQuery{Filter: AuditFilter{Executions: []string{id}}, Limit: most})
+	slices.Reverse(page.Entries)
+	if err == nil && len(page.Entries) == 0 {
+		err = core.Errorf(
+			core.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id,
+		).WithHint("retort audit query lists all recorded executions")
+	}
+	return page, err
+}
+
+// VerifyAudit verifies the audit log as far as that is possible. Faults of the log are in the verdict. The error
+// means that the log could not be read.
+func VerifyAudit(ctx context.Context, c engine.Config, p AuditProof) (AuditVerdict, error) {
+	r, err := openAudit(ctx, c)
+	if err != nil {
+		return AuditVerdict{}, err
+	}
+	defer r.Close()
+	v, err := r.Verify(ctx, audit.VerifyOptions{Checkpoints: p.Checkpoints, Key: p.Key, Progress: p.Progress})
+	return v, asError(err)
+}
+
+// AcceptClock confirms that the system clock is right although the audit log has later entries.
+func AcceptClock(c engine.Config) error {
+	s, err := openStores(c)
+	if err != nil {
+		return err
+	}
+	return asError(audit.AcceptClock(s.Checkpoints(), time.Now()))
+}

@@ -1,0 +1,179 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"os"
+
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/core"
+	"retort/internal/engine"
+	"retort/internal/privacy/redact"
+	"retort/internal/privacy/vault"
+)
+
+// Erasure selects what to erase: all values of a person, or everything of one session of a principal. All tokens of
+// an erased session lose their values.
+type Erasure struct {
+	Subjects           []string // texts that are values: an address, a number, a name
+	Session, Principal string
+}
+
+// Erased is the result of an erasure.
+type Erased struct {
+	Values   int `json:"values"`
+	Sessions int `json:"sessions"`           // that had any of them
+	Files    int `json:"files,omitempty"`    // of the session, with its state
+	Recorded int `json:"recorded,omitempty"` // executions and sessions whose code, arguments and messages the audit log no longer has
+}
+
+// Erase permanently erases personal values. It destroys the keys with which the values were encrypted, and those of
+// the recorded programs that mention them. Running engines drop the values before their next call. The error is a
+// *Error; after an error, Erase has still erased as much as possible.
+func Erase(c engine.Config, what Erasure) (Erased, error) {
+	s, err := openStores(c)
+	if err != nil {
+		return Erased{}, err
+	}
+	recorded, failed := s.eraseAudit(what) // while it is known which tokens stand for the values
+	out, err := s.eraseStored(what)
+	out.Recorded = recorded
+	err = cmp.Or(err, failed)
+	if said := s.recordErasure(what, out, err); err == nil && said != nil {
+		err = core.Errorf(core.KindInternal, "retort.erase", "the data is erased, but the erasure could not be recorded: %w", said)
+	}
+	return out, err
+}
+
+// eraseStored erases everything outside the audit log: cached results, Outcomes of tasks, values, and files of a session.
+func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
+	store := s.OpenVault()
+	defer store.Close()
+	if data := s.DataDir(); data != "" {
+		if err := os.RemoveAll(data.Cache()); err != nil { // answers that are kept have values, too
+			return out, core.Errorf(core.KindInternal, "retort.erase", "the cached results of tools could not be erased: %w", err)
+		}
+	}
+	var mentions func([]byte) bool
+	if len(what.Subjects) > 0 {
+		is := redact.MentionMatcher(what.Subjects...)
+		mentions = func(text []byte) bool { return is(string(text)) }
+	}
+	if err := s.eraseJobs(what, mentions); err != nil {
+		return out, core.Errorf(core.KindInternal, "retort.erase", "the results of tasks could not be erased: %w", err)
+	}
+	if len(what.Subjects) == 0 {
+		return s.eraseSession(store, what.Principal, sessionOf(what.Session))
+	}
+	if out.Values, out.Sessions, err = store.Forget(redact.SubjectMatcher(what.Subjects...)); err == nil {
+		err = s.eraseCopies() // those that engines write from now on have no value that is forgotten
+	}
+	if err != nil {
+		return out, core.Errorf(core.KindInternal, "retort.erase", "not everything could be erased: %w", err)
+	}
+	return out, nil
+}
+
+// eraseCopies removes all copies of files with real values, because a copy does not tell which values it contains.
+func (s *stores) eraseCopies() error {
+	if s.Loaded().Home == "" {
+		return nil
+	}
+	files, _ := engine.OpenWorkspaces(s.DataDir(), 0)
+	return files.EraseCopies()
+}
+
+func (s *stores) eraseSession(store *vault.Store, principal, session string) (out Erased, err error) {
+	files, states := engine.OpenWorkspaces(s.DataDir(), 0)
+	own := session
+	if principal != "" {
+		own = redact.SessionName(principal, session)
+	}
+	swept, err := files.Erase(states, own)
+	if out.Files = swept.Files; err != nil {
+		return out, err
+	}
+	values, err := store.Session(redact.SessionName(principal, session))
+	if err == nil {
+		out.Values, err = values.Forget(func(string) bool { return true })
+	}
+	if out.Values > 0 {
+		out.Sessions = 1
+	}
+	if err != nil {
+		return out, core.Errorf(core.KindInternal, "retort.erase", "not everything could be erased: %w", err)
+	}
+	return out, nil
+}
+
+// eraseAudit destroys the keys of all bodies in the audit log about a person or a session. It returns how many
+// executions and sessions became unreadable.
+func (s *stores) eraseAudit(what Erasure) (int, error) {
+	if s.Loaded().Home == "" {
+		return 0, nil
+	}
+	if _, err := os.Stat(s.DataDir().Audit()); err != nil && s.Loaded().Settings.Audit.Store == "" {
+		return 0, nil
+	}
+	ctx := context.Background()
+	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true, Forgets: true})
+	if err != nil || len(r.Stores) == 0 && len(r.Unread()) == 0 {
+		return 0, err
+	}
+	defer r.Close()
+	r.Erasing = s.RecordAlways
+	var out audit.EraseResult
+	if len(what.Subjects) > 0 {
+		out, err = s.eraseMentions(ctx, r, what.Subjects)
+	} else {
+		out, err = r.EraseSession(ctx, what.Principal, sessionOf(what.Session))
+	}
+	return out.Keys, err
+}
+
+// eraseMentions erases the bodies that mention one of the subjects, in plain text or as a token.
+func (s *stores) eraseMentions(ctx context.Context, r *engine.AuditReader, subjects []string) (audit.EraseResult, error) {
+	vault := s.OpenVault()
+	defer vault.Close()
+	token, failed := vault.TokensOf(redact.SubjectMatcher(subjects...))
+	plain := redact.MentionMatcher(subjects...)
+	out, err := r.EraseMentions(ctx, func(principal, session, text string) bool {
+		return plain(text) || token(redact.SessionName(principal, session), text)
+	}, nil)
+	return out, cmp.Or(err, failed)
+}
+
+// recordErasure records an erasure and its result in the audit log.
+func (s *stores) recordErasure(what Erasure, erased Erased, failed error) error {
+	e := core.AuditEvent{
+		Kind: core.EventErasure, Status: "ok",
+		Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded},
+	}
+	if failed != nil {
+		e.Status = "incomplete"
+	}
+	if len(what.Subjects) > 0 {
+		e.Facts["subjects"] = len(what.Subjects)
+	} else {
+		e.Session, e.Principal = sessionOf(what.Session), what.Principal
+	}
+	return s.RecordEvent(e)
+}
+
+// eraseJobs erases the Outcomes of the jobs of a session, or of those that mention a person.
+func (s *stores) eraseJobs(what Erasure, mentions func([]byte) bool) error {
+	if s.Loaded().Home == "" {
+		return nil
+	}
+	if _, err := os.Stat(s.DataDir().Queue()); err != nil {
+		return nil
+	}
+	q, err := s.OpenQueue(s.DataDir(), nil, engine.LostJob)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	_, err = q.Erase(what.Principal, sessionOf(what.Session), mentions)
+	return err
+}

@@ -1,0 +1,70 @@
+package admin
+
+import (
+	"context"
+
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/config"
+	"retort/internal/core"
+	"retort/internal/engine"
+)
+
+// UsageSpan selects the executions that usage is counted for.
+type UsageSpan = audit.UsageSpan
+
+// Usage holds the totals from the audit log of a configuration.
+type Usage struct {
+	audit.Usage
+	Bytes int64 `json:"record_bytes"`
+	Cost  *Cost `json:"cost,omitempty"` // nil if the settings name no price
+	// Warnings names the files of the audit log that could not be read and are not counted.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Cost is the cost of tokens at the price in the settings.
+type Cost struct {
+	PerMillion float64 `json:"per_million_tokens"`
+	Currency   string  `json:"currency"`
+	Returned   float64 `json:"returned"`
+	Avoided    float64 `json:"avoided"`
+}
+
+// SumUsage adds up the audit log of all engines of a configuration, including running ones. If the audit log is disabled,
+// the error is of kind invalid_arguments.
+func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, error) {
+	s, err := openStores(c)
+	if err != nil {
+		return Usage{}, err
+	}
+	if !s.Loaded().Settings.AuditLogging.Bool() || s.Loaded().Home == "" {
+		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded, so there is nothing to count").
+			WithHint("auditLogging: true in retort.yaml records executions from then on")
+	}
+	kept, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
+	if err != nil {
+		return Usage{}, asError(err)
+	}
+	defer kept.Close()
+	var u Usage
+	if u.Usage, err = kept.Usage(ctx, span, true); err != nil {
+		return Usage{}, asError(err)
+	}
+	for _, one := range kept.Stores {
+		if n, err := one.Size(ctx); err == nil {
+			u.Bytes += n
+		}
+	}
+	for _, err := range kept.Unread() {
+		u.Warnings = append(u.Warnings, "left out: "+core.AsError(err).Message)
+	}
+	u.Cost = costOf(s.Loaded().Settings.Stats.Price, u.Usage)
+	return u, nil
+}
+
+func costOf(p config.Price, u audit.Usage) *Cost {
+	if p.Input == 0 {
+		return nil
+	}
+	return &Cost{p.Input, p.Currency, float64(u.Returned) / 1e6 * p.Input, float64(u.Avoided) / 1e6 * p.Input}
+}

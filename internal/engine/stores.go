@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"retort/internal/audit"
+	"retort/internal/audit/sqlstore"
+	"retort/internal/auth"
+	"retort/internal/base/seal"
+	"retort/internal/config"
+	"retort/internal/core"
+	"retort/internal/home"
+	"retort/internal/jobs"
+	"retort/internal/mcp/client/oauth"
+	"retort/internal/privacy/secrets"
+	"retort/internal/privacy/vault"
+)
+
+// Stores opens what a configuration keeps: the audit log, tokens, personal values, workspaces and the job queue. An
+// engine is built on it, and so is everything that the command does without an engine.
+type Stores struct {
+	log     *slog.Logger
+	secrets *secrets.Masker
+	keys    string         // folder
+	config  *config.Config // as it was when the stores were opened
+	logins  *oauth.Store   // nil before a server needs it, or if there is no place for logins
+}
+
+// OpenStores reads a configuration. It opens and creates no file of the data directory.
+func OpenStores(c Config) (*Stores, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return newStores(c, loaded), nil
+}
+
+func newStores(c Config, loaded *config.Config) *Stores {
+	m := &secrets.Masker{}
+	return &Stores{log: hushed(c.Log, m), secrets: m, keys: c.Keys, config: loaded}
+}
+
+// Loaded returns the configuration.
+func (st *Stores) Loaded() *config.Config { return st.config }
+
+// MaskText returns a text without the secrets of the configuration.
+func (st *Stores) MaskText(text string) string { return st.secrets.MaskString(text) }
+
+// RegisterSecrets registers the secrets of the settings with the masker.
+func (st *Stores) RegisterSecrets() { st.register(&inForce{config: st.config}) }
+
+// UserDir returns the directory of the user's keys; "" if it is not known.
+func (st *Stores) UserDir() home.User { return home.UserDir(st.keys) }
+
+// DataDir returns the data directory of the configuration; "" if nothing is kept.
+func (st *Stores) DataDir() home.Dir { return home.Dir(st.config.Home) }
+
+// MasterKeys returns the places of the user's key. It encrypts the keys of personal values and of bodies in the audit
+// log.
+func (st *Stores) MasterKeys() vault.Keys {
+	s := st.config.Settings.PII
+	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: st.UserDir().VaultKey()}
+}
+
+func (st *Stores) auditKeys() audit.Keys {
+	return audit.Keys{
+		Bodies: sync.OnceValues(st.keyed("vault.key", st.MasterKeys().Read)),
+		Codes: sync.OnceValues(st.keyed("audit.key", func() ([]byte, error) {
+			file := st.UserDir().AuditKey()
+			if file == "" {
+				return nil, core.Errorf(
+					core.KindInternal, "retort.audit", "the audit log has no key: this user has no home directory",
+				).WithHint("set HOME, or auditLogging: false in retort.yaml")
+			}
+			return seal.LoadOrCreateKey(file)
+		})),
+	}
+}
+
+func (st *Stores) recordOptions() audit.Options {
+	return audit.Options{
+		Keys: st.auditKeys(), User: systemUser(), Checkpoints: st.Checkpoints(), Home: st.config.Home,
+		All: st.config.Settings.Audit.Required == config.AuditAll, Log: st.log,
+	}
+}
+
+// openAudit opens an audit store that no engine writes, and its chain. With left it opens only a store that another engine
+// has left open, otherwise any. If the chain was cut, it passes the store's Close to hold: until then no other engine
+// can write to that store. before is the start of the engine that wrote the store before, or nil.
+func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (log *audit.Log, before *started, err error) {
+	where := st.config.Settings.Audit.Store
+	if where == "" {
+		where = st.DataDir().Audit() + string(filepath.Separator)
+	}
+	owner, err := o.Keys.Owner()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Renew = func(ctx context.Context) (audit.Store, error) {
+		return sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Fresh: true})
+	}
+	rows, err := sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Left: left})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !left {
+		before = lastStart(ctx, rows)
+	}
+	log, err = audit.Open(ctx, rows, o)
+	if errors.Is(err, audit.ErrCut) {
+		hold(rows.Close)
+		return nil, before, err
+	}
+	if err != nil {
+		return nil, before, errors.Join(err, rows.Close())
+	}
+	return log, before, nil
+}
+
+// AuditReader is the opened audit log of a configuration.
+type AuditReader struct {
+	audit.Record
+}
+
+// Close closes all stores.
+func (k *AuditReader) Close() {
+	for _, s := range k.Stores {
+		_ = s.Close()
+	}
+}
+
+// ReadAudit opens all audit stores of a data directory. Without any store the log is empty. Files that cannot be
+// opened are left out, and all readers report them.
+func (st *Stores) ReadAudit(ctx context.Context, o sqlstore.Options) (*AuditReader, error) {
+	k := &AuditReader{Record: audit.Record{
+		Archives: st.DataDir().AuditArchives(), Checkpoints: st.Checkpoints(), Home: st.config.Home,
+		Keys: audit.Keys{Bodies: st.MasterKeys().Read, Codes: st.readCodes},
+	}}
+	where, open := []string{st.config.Settings.Audit.Store}, sqlstore.Open
+	if where[0] == "" {
+		var err error
+		open = sqlstore.OpenFile
+		if where, err = sqlstore.ListFiles(st.DataDir().Audit()); err != nil {
+			return nil, core.Errorf(core.KindInternal, "retort.record", "%w", err)
+		}
+	}
+	for _, url := range where {
+		s, err := open(ctx, url, o)
+		if err != nil && st.config.Settings.Audit.Store == "" && ctx.Err() == nil {
+			k.LeaveOut(err)
+			continue
+		}
+		if err != nil {
+			k.Close()
+			return nil, err
+		}
+		k.Stores = append(k.Stores, s)
+	}
+	return k, nil
+}
+
+// readCodes reads the MAC key without creating one: commands that only read must not.
+func (st *Stores) readCodes() ([]byte, error) {
+	file := st.UserDir().AuditKey()
+	if file == "" {
+		return nil, errors.New("this user has no home directory")
+	}
+	return seal.ReadKey(file)
+}
+
+// Checkpoints returns the folder of checkpoints.
+func (st *Stores) Checkpoints() string {
+	return cmp.Or(st.UserDir().Checkpoints(), st.DataDir().AuditCheckpoints())
+}
+
+// RecordEvent records what a command does without an engine, if the settings enable the audit log. The entry goes to
+// a chain that no other process writes, and is on disk when RecordEvent returns.
+func (st *Stores) RecordEvent(e core.AuditEvent) error {
+	if !st.config.Settings.AuditLogging.Bool() || st.config.Home == "" {
+		return nil
+	}
+	return st.RecordAlways(e)
+}
+
+// RecordAlways is like RecordEvent, but records even if the settings disable the audit log. It is used for operations on
+// an existing log.
+func (st *Stores) RecordAlways(e core.AuditEvent) error {
+	var held []func() error
+	defer func() {
+		for _, release := range held {
+			_ = release()
+		}
+	}()
+	log, _, err := st.openAudit(context.Background(), st.recordOptions(), false, func(release func() error) { held = append(held, release) })
+	if err != nil {
+		return err
+	}
+	if refused := log.Record(e, true); refused != nil {
+		_ = log.Close()
+		return refused
+	}
+	return log.Close()
+}
+
+// OpenVault opens the store of personal values in the data directory. Without a data directory the store is in memory.
+func (st *Stores) OpenVault() *vault.Store {
+	s, dir := st.config.Settings.PII, ""
+	if st.config.Home != "" {
+		dir = st.DataDir().Vault()
+	}
+	return vault.Open(dir, st.keyed("vault.key", st.MasterKeys().Read), s.Expiry)
+}
+
+func (st *Stores) OpenTokens() (*auth.TokenStore, error) {
+	key := st.UserDir().ApprovalsKey()
+	if key == "" || st.config.Home == "" {
+		return nil, core.Errorf(
+			core.KindInvalidArguments, "retort.token",
+			"tokens cannot be stored: this user has no home directory, or there is no data directory",
+		).WithHint("set HOME, or name a folder with --home")
+	}
+	dir, err := st.DataDir().Abs()
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "retort.token", "%w", err)
+	}
+	return auth.OpenBook(dir.AccessTokens(), key), nil
+}
+
+// keyed wraps read: the key that it returns is registered as a secret.
+func (st *Stores) keyed(name string, read func() ([]byte, error)) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		key, err := read()
+		if err == nil {
+			st.secrets.Add(secrets.Secret{Label: "retort " + name, Value: string(key)})
+		}
+		return key, err
+	}
+}
+
+// OpenQueue opens the job queue of a data directory. Without a configured data directory, the queue lasts only as long as
+// the engine.
+func (st *Stores) OpenQueue(data home.Dir, record func(core.AuditEvent, bool) *core.Error, lost func(core.JobState) core.Outcome) (*jobs.Queue, error) {
+	s := st.config.Settings
+	o := jobs.Options{
+		Dir: data.Queue(), Key: st.MasterKeys().Read, Slots: s.MaxTasks, Waiting: s.Tasks.Waiting, Keep: s.Tasks.Keep,
+		Record: record, Lost: lost, Log: st.log,
+	}
+	if st.config.Home == "" { // it goes with the engine
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		o.Key = func() ([]byte, error) { return key, nil }
+		return jobs.Open(o)
+	}
+	data, err := data.Abs()
+	if err != nil {
+		return nil, core.Errorf(core.KindInternal, "retort.tasks", "%w", err)
+	}
+	o.Marks = st.UserDir().JobMarks(data)
+	return jobs.Open(o)
+}
