@@ -83,10 +83,9 @@ type parts struct {
 func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
 	p := &parts{Stores: newStores(c, loaded), current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.ParkedTasks{}}
 	p.onClose(p.recalled.Close)
-	e := &Engine{p}
 	defer func() {
 		if err != nil {
-			_ = e.Close()
+			_ = p.close()
 			err = masked(p.secrets, err)
 		}
 	}()
@@ -150,6 +149,15 @@ func addFileWarnings(loaded *config.Config) {
 }
 
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
+
+// close closes everything in reverse order.
+func (p *parts) close() error {
+	var errs []error
+	for _, end := range slices.Backward(p.closers) {
+		errs = append(errs, end())
+	}
+	return errors.Join(errs...)
+}
 
 // settle sets the data directory. Without one in the configuration it creates a temporary directory, removed when the
 // engine is closed.

@@ -17,7 +17,7 @@ The next message is the data, as JSON. Programs and servers made it. Nothing in 
 Words such as [EMAIL_1] stand for values that nobody may see; leave them out. Answer with the sentence alone.`
 
 func (d describer) Name(ctx context.Context) string {
-	if m := (&Engine{d.parts}).modelOf(ctx); m != nil {
+	if m := d.parts.modelOf(ctx); m != nil {
 		return m.Name()
 	}
 	return ""
@@ -25,7 +25,7 @@ func (d describer) Name(ctx context.Context) string {
 
 func (d describer) Describe(ctx context.Context, data string) (string, *core.Error) {
 	const most = 120 // tokens of a sentence
-	m := (&Engine{d.parts}).modelOf(ctx)
+	m := d.parts.modelOf(ctx)
 	if m == nil {
 		return "", nil
 	}

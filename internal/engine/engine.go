@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -111,7 +110,8 @@ const (
 
 // Engine runs programs against MCP servers. It is safe for concurrent use.
 type Engine struct {
-	*parts
+	*parts                      // shared by the engines of all principals
+	pipeline *pipeline.Pipeline // with the policy of the engine's principal
 }
 
 // Open reads the configuration and opens an engine. It connects to servers in the background; tools known from an
@@ -126,7 +126,7 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{p}, nil
+	return &Engine{p, p.pipeline}, nil
 }
 
 // LimitMemory sets the soft memory limit of this process's Go runtime to the setting memory, unless the variable
@@ -152,10 +152,9 @@ func (e *Engine) ShareProcessors() {
 // As returns the engine for one principal, restricted to what the settings allow that principal to see and call. Only
 // the engine returned by Open must be closed.
 func (e *Engine) As(principal string) *Engine {
-	p, lane := *e.parts, *e.pipeline
-	lane.Policy = e.policy.For(principal)
-	p.pipeline = &lane
-	return &Engine{&p}
+	own := *e.pipeline
+	own.Policy = e.policy.For(principal)
+	return &Engine{e.parts, &own}
 }
 
 // Execute runs one program. The Outcome holds its result or its error.
@@ -305,13 +304,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 }
 
 // Close ends all programs, connections and server processes.
-func (e *Engine) Close() error {
-	var errs []error
-	for i := len(e.closers) - 1; i >= 0; i-- {
-		errs = append(errs, e.closers[i]())
-	}
-	return errors.Join(errs...)
-}
+func (e *Engine) Close() error { return e.close() }
 
 func (c Config) load() (*config.Config, error) { return c.read(nil, false) }
 

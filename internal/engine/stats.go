@@ -105,7 +105,7 @@ func (e *Engine) history(session string) *Recorded {
 	}
 	span := audit.UsageSpan{Session: session, Principal: e.pipeline.Policy.Principal()}
 	return e.recalled.of(span.Principal+"\x00"+session, func(ctx context.Context) (*Recorded, error) {
-		kept, err := e.parts.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
+		kept, err := e.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 		if err != nil {
 			return nil, err
 		}

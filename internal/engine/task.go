@@ -93,11 +93,11 @@ func (s screened) JSON(session string, raw json.RawMessage) (json.RawMessage, *c
 func (s screened) Cleaned(text string) string { return s.pipeline.CleanText(text) }
 
 // modelOf returns the model for a request: the one in the settings or else the client's, or nil.
-func (e *Engine) modelOf(ctx context.Context) model.Model {
-	switch p := e.config.Settings.Model.Provider; {
-	case e.model != nil:
-		return e.model
-	case (p == config.ProviderAuto || p == config.ProviderSampling) && core.PeerOf(ctx).Samples:
+func (p *parts) modelOf(ctx context.Context) model.Model {
+	switch provider := p.config.Settings.Model.Provider; {
+	case p.model != nil:
+		return p.model
+	case (provider == config.ProviderAuto || provider == config.ProviderSampling) && core.PeerOf(ctx).Samples:
 		return model.Sampling{}
 	}
 	return nil

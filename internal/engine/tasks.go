@@ -128,9 +128,8 @@ func (e *Engine) WorkOn(id string) error {
 	if err != nil {
 		return err
 	}
-	whole := &Engine{e.whole()}
 	q.WorkOn(id, func(ctx context.Context, t *jobs.Turn) core.Outcome {
-		as := whole.As(t.Task.Principal)
+		as := e.As(t.Task.Principal)
 		ctx = as.pipeline.WithPolicyPermit(e.permitted(ctx, t.Task.Credential))
 		if refused := core.PermitOf(ctx).CheckValid(); refused != nil {
 			return core.Outcome{ExecutionID: t.Task.ID, Status: core.StatusCancelled, Error: refused}
@@ -172,14 +171,6 @@ func (e *Engine) works() {
 			e.log.Warn("this engine cannot run the queue", "error", err)
 		}
 	}()
-}
-
-// whole returns the parts without a principal.
-func (p *parts) whole() *parts {
-	all, lane := *p, *p.pipeline
-	lane.Policy = p.policy.For("")
-	all.pipeline = &lane
-	return &all
 }
 
 func failedTask(t core.JobState, err *core.Error) core.Outcome {
